@@ -1,0 +1,50 @@
+"""`make bench`: every figure of the project, as ratios of one run where speed is concerned."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
+
+from bench import big, noise, small
+
+
+def show(title: str, figures: list[tuple[str, float]]) -> None:
+    print(f"\n{title}")
+    for name, value in figures:
+        print(f"  {name:<72} {value:>12,.4g}", flush=True)
+
+
+def main() -> None:
+    print(f"{os.cpu_count()} processors, Python {sys.version.split()[0]}")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        show("Importing", small.weight())
+        show("One question on a small table", small.latency(place))
+        show("Samples a second, ours over opendp's", noise.ratios())
+        show("Accuracy", small.accuracy(place))
+        show("Ten million rows, a million people", big.ratios(place))
+        show("Kills and races of the ledger", storms())
+
+
+def storms(kills: int = 1000, races: int = 100) -> list[tuple[str, float]]:
+    """What a thousand kills of two writers, and a hundred races of eight processes for ten units, did to the ledger."""
+    ledger_storms = importlib.import_module("storms")
+    storm = ledger_storms.kill_storm(kills)
+    grants = ledger_storms.race(races)
+    return [
+        ("random kills", kills),
+        ("answers released meanwhile", storm.released),
+        ("of them without a durable reserve", storm.unknown),
+        ("charged without an answer", storm.unanswered),
+        ("races of 8 processes for 10 units", races),
+        ("races that granted other than 10", sum(granted != 10 for granted in grants)),
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Ask questions about tables of people in SQL, and get answers that may be published.
+
+import discreet
+
+curator = discreet.open("clinic.toml")
+curator.ask("SELECT sex, COUNT(*) AS n FROM adult GROUP BY sex", epsilon=0.5)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator, Explanation, open
+    from discreet.release import Release
+    from discreet.tables import Table
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetError",
+    "Curator",
+    "DeclarationError",
+    "EngineError",
+    "Error",
+    "Explanation",
+    "LedgerError",
+    "QuestionError",
+    "Release",
+    "Table",
+    "open",
+]
+
+_LAZY = {
+    "Curator": "discreet.curator",
+    "Explanation": "discreet.curator",
+    "Release": "discreet.release",
+    "Table": "discreet.tables",
+    "open": "discreet.curator",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the curator when it is first used: importing the package alone is quick."""
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'discreet' has no attribute {name!r}")

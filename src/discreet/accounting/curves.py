@@ -1,0 +1,89 @@
+"""The Gaussian trade-off curve: conversions between (ε, δ), pure ε and μ, each certified on the safe side.
+
+μ-Gaussian differential privacy (Dong, Roth & Su 2019): telling two neighbours apart is at least as hard as telling
+N(0, 1) from N(μ, 1). Floating point only guesses; what is returned has passed an inequality in rationals.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+
+from discreet.exact import exp_bounds, floor, log_bounds, normal_cdf_bounds, sqrt_ceiling
+
+_LARGE = 600  # beyond this ε, closed-form bounds replace the search
+
+
+def delta_bounds(epsilon: Fraction, mu: Fraction) -> tuple[Fraction, Fraction]:
+    """Rationals around δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Theorem 8)."""
+    bits = 160 + int(epsilon * 3 / 2)
+    first_low, first_high = normal_cdf_bounds(mu / 2 - epsilon / mu, bits)
+    second_low, second_high = normal_cdf_bounds(-mu / 2 - epsilon / mu, bits)
+    exp_low, exp_high = exp_bounds(epsilon, 160)
+    return first_low - exp_high * second_high, first_high - exp_low * second_low
+
+
+@lru_cache(maxsize=1024)
+def mu_of_budget(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A μ whose μ-GDP implies (ε, δ)-DP: within 10^−9 of the largest, never above it. 0 when δ = 0.
+
+    For ε above 600, from δ(ε) ≤ Φ(μ/2 − ε/μ) ≤ e^(−z²/2)/2 with z = ε/μ − μ/2 = √(2 ln(1/2δ)), so
+    μ = √(z² + 2ε) − z, a little smaller than the best.
+    """
+    if delta <= 0:
+        return Fraction(0)
+    delta = min(delta, Fraction(1, 2))
+    if epsilon > _LARGE:
+        z = sqrt_ceiling(2 * max(Fraction(0), log_bounds(1 / (2 * delta))[1]))
+        root = sqrt_ceiling(z * z + 2 * epsilon) * (1 - Fraction(1, 1 << 60))
+        return floor(root - z, 30)
+    guess = _bisect_mu(float(epsilon), float(delta))
+    for exponent in (12, 11, 10, 9, 8, 6, 4, 3, 2, 1):
+        candidate = Fraction(guess) * (1 - Fraction(1, 10**exponent))
+        if delta_bounds(epsilon, candidate)[1] <= delta:
+            return candidate
+    return Fraction(0)
+
+
+def _bisect_mu(epsilon: float, delta: float) -> float:
+    def excess(mu: float) -> float:
+        first = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
+        second = math.erfc((epsilon / mu + mu / 2) / math.sqrt(2)) / 2
+        return first - math.exp(epsilon) * second - delta
+
+    low, high = 1e-12, 1.0
+    while excess(high) < 0:
+        high *= 2
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+    return low
+
+
+@lru_cache(maxsize=4096)
+def mu_of_pure(epsilon: Fraction) -> Fraction:
+    """A μ such that every ε-DP mechanism is μ-GDP: within 10^−9 of 2·Φ⁻¹(e^ε/(1+e^ε)), never below it.
+
+    Randomised response dominates every ε-DP mechanism; its trade-off curve has one kink, at (1/(1+e^ε), 1/(1+e^ε)).
+    The Gaussian curve with Φ(−μ/2) ≤ 1/(1+e^ε) passes at or below the kink; it meets the response's curve at (0, 1)
+    and (1, 0), and is convex, so it lies below the two straight pieces everywhere (Dong, Roth & Su 2019, section 2.3).
+
+    For ε above 600: Φ(−t) ≤ e^(−t²/2)/2 at t = √(2ε) is at most e^(−ε)/2 ≤ 1/(1+e^ε), so μ = 2√(2ε) will do.
+    """
+    if epsilon == 0:
+        return Fraction(0)
+    if epsilon > _LARGE:
+        return 2 * sqrt_ceiling(2 * epsilon)
+    bits = 200 + int(epsilon * 3 / 2) + max(0, epsilon.denominator.bit_length() - epsilon.numerator.bit_length())
+    target = 1 / (1 + exp_bounds(epsilon, bits)[1])
+    if epsilon < Fraction(1, 10**6):
+        guess = float(epsilon) * math.sqrt(math.pi / 2)  # the slope at 0, and an upper bound up to O(ε³)
+    else:
+        guess = -2 * NormalDist().inv_cdf(1 / (1 + math.exp(float(epsilon))))
+    for exponent in (12, 11, 10, 9, 8, 6, 4, 3, 2):
+        candidate = Fraction(guess) * (1 + Fraction(1, 10**exponent))
+        if normal_cdf_bounds(-candidate / 2, bits)[1] <= target:
+            return candidate
+    return 2 * sqrt_ceiling(2 * epsilon)

@@ -1,0 +1,432 @@
+"""From the owner's text, or the same in Python, to a validated `Declaration`, with every fault named at once."""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.catalog.model import Budget, Column, Declaration, EngineLimits, Source, Table, Type, Value
+from discreet.errors import DeclarationError, Fault
+from discreet.exact import fraction
+
+MAXIMUM_EPSILON = Fraction(10) ** 30
+MINIMUM_EPSILON = Fraction(1, 10**9)
+_INT64 = 2**63 - 1
+
+_TOP = {"budget", "question", "tables", "analysts", "ledger", "engine"}
+_TABLE = {
+    "source",
+    "person",
+    "one_row_per_person",
+    "rows_per_person",
+    "groups_per_person",
+    "public",
+    "columns",
+}
+_COLUMN = {"type", "min", "max", "step", "values"}
+_BUDGET = {"epsilon", "delta", "keys_delta"}
+
+
+def read(path: str | Path) -> Declaration:
+    """The declaration in a TOML file. Numbers are decimals as written.
+
+    Raises DeclarationError with every fault: its key, what is wrong, what to write.
+    """
+    path = Path(path)
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
+    except FileNotFoundError:
+        fix = f"write one with `discreet init`, or check the path {path}"
+        raise DeclarationError([Fault("file", "there is no such file", fix)], code="missing", file=str(path)) from None
+    except (OSError, UnicodeDecodeError):
+        fault = Fault("file", "it cannot be read as UTF-8 text", "check its name and permissions")
+        raise DeclarationError([fault], code="unreadable", file=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        fault = Fault("file", f"it is not TOML: {error}", "correct that line")
+        raise DeclarationError([fault], code="toml", file=str(path)) from None
+    return declare(raw, file=path)
+
+
+def declare(raw: Mapping[str, Any], *, file: Path | None = None) -> Declaration:
+    """Validates a declaration given as nested mappings (what TOML gives, or Python's form of it)."""
+    reader = _Reader()
+    reader.unknown("", raw, _TOP)
+    base = (file.parent if file else Path()).resolve()
+    budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
+    question = reader.mapping("question", raw.get("question"))
+    reader.unknown("question", question, {"epsilon"})
+    question_epsilon = reader.epsilon("question.epsilon", question["epsilon"]) if "epsilon" in question else None
+    analysts = {
+        name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget)
+        for name, value in reader.mapping("analysts", raw.get("analysts")).items()
+    }
+    if "" in analysts:
+        reader.fault("analysts", "an analyst needs a name", "write [analysts.ana]")
+    tables = reader.tables(reader.mapping("tables", raw.get("tables"), required=True), base)
+    ledger = reader.ledger(raw.get("ledger"), base, file)
+    limits = reader.limits(reader.mapping("engine", raw.get("engine")))
+    if reader.faults:
+        raise DeclarationError(reader.faults, file=str(file) if file else "")
+    return Declaration(tables, budget, question_epsilon, analysts, ledger, limits, file)
+
+
+class _Reader:
+    """Collects faults while it reads, so that the owner sees all of them in one go."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def fault(self, where: str, message: str, fix: str) -> None:
+        self.faults.append(Fault(where or "declaration", message, fix))
+
+    def unknown(self, where: str, raw: Mapping[str, Any], known: set[str]) -> None:
+        for key in raw:
+            if key not in known:
+                near = difflib.get_close_matches(str(key), sorted(known), 1)
+                fix = f"write {near[0]}" if near else f"write one of {', '.join(sorted(known))}"
+                self.fault(f"{where}.{key}".lstrip("."), "this key is not known", fix)
+
+    def mapping(self, where: str, raw: Any, *, required: bool = False) -> Mapping[str, Any]:
+        if isinstance(raw, Mapping):
+            if required and not raw:
+                self.fault(where, "it is empty", f"write at least one entry under [{where}]")
+            return raw
+        if raw is not None:
+            self.fault(where, "it must be a table", f"write [{where}]")
+        elif required:
+            self.fault(where, "it is missing", f"write [{where}]")
+        return {}
+
+    def number(self, where: str, raw: Any) -> Fraction | None:
+        try:
+            if isinstance(raw, bool | str) or raw is None:
+                raise ValueError
+            return fraction(raw)
+        except (ValueError, TypeError):
+            self.fault(where, "it must be a finite number", "write a decimal such as 0.5")
+            return None
+
+    def epsilon(self, where: str, raw: Any) -> Fraction:
+        value = self.number(where, raw)
+        if value is not None and not MINIMUM_EPSILON <= value <= MAXIMUM_EPSILON:
+            self.fault(where, "epsilon must lie between 1e-9 and 1e30", "write a decimal such as 1.0")
+        return value if value is not None and value > 0 else Fraction(1)
+
+    def delta(self, where: str, raw: Any) -> Fraction:
+        value = self.number(where, raw)
+        if value is not None and not 0 <= value < 1:
+            self.fault(where, "delta must be at least 0 and below 1", "write a decimal such as 1e-6")
+        return value if value is not None and 0 <= value < 1 else Fraction(0)
+
+    def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None) -> Budget:
+        self.unknown(where, raw, _BUDGET)
+        if "epsilon" not in raw:
+            self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
+        epsilon = self.epsilon(f"{where}.epsilon", raw.get("epsilon", 1))
+        delta = (
+            self.delta(f"{where}.delta", raw["delta"]) if "delta" in raw else (whole.delta if whole else Fraction(0))
+        )
+        if "keys_delta" in raw:
+            keys_delta = self.delta(f"{where}.keys_delta", raw["keys_delta"])
+        elif whole is not None and "delta" not in raw:
+            keys_delta = whole.keys_delta
+        else:
+            keys_delta = delta / 10
+        if keys_delta > delta:
+            self.fault(f"{where}.keys_delta", "it is a part of delta, and larger than it", "write at most delta")
+        if whole is not None and epsilon > whole.epsilon:
+            self.fault(f"{where}.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
+        return Budget(epsilon, delta, keys_delta)
+
+    def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | None:
+        if raw is None:
+            return file.with_suffix(".ledger") if file else None
+        if not isinstance(raw, str | Path) or not str(raw):
+            self.fault("ledger", "it must be the path of a file", 'write ledger = "clinic.ledger"')
+            return None
+        return base / raw
+
+    def limits(self, raw: Mapping[str, Any]) -> EngineLimits:
+        self.unknown("engine", raw, {"memory_gib", "seconds"})
+        default = EngineLimits()
+        memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
+        seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
+        return EngineLimits(memory or default.memory_gib, seconds or default.seconds)
+
+    def count(self, where: str, raw: Any, most: int) -> int | None:
+        if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:
+            self.fault(where, f"it must be a whole number from 1 to {most}", "write such a number")
+            return None
+        return raw
+
+    def flag(self, where: str, raw: Any) -> bool:
+        if not isinstance(raw, bool):
+            self.fault(where, "it must be true or false", "write true or false")
+        return raw is True
+
+    def tables(self, raw: Mapping[str, Any], base: Path) -> dict[str, Table]:
+        tables: dict[str, Table] = {}
+        for name, value in raw.items():
+            where = f"tables.{name}"
+            if any(name.casefold() == other.casefold() for other in tables):
+                self.fault(where, "another table has this name but for its case", "rename one of them")
+            tables[name] = self.table(name, self.mapping(where, value), base)
+        for name, value in raw.items():
+            if isinstance(value, Mapping) and isinstance(value.get("person"), str):
+                self.path(f"tables.{name}.person", value["person"], tables)
+        return tables
+
+    def path(self, where: str, person: str, tables: Mapping[str, Table]) -> None:
+        """A person found along a foreign key: `PATIENT -> patients.Id`, where patients has one row a person."""
+        if "->" not in person:
+            return
+        target = person.split("->", 1)[1].strip()
+        table_name, _, column = target.partition(".")
+        table = next((table for key, table in tables.items() if key.casefold() == table_name.casefold()), None)
+        if table is None or table.column(column) is None:
+            self.fault(where, f"there is no declared column {target}", 'write "COLUMN -> table.column"')
+        elif not table.one_row_per_person:
+            fix = f"declare one_row_per_person for {table.name}, or name a column that holds the person"
+            self.fault(where, f"{table.name} does not have one row a person", fix)
+
+    def table(self, name: str, raw: Mapping[str, Any], base: Path) -> Table:
+        where = f"tables.{name}"
+        self.unknown(where, raw, _TABLE)
+        source = self.source(f"{where}.source", raw.get("source"), base)
+        public = self.flag(f"{where}.public", raw.get("public", False))
+        listed = self.mapping(f"{where}.columns", raw.get("columns"), required=not public)
+        columns = self.columns(f"{where}.columns", listed, source)
+        one_row = self.flag(f"{where}.one_row_per_person", raw.get("one_row_per_person", False))
+        rows = (
+            self.count(f"{where}.rows_per_person", raw["rows_per_person"], _INT64 >> 24)
+            if "rows_per_person" in raw
+            else None
+        )
+        groups = (
+            self.count(f"{where}.groups_per_person", raw["groups_per_person"], _INT64 >> 24)
+            if "groups_per_person" in raw
+            else None
+        )
+        person = self.person(where, raw.get("person"), columns)
+        self.unit(where, public, person, one_row, rows, groups)
+        return Table(
+            name,
+            source,
+            columns,
+            person,
+            one_row,
+            1 if one_row else rows,
+            1 if one_row else groups or rows,
+            public,
+        )
+
+    def unit(
+        self,
+        where: str,
+        public: bool,
+        person: str | None,
+        one_row: bool,
+        rows: int | None,
+        groups: int | None,
+    ) -> None:
+        if public:
+            if person or one_row or rows or groups:
+                self.fault(
+                    where,
+                    "a public table is about nobody",
+                    "leave out person and the bounds a person, or public",
+                )
+        elif person is None and not one_row:
+            fix = 'write one_row_per_person = true, or person = "COLUMN"'
+            self.fault(where, "it does not say whose rows these are", fix)
+        elif one_row and (rows not in (None, 1) or groups not in (None, 1)):
+            self.fault(
+                where,
+                "one row a person leaves no room for other bounds",
+                "leave out rows_per_person and groups_per_person",
+            )
+        elif person is not None and not one_row and rows is None:
+            fix = "write rows_per_person = the most rows of one person that shall count"
+            self.fault(f"{where}.rows_per_person", "it is missing", fix)
+
+    def person(self, where: str, raw: Any, columns: tuple[Column, ...]) -> str | None:
+        if raw is None:
+            return None
+        if not isinstance(raw, str) or not raw.strip():
+            self.fault(f"{where}.person", "it must name a column", 'write person = "COLUMN"')
+            return None
+        name = raw.split("->", 1)[0].strip()
+        column = next((column for column in columns if column.name.casefold() == name.casefold()), None)
+        if column is None:
+            fix = f'write {name} = {{ type = "text" }} under [{where}.columns]'
+            self.fault(f"{where}.person", f"the column {name} is not declared", fix)
+            return None
+        if column.minimum is not None or column.maximum is not None:
+            fix = f"leave out min and max of {name}"
+            self.fault(f"{where}.columns.{name}", "clamping would make several persons one", fix)
+        if column.type is Type.NUMBER:
+            self.fault(
+                f"{where}.columns.{name}",
+                "a person cannot be told by a number with fractions",
+                'write type = "integer" or "text"',
+            )
+        return column.name
+
+    def source(self, where: str, raw: Any, base: Path) -> Source:
+        if raw is None:
+            self.fault(where, "it is missing", 'write source = "file.csv"')
+            return Source("csv")
+        if not isinstance(raw, str | Path):
+            return Source("frame", frame=raw)
+        path, separator, relation = str(raw).partition("::")
+        suffix = Path(path).suffix.lower()
+        if separator:
+            if not path or not relation:
+                self.fault(where, "a DuckDB source is a file and a table", 'write source = "x.duckdb::table"')
+            return Source("duckdb", base / path, relation)
+        if suffix == ".parquet":
+            return Source("parquet", base / path)
+        if suffix in (".csv", ".gz"):
+            return Source("csv", base / path)
+        self.fault(
+            where,
+            "it is neither .csv, .parquet nor file.duckdb::table",
+            'write for example source = "file.csv"',
+        )
+        return Source("csv", base / path)
+
+    def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        for name, value in raw.items():
+            if not name or any(ord(letter) < 32 for letter in name):
+                self.fault(
+                    where,
+                    "a column's name is empty or holds control characters",
+                    "name the column as its source does",
+                )
+            if any(name.casefold() == column.name.casefold() for column in columns):
+                self.fault(f"{where}.{name}", "another column has this name but for its case", "declare one of them")
+            columns.append(self.column(f"{where}.{name}", name, value, source))
+        return tuple(columns)
+
+    def column(self, where: str, name: str, raw: Any, source: Source) -> Column:
+        raw = _short_form(raw, self_typed=source.kind != "csv")
+        if not isinstance(raw, Mapping):
+            self.fault(where, "it does not describe a column", 'write { type = "text" }')
+            return Column(name, Type.TEXT)
+        self.unknown(where, raw, _COLUMN)
+        kind: Type | None = None
+        if "type" in raw:
+            if raw["type"] in set(Type):
+                kind = Type(raw["type"])
+            else:
+                near = difflib.get_close_matches(str(raw["type"]), list(Type), 1, 0.3)
+                self.fault(
+                    f"{where}.type",
+                    "this type is not known",
+                    f"write {near[0] if near else ' or '.join(Type)}",
+                )
+                kind = Type.TEXT
+        elif source.kind == "csv":
+            self.fault(
+                f"{where}.type",
+                "a CSV file does not state types",
+                'write type = "text", "integer", "number" …',
+            )
+            kind = Type.TEXT
+        low, high = (self.value(f"{where}.{key}", raw.get(key), kind) for key in ("min", "max"))
+        if kind in (Type.TEXT, Type.BOOLEAN) and ("min" in raw or "max" in raw):
+            self.fault(where, f"a {kind} column has no min and max", "leave them out")
+        elif low is not None and high is not None and low > high:  # type: ignore[operator]
+            self.fault(f"{where}.min", "min is larger than max", "write min at most max")
+        step = self.number(f"{where}.step", raw["step"]) if "step" in raw else None
+        if "step" in raw and (kind not in (Type.NUMBER, None) or (step is not None and step <= 0)):
+            self.fault(f"{where}.step", "step is for numbers, and above 0", "write step = 0.01, or leave it out")
+            step = None
+        return Column(name, kind, low, high, step, self.values(where, raw, kind))
+
+    def values(self, where: str, raw: Mapping[str, Any], kind: Type | None) -> tuple[Value, ...] | None:
+        if "values" not in raw:
+            return None
+        if not isinstance(raw["values"], list | tuple) or not raw["values"]:
+            self.fault(f"{where}.values", "it must be a list with at least one value", 'write values = ["a", "b"]')
+            return None
+        if "min" in raw or "max" in raw:
+            self.fault(where, "values and min/max say two things", "keep one of them")
+        values = [self.value(f"{where}.values", value, kind) for value in raw["values"]]
+        known = tuple(value for value in values if value is not None)
+        # the engine holds numbers as doubles: two values that are one double would count a row in two groups
+        if len({float(value) if isinstance(value, Fraction) else value for value in known}) != len(known):
+            self.fault(f"{where}.values", "a value stands there twice", "write each value once")
+        return known
+
+    def value(self, where: str, raw: Any, kind: Type | None) -> Value | None:
+        """One bound or key, of the column's type. A column without a declared type takes it from the value."""
+        if raw is None:
+            return None
+        value: Value
+        if isinstance(raw, bool):
+            good, value = kind in (Type.BOOLEAN, None), raw
+        elif isinstance(raw, datetime.datetime):
+            good, value = kind in (Type.TIMESTAMP, None) and raw.tzinfo is None, raw
+        elif isinstance(raw, datetime.date):
+            good, value = kind in (Type.DATE, Type.TIMESTAMP, None), raw
+            if kind is Type.TIMESTAMP:
+                value = datetime.datetime.combine(raw, datetime.time())
+        elif isinstance(raw, str):
+            good, value = kind in (Type.TEXT, None), raw
+        else:
+            number = self.number(where, raw)
+            if number is None:
+                return None
+            whole = int(number) if number.denominator == 1 else None
+            if kind is Type.INTEGER or (kind is None and whole is not None and abs(whole) <= _INT64):
+                good, value = whole is not None and abs(whole) <= _INT64, whole if whole is not None else 0
+            else:
+                good, value = kind in (Type.NUMBER, None) and abs(number) <= Fraction(10) ** 300, number
+        if not good:
+            self.fault(
+                where,
+                f"it is no {kind or 'value of a column'}",
+                f"write a value of type {kind or 'text or number'}",
+            )
+            return None
+        return value
+
+
+_PYTHON_TYPES: dict[Any, str] = {
+    int: "integer",
+    float: "number",
+    Decimal: "number",
+    Fraction: "number",
+    str: "text",
+    bool: "boolean",
+    datetime.date: "date",
+    datetime.datetime: "timestamp",
+}
+
+
+def _short_form(raw: Any, *, self_typed: bool) -> Any:
+    """Python's short forms of a column: `str`, `(17, 90)`, `["a", "b"]`. Where the source states types, they stand."""
+    if isinstance(raw, type):
+        return {"type": _PYTHON_TYPES[raw]} if raw in _PYTHON_TYPES else raw
+    if raw is None:
+        return {}
+    if isinstance(raw, str):
+        return {"type": raw}
+    if isinstance(raw, tuple) and len(raw) == 2:
+        spec: dict[str, Any] = {"min": raw[0], "max": raw[1]}
+    elif isinstance(raw, list):
+        spec = {"values": raw}
+    else:
+        return raw
+    if not self_typed:
+        kinds = {_PYTHON_TYPES.get(type(value), "text") for value in raw}
+        spec["type"] = kinds.pop() if len(kinds) == 1 else "number"
+    return spec

@@ -1,0 +1,136 @@
+"""The declaration as values. Everything a question's price may depend on is here, and nothing comes from the rows."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+Value = int | Fraction | str | bool | datetime.date | datetime.datetime
+
+KEYS_SHOWN = 1_000
+"""An integer column with bounds has public keys if they are no more than this."""
+
+
+class Type(StrEnum):
+    """The types a column can have. They are declared, or stated by the source's own schema; values never decide."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+
+    @property
+    def numeric(self) -> bool:
+        return self in (Type.INTEGER, Type.NUMBER)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One declared column. Values outside `minimum` and `maximum` are clamped when the table is loaded.
+
+    `values` are public keys: a question that groups by the column shows all of them and no others.
+    `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in.
+    """
+
+    name: str
+    type: Type | None
+    minimum: Value | None = None
+    maximum: Value | None = None
+    step: Fraction | None = None
+    values: tuple[Value, ...] | None = None
+
+    def keys(self) -> tuple[Value, ...] | None:
+        """The public keys of this column; None where they are private."""
+        if self.values is not None:
+            return self.values
+        if self.type is Type.BOOLEAN:
+            return (False, True)
+        if self.type is Type.INTEGER and isinstance(self.minimum, int) and isinstance(self.maximum, int):
+            count = self.maximum - self.minimum + 1
+            return tuple(range(self.minimum, self.maximum + 1)) if count <= KEYS_SHOWN else None
+        return None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from: a file, a table of a DuckDB file, or an object that Python holds.
+
+    `kind` is csv, parquet, duckdb or frame.
+    """
+
+    kind: str
+    path: Path | None = None
+    relation: str | None = None
+    frame: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The source in words, without its content."""
+        if self.kind == "frame":
+            return "a table in Python"
+        return f"{self.path}::{self.relation}" if self.relation else str(self.path)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and whose rows it holds.
+
+    A person is a value of the column `person`; without one, with `one_row_per_person`, each row is a person.
+    `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them.
+    """
+
+    name: str
+    source: Source
+    columns: tuple[Column, ...]
+    person: str | None = None
+    one_row_per_person: bool = False
+    rows_per_person: int | None = None
+    groups_per_person: int | None = None
+    public: bool = False
+
+    def column(self, name: str) -> Column | None:
+        """The column of that name, whatever its case; None where there is none."""
+        folded = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys."""
+
+    epsilon: Fraction
+    delta: Fraction
+    keys_delta: Fraction
+
+
+@dataclass(frozen=True)
+class EngineLimits:
+    """What one question may take of the machine: memory in GiB, wall time in seconds. Public, never from data."""
+
+    memory_gib: int = 8
+    seconds: int = 300
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """Everything the owner declared, validated."""
+
+    tables: Mapping[str, Table]
+    budget: Budget
+    question_epsilon: Fraction | None = None
+    analysts: Mapping[str, Budget] = field(default_factory=dict)
+    ledger: Path | None = None
+    limits: EngineLimits = EngineLimits()
+    file: Path | None = None
+
+    def table(self, name: str) -> Table | None:
+        """The table of that name, whatever its case."""
+        folded = name.casefold()
+        return next((table for key, table in self.tables.items() if key.casefold() == folded), None)

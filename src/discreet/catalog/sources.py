@@ -1,0 +1,74 @@
+"""What only a declaration's sources reveal: types that they state, and what is wrong with them, table by table."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalog.model import Declaration, Table, Type
+from discreet.errors import DeclarationError, Fault
+
+
+def of_table(table: Table, error: DeclarationError) -> DeclarationError:
+    """The error of a table's source, with the table's key."""
+    faults = [
+        replace(fault, where=f"tables.{table.name}.source") if fault.where == "source" else fault
+        for fault in error.faults
+    ]
+    return DeclarationError(faults, code=error.code)
+
+
+def together(errors: Sequence[DeclarationError], file: str) -> DeclarationError:
+    """All faults of several tables as one error."""
+    codes = {error.code for error in errors}
+    faults = [fault for error in errors for fault in error.faults]
+    return DeclarationError(faults, code=codes.pop() if len(codes) == 1 else "declaration", file=file)
+
+
+def checked_types(declaration: Declaration) -> Declaration:
+    """Faults that only a source's own types reveal."""
+    faults = []
+    for table in declaration.tables.values():
+        for column in table.columns:
+            where = f"tables.{table.name}.columns.{column.name}"
+            if column.name == table.person and column.type is Type.NUMBER:
+                message = "a person cannot be told by a number with fractions: doubles make several persons one"
+                faults.append(Fault(where, message, 'write type = "integer" or "text"'))
+            bounded = column.minimum is not None or column.maximum is not None
+            if bounded and column.type in (Type.TEXT, Type.BOOLEAN):
+                fix = "leave them out" + (", or list its keys: [...]" if column.type is Type.TEXT else "")
+                faults.append(Fault(where, f"a {column.type} column has no min and max", fix))
+                continue
+            if column.step is not None and column.type is not Type.NUMBER:
+                faults.append(Fault(f"{where}.step", "step is for numbers, and above 0", "leave it out"))
+            ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]
+            if ends and not all(_fits(end, str(column.type)) for end in ends):
+                faults.append(
+                    Fault(
+                        where,
+                        f"its bounds or values are not of type {column.type}",
+                        "write them in the column's type",
+                    )
+                )
+    if faults:
+        raise DeclarationError(faults, file=str(declaration.file or ""))
+    return declaration
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind == "number":
+        return isinstance(value, int | Fraction) and not isinstance(value, bool)
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if kind == "date" and isinstance(value, datetime.datetime):
+        return False
+    expected: dict[str, type] = {
+        "text": str,
+        "boolean": bool,
+        "date": datetime.date,
+        "timestamp": datetime.datetime,
+    }
+    return isinstance(value, expected[kind])

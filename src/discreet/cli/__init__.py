@@ -1,0 +1,285 @@
+"""The command line. Answers go to standard output, everything else to standard error.
+
+Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine or the ledger
+failed, 5 the audit found something, 1 a bug of ours.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from discreet import __version__
+from discreet.errors import DeclarationError, Error, Fault, QuestionError
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+
+BUG = "this is a bug in discreet; nothing private is shown here. Please report the command, not the data."
+
+
+def run() -> None:
+    """The entry point: every error becomes a text and an exit code; a bug never shows what it held."""
+    as_json = "--json" in sys.argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an answer is paid for: it is printed whatever the terminal can show
+    try:
+        code = main(standalone_mode=False)
+    except Error as error:
+        _complain(error, as_json)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped; what was reserved stays charged", err=True)
+        sys.exit(1)
+    except Exception as error:
+        click.echo(f"{BUG} ({type(error).__name__})", err=True)
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(error: Error, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(error.to_dict(), ensure_ascii=False))
+    else:
+        click.echo(f"{error}", err=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="discreet")
+def main() -> None:
+    """Ask questions about tables of people in SQL, and get answers that may be published."""
+
+
+def _machine(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")(command)
+
+
+def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
+    options = [
+        click.option("--epsilon", help="The price, for instance 0.5. Without a delta the noise is pure."),
+        click.option(
+            "--delta",
+            help="With public groups: may buy smaller, Gaussian noise. With private ones: pays for finding them.",
+        ),
+        click.option(
+            "--within",
+            multiple=True,
+            metavar="COLUMN=ERROR",
+            help="Instead of a price: the wanted 95 % error.",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def _curator(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+    from rich.console import Console
+
+    from discreet.catalog import read
+    from discreet.curator import Curator
+
+    console = Console(stderr=True)
+    if load and console.is_terminal and not quiet:
+        with console.status("loading the tables …"):
+            curator = Curator.of(read(declaration), load=True)
+    else:
+        curator = Curator.of(read(declaration), load=load)
+    try:
+        yield curator
+    finally:
+        curator.close()
+
+
+def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
+    wanted = {}
+    for pair in pairs:
+        name, separator, error = pair.rpartition("=")
+        if not separator:
+            raise QuestionError(
+                "within",
+                f"{pair[:60]!r} is no column with an error",
+                where="--within",
+                fix="write --within n=100",
+            )
+        wanted[name] = error
+    return wanted or None
+
+
+@main.command()
+@click.argument("declaration")
+@click.argument("question")
+@_priced
+@click.option("--analyst", help="Who asks: a name of [analysts].")
+@click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
+@click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
+@_machine
+def ask(
+    declaration: str,
+    question: str,
+    epsilon: str | None,
+    delta: str | None,
+    within: tuple[str, ...],
+    analyst: str | None,
+    request: str | None,
+    picture: str | None,
+    as_json: bool,
+) -> None:
+    """Answer QUESTION about the tables of DECLARATION."""
+    if picture:
+        from discreet.release.plot import target
+
+        target(picture)  # before anything is paid
+    with _curator(declaration, load=True, quiet=as_json) as curator:
+        release = curator.ask(
+            question, epsilon=epsilon, delta=delta, within=_within(within), analyst=analyst, request=request
+        )
+        click.echo(release.to_json() if as_json else repr(release))
+        if picture:
+            release.plot(picture)
+
+
+@main.command()
+@click.argument("declaration")
+@click.argument("question")
+@_priced
+@click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
+@_machine
+def explain(
+    declaration: str,
+    question: str,
+    epsilon: str | None,
+    delta: str | None,
+    within: tuple[str, ...],
+    sql: bool,
+    as_json: bool,
+) -> None:
+    """Price and expected error of QUESTION. Spends nothing and reads no row."""
+    with _curator(declaration, load=False) as curator:
+        explanation = curator.explain(question, epsilon=epsilon, delta=delta, within=_within(within))
+        if as_json:
+            extra = {"sql": curator.engine_sql(question)} if sql else {}
+            click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
+        else:
+            click.echo(repr(explanation))
+            if sql:
+                click.echo(curator.engine_sql(question))
+
+
+@main.command()
+@click.argument("declaration")
+@_machine
+def check(declaration: str, as_json: bool) -> None:
+    """Name every fault of DECLARATION at once. Reads no row."""
+    with _curator(declaration, load=False) as curator:
+        curator.check()
+        tables = [table.name for table in curator.declaration.tables.values()]
+    if as_json:
+        click.echo(json.dumps({"faults": [], "tables": tables}))
+    else:
+        click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
+
+
+@main.command()
+@click.argument("declaration")
+@_machine
+def refresh(declaration: str, as_json: bool) -> None:
+    """Take the sources as they are now for the new snapshot. The budget goes on."""
+    from discreet.catalog import read
+    from discreet.curator import Curator
+
+    curator = Curator.of(read(declaration), load=False)
+    try:
+        curator.refresh()
+        numbers = {}
+        for name in curator.declaration.tables:
+            snapshot = curator.ledger.snapshot(name)
+            if snapshot is not None:
+                numbers[name] = snapshot.number
+    finally:
+        curator.close()
+    if as_json:
+        click.echo(json.dumps({"snapshots": numbers}))
+    else:
+        click.echo("\n".join(f"{name}: snapshot {number}" for name, number in numbers.items()))
+
+
+@main.command()
+@click.argument("declaration")
+@click.option("--verify", is_flag=True, help="Walk the whole chain and recompute every balance.")
+@click.option("--expect-head", metavar="HASH", help="A head noted earlier: fails where the history lacks it.")
+@_machine
+def ledger(declaration: str, verify: bool, expect_head: str | None, as_json: bool) -> None:
+    """What was used, what is left, who asked what."""
+    from discreet.cli.history import as_dict, as_text
+
+    with _curator(declaration, load=False) as curator:
+        verification = curator.ledger.verify(expect_head) if verify or expect_head else None
+        if as_json:
+            click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))
+        else:
+            click.echo(as_text(curator, verification))
+
+
+@main.command()
+@click.argument("source")
+@click.option("--one-row-per-person", is_flag=True, help="Each row is a person, or the person column holds each once.")
+@click.option("--person", metavar="COLUMN", help="The column that says whose row it is.")
+@click.option("--rows-per-person", type=int, help="The most rows of one person that shall count.")
+@click.option("--groups-per-person", type=int, help="How many groups of an answer one person may touch.")
+@click.option(
+    "--public",
+    multiple=True,
+    metavar="COLUMN",
+    help="Its values are public: read them and declare them as keys.",
+)
+@click.option("--range", "ranges", multiple=True, metavar="COLUMN=MIN:MAX", help="Where a number's values lie.")
+@click.option(
+    "--type",
+    "types",
+    multiple=True,
+    metavar="COLUMN=TYPE",
+    help="integer, number, text, boolean, date, timestamp.",
+)
+@click.option("--epsilon", default="3.0", show_default=True, help="The whole budget.")
+@click.option("--delta", default="1e-6", show_default=True, help="The whole budget's delta.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; else the source's name with .toml.")
+@_machine
+def init(source: str, output: str | None, as_json: bool, **said: Any) -> None:
+    """Write a declaration for SOURCE (.csv, .parquet or file.duckdb::table)."""
+    from discreet.cli.start import suggest
+
+    target = Path(output or f"{Path(source.partition('::')[0].removesuffix('.gz')).stem}.toml")
+    if not target.parent.is_dir():
+        fault = Fault(str(target), "there is no such folder", "make it, or name another with --output")
+        raise DeclarationError([fault], code="folder")
+    if target.exists():
+        fault = Fault(str(target), "this file exists", "remove it, or name another with --output")
+        raise DeclarationError([fault], code="exists")
+    text = suggest(source, target.parent, **said)
+    target.write_text(text, "utf-8")
+    if as_json:
+        click.echo(json.dumps({"declaration": str(target)}))
+    else:
+        click.echo(f"{target} is written; read it, and say more of your columns where you can")
+
+
+@main.command()
+@click.option("-o", "--output", default=".", show_default=True, metavar="DIRECTORY", help="Where the picture goes.")
+def demo(output: str) -> None:
+    """Real data: questions answered with error bars, a refusal, a picture."""
+    from discreet.cli.demo import demonstrate
+
+    demonstrate(Path(output))

@@ -1,0 +1,100 @@
+"""`discreet demo`: the main job on real data, in a few seconds."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tempfile
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import click
+
+from discreet import BudgetError, QuestionError, open
+from discreet.cli.history import as_text
+from discreet.cli.start import suggest
+
+_FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM adult GROUP BY sex"
+_SECOND = (
+    "SELECT education, COUNT(*) AS people, AVG(hours_per_week) AS hours "
+    "FROM adult GROUP BY education ORDER BY hours DESC"
+)
+_THIRD = "SELECT SUM(capital_gain) AS gains FROM adult WHERE age BETWEEN 30 AND 39 AND income = '>50K'"
+_TOO_MUCH = "SELECT race, sex, COUNT(*) AS n FROM adult GROUP BY race, sex"
+
+
+def demonstrate(output: Path) -> None:
+    """Answers, repeats and refuses questions about the 32,561 people of UCI Adult; writes a picture to `output`."""
+    output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "adult.csv"
+        with (
+            as_file(files("discreet") / "data" / "adult.csv.gz") as packed,
+            gzip.open(packed) as reader,
+            source.open("wb") as writer,
+        ):
+            shutil.copyfileobj(reader, writer)
+        flags = (
+            "--one-row-per-person --public sex --public race --public education "
+            "--range age=17:90 --range hours_per_week=1:99 --range capital_gain=0:99999"
+        )
+        _say("32,561 people of a census, one row each. The owner declares what may be asked, and a budget of ε 3:")
+        _shell(f"discreet init adult.csv {flags}")
+        declaration = Path(folder) / "adult.toml"
+        declaration.write_text(_declaration(source), "utf-8")
+        with open(declaration) as curator:
+            _say("An analyst sees the price and the expected error before anything is spent:")
+            _shell(f'discreet explain adult.toml "{_FIRST}" --epsilon 0.5')
+            click.echo(repr(curator.explain(_FIRST, epsilon="0.5")))
+            _say("and asks. Every number carries its uncertainty, 95 %:")
+            _shell(f'discreet ask adult.toml "{_FIRST}" --epsilon 0.5')
+            click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
+            _say("Asked again, it is the same answer, and free:")
+            click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
+            _say("Sixteen groups at once, in order of the noisy answer:")
+            _shell(f'discreet ask adult.toml "{_SECOND}" --epsilon 1')
+            release = curator.ask(_SECOND, epsilon="1")
+            click.echo(repr(release))
+            _say("A sum, at whatever price gives ±1,000,000 dollars:")
+            _shell(f'discreet ask adult.toml "{_THIRD}" --within gains=1000000')
+            click.echo(repr(curator.ask(_THIRD, within={"gains": 1_000_000})))
+            _say("What would break the promise is refused, and says what still fits:")
+            _shell(f'discreet ask adult.toml "{_TOO_MUCH}" --epsilon 2')
+            try:
+                curator.ask(_TOO_MUCH, epsilon="2")
+            except BudgetError as error:
+                click.echo(str(error))
+            _say("The ledger knows it all, and a crash cannot make it forget:")
+            _shell("discreet ledger adult.toml --verify")
+            click.echo(as_text(curator, curator.ledger.verify()))
+            picture = output / "discreet-demo.png"
+            try:
+                release.plot(picture)
+                _say(f"A picture with error bars: {picture}")
+            except QuestionError as error:
+                _say(f"No picture: {error}")
+
+
+def _declaration(source: Path) -> str:
+    text: str = suggest(
+        str(source),
+        source.parent,
+        one_row_per_person=True,
+        person=None,
+        rows_per_person=None,
+        groups_per_person=None,
+        public=["sex", "race", "education"],
+        ranges=["age=17:90", "hours_per_week=1:99", "capital_gain=0:99999"],
+        types=[],
+        epsilon="3.0",
+        delta="1e-6",
+    )
+    return text
+
+
+def _say(text: str) -> None:
+    click.secho(f"\n{text}", bold=True)
+
+
+def _shell(command: str) -> None:
+    click.secho(f"$ {command}", fg="cyan")

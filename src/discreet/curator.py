@@ -1,0 +1,469 @@
+"""The curator: one object that holds declarations, ledger, engine and door together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from discreet.accounting import Filter
+from discreet.catalog import Budget, Declaration, Table, declare, read
+from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
+from discreet.catalog.model import Source, Type
+from discreet.catalog.sources import checked_types, of_table, together
+from discreet.door import Door
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import DeclarationError, Fault, QuestionError
+from discreet.exact import Number, ceiling, floor, fraction, show
+from discreet.ledger import TOTAL, Caps, Ledger, Stored
+from discreet.plan.bounds import lost
+from discreet.plan.measurement import Measurement, Plan, Price, measurement
+from discreet.release import Release, answer
+from discreet.release.estimate import GROUP_FOR_MEANS, cost, expected_errors, mechanisms
+from discreet.release.show import percent, price
+from discreet.sql import Question, lower
+
+
+def open(path: str | Path) -> Curator:
+    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables.
+
+    Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
+    """
+    return Curator.of(read(path))
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a question would cost and how far off its answer would be; nothing was spent and no row was read.
+
+    `expected_error` is the half width of the 95 % interval of each column; of a mean, in a group of at least
+    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit.
+    """
+
+    price: Mapping[str, str]
+    percent: float
+    more: int
+    expected_error: Mapping[str, float]
+    mechanisms: tuple[Mapping[str, str], ...]
+    bounds: tuple[str, ...]
+    means: tuple[str, ...]
+    group: int = GROUP_FOR_MEANS
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "price": dict(self.price),
+            "percent": self.percent,
+            "more": self.more,
+            "expected_error": dict(self.expected_error),
+            "means_in_groups_of": self.group,
+            "mechanisms": [dict(one) for one in self.mechanisms],
+            "bounds": list(self.bounds),
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"price {price(self.price)} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
+        for name, error in self.expected_error.items():
+            where = f" in a group of at least {self.group:,} people" if name in self.means else ""
+            lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
+        lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
+        return "\n".join([*lines, "bounds: " + "; ".join(self.bounds), "nothing was spent"])
+
+
+@dataclass(frozen=True)
+class BudgetState:
+    """The whole budget, and how much of it is used."""
+
+    total: Mapping[str, str]
+    used: float
+    keys_used: float
+    lasting: bool
+
+    @property
+    def left(self) -> str:
+        """What is left, in words."""
+        words = f"{max(0, math.floor(100 - self.used))} % of ε {self.total['epsilon']}, δ {self.total['delta']} is left"
+        return words if self.lasting else words + "; the ledger is in memory and ends with this object"
+
+    def __repr__(self) -> str:
+        return f"{percent(self.used)} used; {self.left}"
+
+
+class Curator:
+    """Holds tables about people and answers questions about them with differential privacy.
+
+    `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,
+    over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
+    `analysts` maps names to their own smaller budgets. Raises DeclarationError with every fault at once.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        epsilon: Number,
+        delta: Number = 0,
+        keys_delta: Number | None = None,
+        ledger: str | Path | None = None,
+        analysts: Mapping[str, Number] | None = None,
+        engine: Mapping[str, int] | None = None,
+    ) -> None:
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+        if keys_delta is not None:
+            budget["keys_delta"] = keys_delta
+        raw: dict[str, Any] = {
+            "budget": budget,
+            "tables": {name: getattr(table, "declaration", table) for name, table in tables.items()},
+            "analysts": {name: {"epsilon": own} for name, own in (analysts or {}).items()},
+            "engine": engine or {},
+        }
+        self._start(replace(declare(raw), ledger=Path(ledger) if ledger is not None else None), load=True)
+
+    @classmethod
+    def of(cls, declaration: Declaration, *, load: bool = True) -> Curator:
+        """The curator of a validated declaration. Without `load`, tables are read when a question first needs them."""
+        curator = cls.__new__(cls)
+        curator._start(declaration, load=load)
+        return curator
+
+    def _start(self, declaration: Declaration, *, load: bool) -> None:
+        self._engine = DuckDB(declaration.limits)
+        if load:
+            self._engine.start()
+        self._declaration = self._typed(declaration)
+        self._ledger = Ledger(declaration.ledger)
+        accounts = {TOTAL: declaration.budget, **declaration.analysts}
+        self._ledger.register(
+            {name: _caps(budget) for name, budget in accounts.items()}, repr(dict(self._declaration.tables))
+        )
+        self._door = Door(self._ledger, self._engine)
+        if load:
+            self._load()
+
+    def _typed(self, declaration: Declaration) -> Declaration:
+        """Fills in the types that sources state. Reads schemas, no rows."""
+        tables = {}
+        faults: list[Fault] = []
+        errors: list[DeclarationError] = []
+        for name, table in declaration.tables.items():
+            tables[name] = table
+            if all(column.type is not None for column in table.columns):
+                continue
+            try:
+                stated = {known.casefold(): kind for known, kind in self._engine.types(table.source).items()}
+            except DeclarationError as error:
+                errors.append(of_table(table, error))
+                continue
+            columns = []
+            for column in table.columns:
+                where = f"tables.{name}.columns.{column.name}"
+                kind = column.type or stated.get(column.name.casefold())
+                if kind is None:
+                    if column.name.casefold() in stated:
+                        fix = f"write its type: {', '.join(Type)}"
+                        faults.append(Fault(where, "the source does not state its type", fix))
+                    else:
+                        fix = "leave it out, or name one of: " + ", ".join(list(stated)[:20])
+                        faults.append(Fault(where, "the source has no such column", fix))
+                columns.append(replace(column, type=kind))
+            tables[name] = replace(table, columns=tuple(columns))
+        if faults:
+            errors.append(DeclarationError(faults))
+        if errors:
+            typed = [table for table in tables.values() if all(column.type for column in table.columns)]
+            raise together([*errors, *self._unfit(typed)], str(declaration.file or ""))
+        return checked_types(replace(declaration, tables=tables))
+
+    def _unfit(self, tables: Iterable[Table]) -> list[DeclarationError]:
+        """What is wrong with the sources of tables. Reads no row."""
+        errors = []
+        for table in tables:
+            try:
+                self._engine.check(table)
+            except DeclarationError as error:
+                errors.append(of_table(table, error))
+        return errors
+
+    def _load(self, *, refresh: bool = False) -> None:
+        """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew."""
+        tables = [table for table in self._declaration.tables.values() if not table.public]
+        if not refresh and all(self._engine.has(table.name) for table in tables):
+            return
+        if self._engine.shut:
+            self._engine.close()
+        for table in tables:
+            try:
+                fingerprint = self._engine.load(table, self._ledger.salt())
+            except DeclarationError as error:
+                raise together([of_table(table, error)], self._file) from None
+            known = self._ledger.snapshot(table.name)
+            if known is None or refresh:
+                self._ledger.register_snapshot(table.name, fingerprint)
+            elif known.fingerprint != fingerprint:
+                self._engine.close()
+                message = f"the source, or what is declared of it, differs from snapshot {known.number}"
+                fix = "run `discreet refresh` to take it as the new snapshot; the budget goes on"
+                raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=self._file)
+        self._engine.lock()
+
+    @property
+    def _file(self) -> str:
+        return str(self._declaration.file or "")
+
+    def ask(
+        self,
+        question: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """The answer to a question, with noise that costs `epsilon` (and `delta`) of the budget.
+
+        `within` asks instead for the smallest price at which a column's 95 % interval is that narrow: {"n": 100}.
+        `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
+        A question asked before, by anybody, is answered from the ledger with the same bytes.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        checked, table = self._lowered(question)
+        price = self._price(checked, epsilon, delta, within)
+        priced = measurement(checked.plan, price)
+        self._load()
+        key = self._key(table, priced)
+        reserved = self._door.open(priced.loss, table, analyst=account, question=question, key=key, request=request)
+        if isinstance(reserved, Stored):
+            return self._release(json.loads(reserved.answer), priced, charged=cost(priced) if reserved.charged else {})
+        content = answer(priced, reserved.measure(priced), table)
+        reserved.commit(json.dumps(content, ensure_ascii=False).encode())
+        return self._release(content, priced, charged=cost(priced))
+
+    def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Mapping[str, str]) -> Release:
+        total = self._ledger.filter(TOTAL)
+        notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
+        return Release(content, charged, _used(total), total.left(priced.loss), notes)
+
+    def explain(
+        self,
+        question: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+    ) -> Explanation:
+        """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
+        checked, table = self._lowered(question)
+        priced = measurement(checked.plan, self._price(checked, epsilon, delta, within))
+        total = self._ledger.filter(TOTAL)
+        spent = total.spent.plus(priced.loss)
+        taken = Filter(total.epsilon, total.delta, total.keys_delta, spent).used() - total.used()
+        return Explanation(
+            cost(priced),
+            float(max(Fraction(0), taken) * 100),
+            total.left(priced.loss),
+            expected_errors(priced),
+            tuple(mechanisms(priced)),
+            lost(checked.plan, table),
+            tuple(output.name for output in checked.plan.outputs if output.kind == "mean"),
+        )
+
+    def check(self) -> None:
+        """Holds the declaration against its sources: files, columns and types, without reading a row.
+
+        Raises DeclarationError with every fault at once.
+        """
+        if errors := self._unfit(self._declaration.tables.values()):
+            raise together(errors, self._file)
+
+    def engine_sql(self, question: str) -> str:
+        """The statement that the engine would run, with a placeholder for the salt. For the owner only."""
+        checked, table = self._lowered(question)
+        return self._engine.sql(checked.plan.root, table)
+
+    def left(self, question: str, *, epsilon: Number | None = None, delta: Number | None = None) -> int:
+        """How many more questions of this one's price the budget admits."""
+        checked, _ = self._lowered(question)
+        priced = measurement(checked.plan, self._price(checked, epsilon, delta, None))
+        return self._ledger.filter(TOTAL).left(priced.loss)
+
+    @property
+    def budget(self) -> BudgetState:
+        """The whole budget and how much of it is used."""
+        total = self._ledger.filter(TOTAL)
+        keys = total.spent.keys / total.keys_delta if total.keys_delta else Fraction(0)
+        amounts = {
+            "epsilon": show(total.epsilon),
+            "delta": show(total.delta),
+            "keys_delta": show(total.keys_delta),
+        }
+        return BudgetState(amounts, _used(total), float(keys * 100), self._declaration.ledger is not None)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger itself: entries, verification, head."""
+        return self._ledger
+
+    @property
+    def declaration(self) -> Declaration:
+        """What the owner declared."""
+        return self._declaration
+
+    def refresh(self) -> None:
+        """Takes the sources as they are now for the new snapshot, and thaws tables that were frozen. The owner's act:
+        old and new versions hold the same persons, so the budget goes on."""
+        self._load(refresh=True)
+
+    def close(self) -> None:
+        """Ends the engine and closes the ledger."""
+        self._engine.close()
+        self._ledger.close()
+
+    def __enter__(self) -> Curator:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
+
+    def _lowered(self, question: str) -> tuple[Question, Table]:
+        checked = lower(question, self._declaration)
+        return checked, self._declaration.tables[checked.plan.table]
+
+    def _account(self, analyst: str | None) -> str:
+        if analyst is None:
+            return TOTAL
+        declared = self._declaration.analysts
+        if not isinstance(analyst, str) or not analyst or (declared and analyst not in declared):
+            fix = f"name one of {', '.join(declared)}" if declared else 'write analyst="ana"'
+            raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
+        return analyst
+
+    def _price(
+        self,
+        checked: Question,
+        epsilon: Number | None,
+        delta: Number | None,
+        within: Mapping[str, Number] | None,
+    ) -> Price:
+        """The price that the call or the question's own clause names, else the declared one. Two prices are refused."""
+        named_delta = _one("delta", _amount("delta", delta), checked.delta)
+        if named_delta is not None and not 0 <= named_delta < 1:
+            raise QuestionError(
+                "price", "delta must be at least 0 and below 1", where="delta", fix="write delta = 1e-9"
+            )
+        if within:
+            if epsilon is not None or checked.epsilon is not None:
+                raise QuestionError(
+                    "price", "within and epsilon name two prices", where="within", fix="name one of them"
+                )
+            return self._within(checked.plan, named_delta, within)
+        named = _one("epsilon", _amount("epsilon", epsilon), checked.epsilon)
+        named = self._declaration.question_epsilon if named is None else named
+        if named is None:
+            fix = "name epsilon, or declare [question] epsilon = 0.1"
+            raise QuestionError("price", "the question has no price", where="epsilon", fix=fix)
+        if not MINIMUM_EPSILON <= named <= MAXIMUM_EPSILON:
+            raise QuestionError(
+                "price", "epsilon must lie between 1e-9 and 1e30", where="epsilon", fix="write epsilon = 0.1"
+            )
+        return self._complete(checked.plan, named, named_delta)
+
+    def _complete(self, plan: Plan, epsilon: Fraction, delta: Fraction | None) -> Price:
+        """A question with private keys that names no delta takes the same share of keys_delta as of epsilon."""
+        budget = self._declaration.budget
+        if not plan.private:
+            gaussian = budget.delta > budget.keys_delta
+            return Price(epsilon, delta if delta is not None and gaussian else Fraction(0))
+        if delta is None:
+            delta = floor(min(budget.keys_delta, budget.keys_delta * epsilon / budget.epsilon), 3)
+        if delta == 0:
+            fix = "declare values for the grouped columns, or a budget with delta and keys_delta above 0"
+            raise QuestionError("price", "private keys cannot be found without a delta", where="GROUP BY", fix=fix)
+        return Price(epsilon, delta)
+
+    def _within(self, plan: Plan, delta: Fraction | None, within: Mapping[str, Number]) -> Price:
+        """The smallest price, to three digits and rounded up, at which every named column's 95 % half width fits."""
+        kinds = {output.name: output.kind for output in plan.outputs}
+        wanted = {}
+        for name, width in within.items():
+            amount = _amount("within", width)
+            if kinds.get(name) not in ("count", "sum"):
+                fix = "name a count or a sum of the answer" + (
+                    ": a mean's error depends on its group" if kinds.get(name) == "mean" else ""
+                )
+                raise QuestionError("within", f"there is no error to fix for {name!r}", where="within", fix=fix)
+            if amount is None or amount <= 0:
+                raise QuestionError(
+                    "within", "the wanted error must be above 0", where="within", fix=f"write {name}=100"
+                )
+            wanted[name] = float(amount)
+
+        def fits(epsilon: Fraction) -> bool:
+            errors = expected_errors(measurement(plan, self._complete(plan, epsilon, delta)))
+            return all(errors[name] <= width for name, width in wanted.items())
+
+        low, high = MINIMUM_EPSILON, Fraction(1)
+        while not fits(high):
+            if high > 10**6:
+                raise QuestionError(
+                    "within", "no price gives such a small error", where="within", fix="ask for a larger one"
+                )
+            low, high = high, high * 4
+        for _ in range(24):
+            middle = Fraction(math.sqrt(low * high))
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        return self._complete(plan, ceiling(high, 3), delta)
+
+    def _key(self, table: Table, priced: Measurement) -> str:
+        """What makes two questions the same: plan with its bounds, declaration, snapshot and price.
+
+        Where the source's file lies is no part of it: the snapshot says what was read.
+        """
+        snapshot = self._ledger.snapshot(table.name)
+        parts = [
+            repr(priced.plan),
+            repr(replace(table, source=Source(table.source.kind))),
+            repr(priced.price),
+            str(snapshot.number if snapshot else 0),
+            self._engine.name,
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _caps(budget: Budget) -> Caps:
+    return Caps(budget.epsilon, budget.delta, budget.keys_delta)
+
+
+def _used(total: Filter) -> float:
+    return float(min(Fraction(1), total.used()) * 100)
+
+
+def _amount(name: str, value: Number | None) -> Fraction | None:
+    if value is None:
+        return None
+    try:
+        text = str(value)
+        if len(text) > 400 or abs(int(text.lower().partition("e")[2] or 0)) > 350:
+            raise ValueError
+        return fraction(value)
+    except (ValueError, TypeError, OverflowError):
+        raise QuestionError("price", f"{name} must be a finite number", where=name, fix=f"write {name} = 0.1") from None
+
+
+def _one(name: str, called: Fraction | None, written: Fraction | None) -> Fraction | None:
+    if called is not None and written is not None and called != written:
+        fix = f"name {name} once"
+        raise QuestionError("price", f"the call and the question name two values of {name}", where=name, fix=fix)
+    return called if called is not None else written

@@ -1,0 +1,385 @@
+"""DuckDB as the engine: loading declared tables, running plans, and what happens when it fails."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import secrets
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
+from discreet.engines.compile import ROW_NUMBER, column_name, statement, table_name
+from discreet.engines.functions import literal
+from discreet.engines.process import EngineProcess, Failed, Stopped
+from discreet.errors import DeclarationError, EngineError, Fault
+from discreet.plan.expressions import Literal
+from discreet.plan.nodes import Aggregate, project_of
+
+_ENGINE_TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.NUMBER: "DOUBLE",
+    Type.TEXT: "TEXT",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+_CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
+    Type.DATE: (datetime.date.min, datetime.date.max),
+    Type.TIMESTAMP: (datetime.datetime.min, datetime.datetime(9999, 12, 31, 23, 59, 59)),
+}
+LOAD_SECONDS = 3_600
+"""Loading is the owner's act and may take as long as it needs, within reason."""
+
+Row = tuple[tuple[Value, ...], tuple[int, ...]]
+"""The keys of one group and its exact totals."""
+
+
+class DuckDB:
+    """One child process with the declared tables in memory.
+
+    `load` reads a source and returns a keyed hash of what it read; `run` gives a plan's exact totals. After a child was
+    killed the engine holds nothing: the door freezes the table until the owner acts.
+    """
+
+    name = "duckdb"
+
+    def __init__(self, limits: EngineLimits) -> None:
+        self._limits = limits
+        self._process: EngineProcess | None = None
+        self._locked = False
+        self._loaded: set[str] = set()
+
+    def start(self) -> None:
+        """Starts the child process, without waiting for it."""
+        if self._process is None or not self._process.usable:
+            self._process, self._locked, self._loaded = EngineProcess(), False, set()
+            self._limited = False
+
+    @property
+    def shut(self) -> bool:
+        """Whether a child runs that can load nothing more."""
+        return self._locked and self._process is not None and self._process.usable
+
+    def has(self, table: str) -> bool:
+        """Whether the table is loaded in a child that still lives."""
+        return self._process is not None and self._process.usable and table in self._loaded
+
+    def types(self, source: Source) -> dict[str, Type | None]:
+        """The columns of a source that states types, from its schema alone; None for a type that is not ours."""
+        self._open(source)
+        try:
+            described = self._call("describe", _relation_sql(source), seconds=LOAD_SECONDS)
+        except Failed:
+            raise _unreadable(source) from None
+        finally:
+            self._call("forget", seconds=LOAD_SECONDS)
+        return {name: None if kind is None else _type_of(kind) for name, kind in described["columns"]}
+
+    def distinct(self, source: Source, column: str, most: int) -> list[Any]:
+        """The distinct values of a column that the owner declared public, sorted; at most `most` + 1 of them."""
+        self._open(source)
+        identifier = exp.column(column, quoted=True)
+        query = (
+            exp.select(identifier)
+            .distinct()
+            .from_(_relation(source))
+            .where(exp.Not(this=exp.Is(this=identifier.copy(), expression=exp.null())))
+        )
+        query = query.order_by(identifier.copy()).limit(most + 1)
+        try:
+            return [row[0] for row in self._call("values", query.sql("duckdb"), seconds=LOAD_SECONDS)["rows"]]
+        except Failed:
+            raise _unreadable(source) from None
+        finally:
+            self._call("forget", seconds=LOAD_SECONDS)
+
+    def check(self, table: Table) -> None:
+        """Whether the source is there and has the declared columns. Reads no row. Raises DeclarationError."""
+        self._open(table.source)
+        try:
+            _check_columns(table, self._names(table))
+        finally:
+            self._call("forget", seconds=LOAD_SECONDS)
+
+    def load(self, table: Table, salt: bytes) -> str:
+        """Reads the declared columns of a table into memory. Raises DeclarationError where that cannot be done."""
+        self._open(table.source)
+        try:
+            _check_columns(table, self._names(table))
+            statements, fingerprint = _load_statements(table)
+            request = ([node.sql("duckdb") for node in statements], fingerprint.sql("duckdb"), salt)
+            answer = self._call("load", *request, seconds=LOAD_SECONDS)
+        except Failed:
+            raise _unreadable(table.source) from None
+        finally:
+            self._call("forget", seconds=LOAD_SECONDS)
+        self._loaded.add(table.name)
+        return str(answer["fingerprint"])
+
+    def lock(self) -> None:
+        """Shuts the child off from files, network and settings. Called once every table is loaded."""
+        if not self._locked:
+            self._call("lock", seconds=LOAD_SECONDS)
+            self._locked = True
+
+    def run(self, plan: Aggregate, table: Table) -> list[Row]:
+        """The exact totals of each group that holds a row. For the door only.
+
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        """
+        if not self.has(table.name) or self._process is None:
+            raise Stopped
+        sql = statement(plan, table, secrets.token_hex(16)).sql("duckdb")
+        try:
+            rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
+        except Failed:
+            raise EngineError from None
+        keys = project_of(plan).keys
+        return [
+            (
+                tuple(_key(value, key.type) for value, key in zip(row, keys, strict=False)),
+                tuple(int(x) for x in row[len(keys) :]),
+            )
+            for row in rows
+        ]
+
+    def sql(self, plan: Aggregate, table: Table) -> str:
+        """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""
+        return statement(plan, table, "a fresh secret salt").sql("duckdb", pretty=True)
+
+    def close(self) -> None:
+        """Ends the child."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+        self._loaded = set()
+
+    def _open(self, source: Source) -> None:
+        """Makes a source readable in the child."""
+        self.start()
+        if not self._limited:
+            self._call("limit", self._limits.memory_gib, seconds=LOAD_SECONDS)
+            self._limited = True
+        try:
+            if source.kind == "frame":
+                self._call("frame", source.frame, seconds=LOAD_SECONDS)
+            elif source.path is None or not source.path.is_file():
+                fault = Fault("source", f"there is no file {source.path}", "check the path in the declaration")
+                raise DeclarationError([fault], code="missing")
+            elif source.kind == "duckdb":
+                self._call("attach", str(source.path), seconds=LOAD_SECONDS)
+        except Failed:
+            raise _unreadable(source) from None
+
+    def _names(self, table: Table) -> list[str]:
+        if table.source.kind == "csv":
+            assert table.source.path is not None
+            return csv_header(table.source)
+        try:
+            described = self._call("describe", _relation_sql(table.source), seconds=LOAD_SECONDS)
+        except Failed:
+            raise _unreadable(table.source) from None
+        return [name for name, _ in described["columns"]]
+
+    def _call(self, *request: Any, seconds: float) -> Any:
+        assert self._process is not None
+        try:
+            return self._process.call(*request, seconds=seconds)
+        except Stopped:
+            fault = Fault("engine", "the engine's process stopped while it loaded a table", "raise engine.memory_gib")
+            raise DeclarationError([fault], code="engine") from None
+
+
+def csv_header(source: Source) -> list[str]:
+    """The names in a CSV file's first line. No other line is read."""
+    import csv
+    import gzip
+
+    assert source.path is not None
+    opener = gzip.open if source.path.suffix == ".gz" else open
+    try:
+        with opener(source.path, "rt", encoding="utf-8-sig", newline="") as file:
+            return next(csv.reader(file), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise _unreadable(source) from None
+
+
+def _check_columns(table: Table, names: Sequence[str]) -> None:
+    faults = []
+    for column in table.columns:
+        where = f"tables.{table.name}.columns.{column.name}"
+        found = [name for name in names if name.casefold() == column.name.casefold()]
+        if not found:
+            fix = "leave it out, or name one of: " + ", ".join(names[:20])
+            faults.append(Fault(where, "the source has no such column", fix))
+        elif len(found) > 1:
+            faults.append(Fault(where, "the source has this name more than once", "rename one of the source's columns"))
+    if faults:
+        raise DeclarationError(faults, code="columns")
+
+
+_READABLE = {
+    "csv": "check that it is text in UTF-8, with commas between its columns",
+    "parquet": "check that it is a Parquet file",
+    "duckdb": "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
+    "frame": "give a pandas or polars DataFrame, or an Arrow table",
+}
+
+
+def _unreadable(source: Source) -> DeclarationError:
+    message = f"{source.text} cannot be read as {'a table' if source.kind == 'frame' else source.kind}"
+    return DeclarationError([Fault("source", message, _READABLE[source.kind])], code="unreadable")
+
+
+def _relation(source: Source) -> exp.Expression:
+    if source.kind == "frame":
+        return exp.to_table("frame")
+    if source.kind == "duckdb":
+        parts = str(source.relation).split(".")
+        schema = parts[0] if len(parts) > 1 else "main"
+        return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
+    path = exp.Literal.string(str(source.path))
+    if source.kind == "parquet":
+        return exp.Anonymous(this="read_parquet", expressions=[path])
+    # every option is stated, so that no value decides how the file is read
+    columns = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
+            for name in _told_apart(csv_header(source))
+        ]
+    )
+    options: dict[str, exp.Expression] = {
+        "auto_detect": exp.false(),
+        "header": exp.true(),
+        "delim": exp.Literal.string(","),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "nullstr": exp.Literal.string(""),
+        # short and long rows, quotes in odd places and mixed line ends are read; what is not UTF-8 is refused
+        "null_padding": exp.true(),
+        "strict_mode": exp.false(),
+        "parallel": exp.false(),
+        "columns": columns,
+    }
+    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
+    return exp.Anonymous(this="read_csv", expressions=[path, *named])
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """The names of a CSV file, where those that repeat another, or are empty, get a new one: nobody declares these."""
+    spare = (f"column_{number}" for number in itertools.count())
+    taken = {name.casefold() for name in names}
+    met = {""}
+    found: list[str] = []
+    for name in names:
+        found.append(next(other for other in spare if other not in taken) if name.casefold() in met else name)
+        met.add(name.casefold())
+    return found
+
+
+def _relation_sql(source: Source) -> str:
+    return exp.select("*").from_(_relation(source)).sql("duckdb")
+
+
+def _load_statements(table: Table) -> tuple[list[exp.Expression], exp.Expression]:
+    """Builds the table under the engine's own names, typed and clamped, and the query that fingerprints it.
+
+    Where a person may have several rows they are numbered within the person, in the source's order: that number depends
+    on the person's own rows only, which a position in the table would not. Where one row a person is promised and a
+    column holds the person, one row of each person is kept, so the promise holds whatever the source contains.
+    """
+    name = table_name(table)
+    selected = [exp.alias_(_typed(column), column_name(index)) for index, column in enumerate(table.columns)]
+    select = exp.select(*selected).from_(_relation(table.source))
+    statements: list[exp.Expression] = []
+    target = name
+    if table.person is not None:
+        target = "stage"
+    statements.append(exp.Create(this=exp.to_table(target), kind="TABLE", expression=select))
+    if table.person is not None:
+        index = next(i for i, column in enumerate(table.columns) if column.name == table.person)
+        person = exp.column(column_name(index))
+        order = exp.Order(expressions=[exp.Ordered(this=exp.column("rowid"))])
+        rank = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order)
+        names = [exp.column(column_name(i)) for i in range(len(table.columns))]
+        numbered = exp.select(*names, exp.alias_(rank, ROW_NUMBER)).from_("stage")
+        numbered = numbered.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())))
+        if table.one_row_per_person:
+            first = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(1))
+            numbered = exp.select(*(node.copy() for node in names)).from_(numbered.subquery("numbered")).where(first)
+        statements.append(exp.Create(this=exp.to_table(name), kind="TABLE", expression=numbered))
+        statements.append(exp.Drop(tables=[exp.to_table("stage")], kind="TABLE"))
+    content = exp.Anonymous(this="hash", expressions=[exp.column(column_name(i)) for i in range(len(table.columns))])
+    facts = [
+        exp.Count(this=exp.Star()),
+        exp.Sum(this=content),
+        exp.Anonymous(this="bit_xor", expressions=[content.copy()]),
+    ]
+    return statements, exp.select(*facts).from_(exp.to_table(name))
+
+
+def _typed(column: Column) -> exp.Expression:
+    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped.
+
+    Dates the engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's key
+    such a date of one person would make everybody's question fail.
+    """
+    assert column.type is not None
+    node: exp.Expression = exp.column(column.name, quoted=True)
+    node = exp.TryCast(this=node, to=exp.DataType.build(_ENGINE_TYPES[column.type]), safe=True)
+    if column.type is Type.NUMBER:
+        unknown: exp.Expression = exp.Or(
+            this=exp.IsNan(this=node), expression=exp.Is(this=node.copy(), expression=exp.null())
+        )
+    else:
+        unknown = exp.Is(this=node, expression=exp.null())
+    low, high = _CALENDAR.get(column.type, (None, None))
+    low = column.minimum if column.minimum is not None else low
+    high = column.maximum if column.maximum is not None else high
+    if low is None and high is None and column.type is not Type.NUMBER:
+        return node
+    inside: exp.Expression = node.copy()
+    if high is not None:
+        inside = exp.Least(this=inside, expressions=[_bound(column, high)], ignore_nulls=True)
+    if low is not None:
+        inside = exp.Greatest(this=inside, expressions=[_bound(column, low)], ignore_nulls=True)
+    return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
+
+
+def _bound(column: Column, value: Value) -> exp.Expression:
+    """A bound in the column's own type."""
+    assert column.type is not None
+    value = Fraction(value) if column.type is Type.NUMBER and isinstance(value, int) else value
+    return exp.cast(literal(Literal(value, column.type)), _ENGINE_TYPES[column.type])
+
+
+def _type_of(kind: str) -> Type | None:
+    """Our type for an engine type; None where there is none (lists, structures, times of day)."""
+    plain = kind.upper()
+    if plain in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"):
+        return Type.INTEGER
+    if plain in ("FLOAT", "DOUBLE", "UBIGINT", "HUGEINT") or plain.startswith("DECIMAL"):
+        return Type.NUMBER
+    if plain in ("VARCHAR", "UUID") or plain.startswith("ENUM"):
+        return Type.TEXT
+    if plain == "BOOLEAN":
+        return Type.BOOLEAN
+    if plain == "DATE":
+        return Type.DATE
+    return Type.TIMESTAMP if plain.startswith("TIMESTAMP") else None
+
+
+def _key(value: Any, kind: Type) -> Value:
+    """A group's key as the declaration would write it."""
+    if kind is Type.DATE:
+        return datetime.date.fromisoformat(value)
+    if kind is Type.TIMESTAMP:
+        return datetime.datetime.fromisoformat(value)
+    if kind is Type.NUMBER:
+        return Fraction(value)
+    key: Value = value
+    return key

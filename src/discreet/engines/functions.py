@@ -1,0 +1,190 @@
+"""Each operator of the allow-list as an expression of the engine that no row can make fail.
+
+| operator | what could fail in the engine | guard |
+|---|---|---|
+| add, subtract, multiply, negate, absolute | overflow of 64-bit integers | computed in doubles: infinity instead |
+| divide | division by zero | the divisor 0 becomes NULL |
+| comparisons | a cast between types | both sides have one type already, or both become doubles |
+| in, case, coalesce | the same | the same |
+| like | nothing: linear in the row's text | none |
+
+Nothing here casts text, parses, repeats or looks anything up.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.catalog.model import Type
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+
+Columns = Mapping[str, exp.Expression]
+"""How each declared column is written in the engine's table."""
+
+_COMPARISONS: dict[str, type[exp.Binary]] = {
+    "equal": exp.EQ,
+    "not_equal": exp.NEQ,
+    "less": exp.LT,
+    "less_equal": exp.LTE,
+    "greater": exp.GT,
+    "greater_equal": exp.GTE,
+}
+_ARITHMETIC: dict[str, type[exp.Binary]] = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
+
+
+def compiled(expression: Expression, columns: Columns) -> exp.Expression:
+    """The expression in the engine's language."""
+    if isinstance(expression, ColumnOf):
+        return columns[expression.name].copy()
+    if isinstance(expression, Literal):
+        return literal(expression)
+    return _call(expression, columns)
+
+
+def literal(constant: Literal) -> exp.Expression:
+    """A constant, with its type spelled out so that the engine has nothing to guess."""
+    value = constant.value
+    if value is None:
+        return exp.null()
+    if isinstance(value, bool):
+        return exp.true() if value else exp.false()
+    if isinstance(value, datetime.datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
+    if isinstance(value, datetime.date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+    if isinstance(value, str):
+        return exp.Literal.string(value)
+    if isinstance(value, int) and abs(value) < 2**63:
+        return exp.cast(exp.Literal.string(str(value)), "BIGINT")
+    return double_literal(Fraction(value))
+
+
+def double_literal(value: Fraction) -> exp.Expression:
+    """The double nearest to the value."""
+    return exp.cast(exp.Literal.string(repr(_nearest(value))), "DOUBLE")
+
+
+def _nearest(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def as_double(expression: Expression, columns: Columns) -> exp.Expression:
+    """A numeric expression as a double."""
+    if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
+        return double_literal(Fraction(expression.value))
+    node = compiled(expression, columns)
+    if (isinstance(expression, Literal | ColumnOf) and expression.type is Type.INTEGER) or _mixed_integer(expression):
+        return exp.cast(node, "DOUBLE")
+    return node
+
+
+def _mixed_integer(expression: Expression) -> bool:
+    """Whether a CASE or COALESCE is compiled to 64-bit integers."""
+    return isinstance(expression, Call) and expression.operator in ("case", "coalesce") and _whole(expression)
+
+
+def _whole(expression: Expression) -> bool:
+    """Whether the engine holds this expression as a 64-bit integer: a column, a constant, or a choice among such."""
+    if isinstance(expression, Call):
+        if expression.operator == "coalesce":
+            return all(_whole(argument) for argument in expression.arguments)
+        if expression.operator == "case":
+            results = (*expression.arguments[1:-1:2], expression.arguments[-1])
+            return all(_whole(result) for result in results)
+        return False
+    if isinstance(expression, Literal):
+        return expression.value is None or (
+            isinstance(expression.value, int)
+            and not isinstance(expression.value, bool)
+            and abs(expression.value) < 2**63
+        )
+    return expression.type is Type.INTEGER
+
+
+def is_whole(expression: Expression) -> bool:
+    """Whether the compiled expression is a 64-bit integer, so that no rounding is needed."""
+    return _whole(expression) and expression.type is Type.INTEGER
+
+
+def _same(arguments: tuple[Expression, ...], columns: Columns) -> list[exp.Expression]:
+    """Arguments that meet in one place, all of one engine type."""
+    if any(argument.type.numeric for argument in arguments) and not all(_whole(argument) for argument in arguments):
+        return [exp.null() if _null(argument) else as_double(argument, columns) for argument in arguments]
+    return [compiled(argument, columns) for argument in arguments]
+
+
+def _null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
+
+
+def _call(call: Call, columns: Columns) -> exp.Expression:
+    operator, arguments = call.operator, call.arguments
+    if operator in _COMPARISONS:
+        left, right = _same(arguments, columns)
+        return exp.Paren(this=_COMPARISONS[operator](this=left, expression=right))
+    if operator in _ARITHMETIC:
+        left, right = (as_double(argument, columns) for argument in arguments)
+        return exp.Paren(this=_ARITHMETIC[operator](this=left, expression=right))
+    return _BUILDERS[operator](call, columns)
+
+
+def _divide(call: Call, columns: Columns) -> exp.Expression:
+    left, right = (as_double(argument, columns) for argument in call.arguments)
+    zero = double_literal(Fraction(0))
+    return exp.Paren(this=exp.Div(this=left, expression=exp.Nullif(this=right, expression=zero), typed=True))
+
+
+def _logic(kind: type[exp.Connector]) -> Callable[[Call, Columns], exp.Expression]:
+    def build(call: Call, columns: Columns) -> exp.Expression:
+        left, right = (compiled(argument, columns) for argument in call.arguments)
+        return exp.Paren(this=kind(this=left, expression=right))
+
+    return build
+
+
+def _in(call: Call, columns: Columns) -> exp.Expression:
+    value, *choices = _same(call.arguments, columns)
+    return exp.Paren(this=exp.In(this=value, expressions=choices))
+
+
+def _case(call: Call, columns: Columns) -> exp.Expression:
+    conditions = call.arguments[0:-1:2]
+    results = _same((*call.arguments[1:-1:2], call.arguments[-1]), columns)
+    ifs = [
+        exp.If(this=compiled(condition, columns), true=result)
+        for condition, result in zip(conditions, results[:-1], strict=True)
+    ]
+    return exp.Case(ifs=ifs, default=results[-1])
+
+
+def _coalesce(call: Call, columns: Columns) -> exp.Expression:
+    first, *others = _same(call.arguments, columns)
+    return exp.Coalesce(this=first, expressions=others)
+
+
+_BUILDERS: dict[str, Callable[[Call, Columns], exp.Expression]] = {
+    "divide": _divide,
+    "negate": lambda call, columns: exp.Paren(this=exp.Neg(this=as_double(call.arguments[0], columns))),
+    "absolute": lambda call, columns: exp.Abs(this=as_double(call.arguments[0], columns)),
+    "and": _logic(exp.And),
+    "or": _logic(exp.Or),
+    "not": lambda call, columns: exp.Paren(this=exp.Not(this=compiled(call.arguments[0], columns))),
+    "is_null": lambda call, columns: exp.Paren(
+        this=exp.Is(this=compiled(call.arguments[0], columns), expression=exp.null())
+    ),
+    "in": _in,
+    "case": _case,
+    "coalesce": _coalesce,
+    "like": lambda call, columns: exp.Paren(
+        this=exp.Like(this=compiled(call.arguments[0], columns), expression=compiled(call.arguments[1], columns))
+    ),
+}
+
+OPERATORS = frozenset(_COMPARISONS) | frozenset(_ARITHMETIC) | frozenset(_BUILDERS)

@@ -1,0 +1,166 @@
+"""The child process in which the engine runs: it holds the tables, answers one request at a time, and can be killed.
+
+Started as `python -c "from discreet.engines.worker import main; main()"` with requests on standard input and answers on
+standard output. It limits its own address space, leaves no core dump, prints nothing, and ends when its parent does.
+An engine's error message may quote a private value, so it never crosses: the parent learns `failed` and no more.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import os
+import pickle
+import resource
+import struct
+import sys
+import threading
+import time
+from typing import Any, BinaryIO
+
+import duckdb
+
+_GIB = 1 << 30
+
+
+def main() -> None:
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _end_with(os.getppid())
+    worker = Worker()
+    while True:
+        try:
+            request = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            answer = worker.answer(*request)
+        except Exception:
+            answer = {"failed": True}
+        _send(answers, answer)
+
+
+def _send(stream: BinaryIO, answer: Any) -> None:
+    body = json.dumps(answer, default=_plain).encode()
+    stream.write(struct.pack(">Q", len(body)) + body)
+    stream.flush()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    raise TypeError("not an integer, text or date")
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process once its parent is gone, also in the middle of a long query."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Worker:
+    """One in-memory DuckDB with the declared columns of the declared tables."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+        self.stated: dict[str, str | None] = {}
+        self.names: list[str] = []
+
+    def answer(self, operation: str, *arguments: Any) -> Any:
+        return getattr(self, f"do_{operation}")(*arguments)
+
+    def do_limit(self, memory_gib: int) -> Any:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_gib * _GIB, memory_gib * _GIB))
+        run = self.connection.execute
+        run(f"SET memory_limit = '{memory_gib * 768}MiB'")
+        run("SET temp_directory = ''")  # private rows are never spilled to a disk
+        run("SET autoinstall_known_extensions = false")
+        run("SET autoload_known_extensions = false")
+        # the rewrite of row_number() <= K costs three times the memory, and had a wrong-result bug; a cast that is
+        # moved into the reading of a file fails there, or loses the row, where TRY_CAST would give NULL
+        run("SET disabled_optimizers = 'top_n_window_elimination,type_pushdown'")
+        return {}
+
+    def do_frame(self, frame: Any) -> Any:
+        """Takes a table that Python held."""
+        frame, self.stated = _stated(frame)
+        self.connection.register("frame", frame)
+        self.names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+        return {}
+
+    def do_attach(self, path: str) -> Any:
+        self.connection.execute(f"ATTACH '{_quoted(path)}' AS source (READ_ONLY)")
+        return {}
+
+    def do_describe(self, sql: str) -> Any:
+        """The names and engine types of a source's columns, from its schema."""
+        rows = self.connection.execute(f"DESCRIBE {sql}").fetchall()
+        names = self.names or [row[0] for row in rows]  # the engine gives new names to columns that share one
+        return {
+            "columns": [[name, self.stated.get(name, kind)] for name, (_, kind, *_) in zip(names, rows, strict=True)]
+        }
+
+    def do_load(self, statements: list[str], fingerprint: str, salt: bytes) -> Any:
+        """Builds a table, and gives a keyed hash of its content that does not depend on the order of its rows."""
+        for statement in statements:
+            self.connection.execute(statement)
+        ((*facts,),) = self.connection.execute(fingerprint).fetchall()
+        text = json.dumps([str(fact) for fact in facts])
+        return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
+
+    def do_forget(self) -> Any:
+        """Lets go of the source that was opened last."""
+        self.connection.unregister("frame")
+        self.stated, self.names = {}, []
+        self.connection.execute("DETACH DATABASE IF EXISTS source")
+        return {}
+
+    def do_values(self, sql: str) -> Any:
+        """Values that the owner declared public, when a declaration is first written."""
+        return {"rows": self.connection.execute(sql).fetchall()}
+
+    def do_lock(self) -> Any:
+        """From here on: no file, no network, no setting can be reached."""
+        self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+        return {}
+
+    def do_run(self, sql: str) -> Any:
+        statements = self.connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            return {"failed": True}
+        return {"rows": self.connection.execute(sql).fetchall()}
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "''")
+
+
+def _stated(frame: Any) -> tuple[Any, dict[str, str | None]]:
+    """A pandas frame that the engine can take, and the types of those columns whose dtype depends on values.
+
+    In pandas one missing value turns a numpy integer into a float, and a boolean into a Python object. So numpy's
+    numbers are all numbers, and columns of Python objects state no type: they become text that a declared type reads.
+    """
+    if type(frame).__module__.partition(".")[0] != "pandas":
+        return frame, {}
+    stated: dict[str, str | None] = {}
+    frame = frame.copy(deep=False)
+    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
+        if not type(kind).__module__.startswith("numpy"):
+            continue  # pandas' own types and Arrow's do not depend on values
+        if kind.kind == "O":
+            frame[name] = frame[name].map(str, na_action="ignore").astype("string")
+            stated[str(name)] = None
+        elif kind.kind in "iuf":
+            stated[str(name)] = "DOUBLE"
+    return frame, stated

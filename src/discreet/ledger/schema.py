@@ -1,0 +1,100 @@
+"""The tables of a ledger file, its version, and how an older version becomes the present one.
+
+`entries` is the history: it only grows. `states` holds what the history amounts to (accounts, snapshots, the
+declaration); it is a cache, and the last entry authenticates it.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from discreet.errors import LedgerError
+
+APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
+VERSION = 1
+
+TABLES = (
+    # the columns from `kind` to `request` repeat fields of the body so that they can be indexed; readers
+    # compare them
+    """CREATE TABLE entries (
+    seq INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    reserve INTEGER,
+    analyst TEXT,
+    account TEXT,
+    key TEXT,
+    request TEXT,
+    nonce BLOB NOT NULL,
+    body TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    answer BLOB
+) STRICT""",
+    """CREATE TABLE states (
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    state TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
+) STRICT, WITHOUT ROWID""",
+    "CREATE UNIQUE INDEX one_commit ON entries (reserve) WHERE kind = 'commit'",
+    "CREATE INDEX answers ON entries (key, seq) WHERE kind = 'commit'",
+    "CREATE UNIQUE INDEX one_debit ON entries (account, key, reserve) WHERE account IS NOT NULL",
+    "CREATE UNIQUE INDEX one_request ON entries (analyst, request) WHERE request IS NOT NULL",
+    "CREATE TRIGGER no_update BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+    "CREATE TRIGGER no_delete BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay'); END",
+)
+
+# from version n to n + 1; when all have run, the schema must read as TABLES
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+
+
+def create(connection: apsw.Connection) -> None:
+    """The empty tables of the present version."""
+    for statement in TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def check(connection: apsw.Connection) -> None:
+    """Make sure that this is a ledger of the present version, migrating an older one.
+
+    Raises LedgerError: "corrupt" for an empty or altered file, "foreign" for another program's database,
+    "newer".
+    """
+    if not connection.pragma("page_count"):
+        raise LedgerError("corrupt", "the ledger file is empty", fix="restore it from a backup")
+    if connection.pragma("application_id") != APPLICATION:
+        fix = "name another file for the ledger"
+        raise LedgerError("foreign", "the file is a database of another program", fix=fix)
+    if version(connection) < VERSION:
+        _migrate(connection)
+    rows = connection.execute(
+        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    )
+    if sorted(str(sql) for (sql,) in rows) != sorted(TABLES):
+        raise LedgerError("corrupt", "the ledger's tables are not as they must be", fix="restore it from a backup")
+
+
+def version(connection: apsw.Connection) -> int:
+    """The file's version. Raises LedgerError "newer" where a newer program wrote it."""
+    found = connection.pragma("user_version")
+    if not isinstance(found, int) or found > VERSION:
+        raise LedgerError("newer", "a newer version of this program wrote the ledger", fix="upgrade discreet")
+    return found
+
+
+def _migrate(connection: apsw.Connection) -> None:
+    """Step by step to the present version, all of it or nothing. Entries are never rewritten."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in range(version(connection), VERSION):
+            if step not in MIGRATIONS:
+                raise LedgerError("corrupt", "the ledger's version is unknown", fix="restore it from a backup")
+            for statement in MIGRATIONS[step]:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

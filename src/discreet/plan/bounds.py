@@ -1,0 +1,328 @@
+"""From what a question wants to the cheapest plan whose bounds hold, from declarations and the question alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar
+
+from discreet.catalog.model import Column, Table, Value
+from discreet.errors import QuestionError
+from discreet.exact import show
+from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
+from discreet.plan.lattice import Lattice, lattice
+from discreet.plan.measurement import Plan
+from discreet.plan.nodes import (
+    Aggregate,
+    Clip,
+    Filter,
+    Key,
+    LimitGroups,
+    LimitRows,
+    Node,
+    Output,
+    Part,
+    PersonGroup,
+    Project,
+    Quantity,
+    Scan,
+    Total,
+    Vector,
+    project_of,
+)
+from discreet.plan.sensitivity import cell_count
+
+MAXIMUM_CELLS = 100_000
+"""The most groups that public keys may make in one answer."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean.
+
+    `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them.
+    """
+
+    kind: str
+    expression: Expression | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    text: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question after reading: one table, a predicate, keys and aggregates. `columns` is the select list: the name and
+    the index of a key, or of an aggregate."""
+
+    table: Table
+    predicate: Expression | None
+    keys: tuple[Key, ...]
+    wanted: tuple[Wanted, ...]
+    columns: tuple[tuple[str, str, int], ...]
+    groups: int | None = None
+
+
+def plan(request: Request) -> Plan:
+    """The plan of a request. Raises QuestionError where no bound is declared for what is asked."""
+    cells = cell_count(request.keys)
+    if cells is not None and cells > MAXIMUM_CELLS:
+        fix = "group by fewer columns, or by columns with fewer declared values"
+        raise QuestionError(
+            "too-many-groups",
+            f"the public keys make {cells:,} groups, more than {MAXIMUM_CELLS:,}",
+            where="GROUP BY",
+            fix=fix,
+        )
+    builder = _Builder(request)
+    estimates = builder.estimates()
+    if any(key.values is None for key in request.keys):
+        builder.part(Part("keys", (builder.vector(builder.persons_total()),), 1))
+    outputs = []
+    for name, kind, index in request.columns:
+        if kind == "key":
+            outputs.append(Output(name, "key", index, text=request.keys[index].name))
+        else:
+            part, shape, weights = estimates[index]
+            outputs.append(Output(name, shape, part, weights, request.wanted[index].text))
+    return Plan(request.table.name, builder.root(), request.keys, tuple(builder.parts), tuple(outputs))
+
+
+Estimate = tuple[int, str, tuple[Fraction, ...]]
+"""The part, the kind of output, and the weights of the part's vectors."""
+
+
+class _Builder:
+    """Collects quantities, totals and parts, each once."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.table = request.table
+        self.columns: Mapping[str, Column] = {column.name: column for column in request.table.columns}
+        self.single = request.table.person is None or request.table.one_row_per_person
+        self.quantities: list[Quantity] = []
+        self.totals: list[Total] = []
+        self.parts: list[Part] = []
+
+    def estimates(self) -> list[Estimate]:
+        """How each aggregate is made. What stands twice in a question is measured once: the sum and the count of a
+        column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside."""
+        wanted = self.request.wanted
+        means = [one.expression for one in wanted if one.kind == "mean"]
+        rows_from = means[0] if any(one == Wanted("count") for one in wanted) and means else None
+        made = {expression: self.mean(expression, absent=expression == rows_from) for expression in means if expression}
+        estimates: list[Estimate] = []
+        for one in wanted:
+            if one.kind == "mean" and one.expression is not None:
+                estimates.append((made[one.expression], "mean", ()))
+            elif one.bounds is None and one.kind in ("sum", "present") and one.expression in made:
+                estimates.append(self.from_mean(made[one.expression], one.kind))
+            elif one == Wanted("count") and rows_from is not None:
+                estimates.append(self.from_mean(made[rows_from], "count"))
+            else:
+                estimates.append(self.direct(one))
+        return estimates
+
+    def mean(self, expression: Expression, *, absent: bool) -> int:
+        """A mean from two sums at full price: A = Σ(x − low) and B = Σ(high − x) over the rows with a value.
+
+        With w = high − low a row adds (x − low) + (high − x) = w to them together, so the joint ℓ1 bound of a row is w,
+        as large as that of either sum alone. mean = low + w·A/(A + B) and the number of rows is (A + B)/w. Rows
+        without a value may add w to a third vector: then all rows are (A + B + C)/w, still with the bound w.
+        """
+        grid = self.grid(expression, "AVG")
+        quantity = self.quantity(Quantity(expression, grid))
+        total, count = self.total(Total("sum", quantity)), self.total(Total("present", quantity))
+        above = Vector(((total, 1), (count, -grid.low)))
+        below = Vector(((count, grid.high), (total, -1)))
+        vectors: tuple[Vector, ...] = (above, below)
+        if absent:
+            rows = self.total(Total("rows"))
+            vectors = (above, below, Vector(((rows, grid.width), (count, -grid.width))))
+        return self.part(Part("mean", vectors, grid.width, lattice=grid))
+
+    def from_mean(self, index: int, kind: str) -> Estimate:
+        """COUNT or SUM from the vectors of a mean: n = (A + B)/w, Σx = step·(A + low·n)."""
+        part = self.parts[index]
+        grid = part.lattice
+        assert grid is not None
+        one = Fraction(1, grid.width)
+        if kind == "count":
+            return index, "count", (one, one, one)
+        rest = (Fraction(0),) * (len(part.vectors) - 2)
+        if kind == "present":
+            return index, "count", (one, one, *rest)
+        return index, "sum", (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
+
+    def direct(self, one: Wanted) -> Estimate:
+        """An aggregate measured by itself."""
+        if one.kind == "persons":
+            return (
+                self.part(Part("persons", (self.vector(self.persons_total()),), 1)),
+                "count",
+                (Fraction(1),),
+            )
+        if one.kind == "sum":
+            return self.sum(one)
+        quantity = None
+        if one.kind == "present":
+            assert one.expression is not None
+            quantity = self.quantity(Quantity(one.expression, None))
+        kind = "rows" if quantity is None else "present"
+        if one.bounds is None:
+            return (
+                self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),), 1)),
+                "count",
+                (Fraction(1),),
+            )
+        low, high = int(one.bounds[0]), int(one.bounds[1])
+        if self.single:  # a person's count in a group is 1, so the clamped one is a constant
+            constant = max(low, min(1, high))
+            vector = Vector(((self.total(Total(kind, quantity)), constant),))
+            return self.part(Part("count", (vector,), constant)), "count", (Fraction(1),)
+        total = self.total(Total(kind, quantity, (low, high)))
+        # n rows count for max(low, min(n, high)) ≤ n·max(1, low): a lower bound above 1 makes one row count for more
+        part = Part("count", (self.vector(total),), max(1, low), bound=high)
+        return self.part(part), "count", (Fraction(1),)
+
+    def sum(self, one: Wanted) -> Estimate:
+        assert one.expression is not None
+        if one.bounds is None:
+            grid = self.grid(one.expression, "SUM")
+            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
+            part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
+            return self.part(part), "sum", (grid.step,)
+        step = self.step(one.expression)
+        _sized(one.bounds, "SUM")
+        if self.single:  # a person's total is one row's value: the lattice itself clamps it
+            grid = lattice(one.bounds, step)
+            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
+            part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
+            return self.part(part), "sum", (grid.step,)
+        inside = lattice(one.bounds, step)
+        grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
+        bounds = (inside.low, inside.high)
+        total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid)), bounds))
+        largest = max(abs(inside.low), abs(inside.high))
+        part = Part("sum", (self.vector(total),), grid.high, bound=largest, lattice=grid)
+        return self.part(part), "sum", (grid.step,)
+
+    def grid(self, expression: Expression, function: str) -> Lattice:
+        known = interval(expression, self.columns)
+        if known is None:
+            fix = "declare min and max for its columns"
+            if function == "SUM":
+                fix += ", or write SUM(x, contribution_bounds_per_group => (low, high))"
+            raise QuestionError("no-bounds", f"{function} needs to know where its values lie", where=function, fix=fix)
+        return lattice(_sized(known, function), self.step(expression))
+
+    def step(self, expression: Expression) -> Fraction | None:
+        """The unit of an expression: a declared step, 1 for whole numbers."""
+        if isinstance(expression, ColumnOf) and self.columns[expression.name].step is not None:
+            return self.columns[expression.name].step
+        return Fraction(1) if expression.type == "integer" else None
+
+    def persons_total(self) -> int:
+        return self.total(Total("rows" if self.single else "persons"))
+
+    def vector(self, total: int) -> Vector:
+        return Vector(((total, 1),))
+
+    def quantity(self, quantity: Quantity) -> int:
+        return _place(self.quantities, quantity)
+
+    def total(self, total: Total) -> int:
+        return _place(self.totals, total)
+
+    def part(self, part: Part) -> int:
+        return _place(self.parts, part)
+
+    def root(self) -> Aggregate:
+        """The nodes: rows are limited where some part has no bound by group, groups where a person could touch more
+        than allowed, and persons are grouped only where something is bounded by person and group."""
+        request, table = self.request, self.table
+        scan = Scan(table.name, table.person, table.one_row_per_person)
+        below = Filter(scan, request.predicate) if request.predicate is not None else scan
+        project = Project(below, request.keys, tuple(self.quantities))
+        if self.single:
+            return Aggregate(project, tuple(self.totals))
+        by_row = any(part.bound is None and part.kind not in ("persons", "keys") for part in self.parts)
+        by_group = any(part.bound is not None or part.kind in ("persons", "keys") for part in self.parts)
+        assert table.rows_per_person is not None
+        bounded: Project | LimitRows = LimitRows(project, table.rows_per_person) if by_row else project
+        if not by_group and request.groups is None:
+            return Aggregate(bounded, tuple(self.totals))
+        grouped = PersonGroup(bounded)
+        most = request.groups or table.groups_per_person
+        cells = cell_count(request.keys)
+        assert most is not None
+        if request.keys and (cells is None or cells > most) and not (by_row and table.rows_per_person <= most):
+            return Aggregate(Clip(LimitGroups(grouped, most)), tuple(self.totals))
+        return Aggregate(Clip(grouped), tuple(self.totals))
+
+
+def _sized(bounds: tuple[Fraction, Fraction], function: str) -> tuple[Fraction, Fraction]:
+    """The bounds, if their sums with noise can be written as floating-point numbers."""
+    largest = max(abs(bounds[0]), abs(bounds[1]))
+    if largest and not Fraction(1, 10**240) < largest < 10**240:
+        fix = "scale the values to between 1e-240 and 1e240"
+        raise QuestionError("number", f"the values of {function} are out of range", where=function, fix=fix)
+    return bounds
+
+
+Item = TypeVar("Item")
+
+
+def _place(items: list[Item], item: Item) -> int:
+    if item not in items:
+        items.append(item)
+    return items.index(item)
+
+
+def lost(whole: Plan, table: Table) -> tuple[str, ...]:
+    """What the bounds are, and what they may have left out, in words."""
+    words = []
+    node: Node = whole.root.child
+    if isinstance(node, Clip):
+        node = node.child
+        if isinstance(node, LimitGroups):
+            words.append(f"at most {node.groups} groups a person; further groups are left out, at random")
+            node = node.child
+        assert isinstance(node, PersonGroup)
+        node = node.child
+    if isinstance(node, LimitRows):
+        words.append(f"at most {node.rows} rows a person; further rows are left out, at random")
+    for part in whole.parts:
+        if part.bound is not None:
+            step = part.lattice.step if part.lattice else Fraction(1)
+            total = whole.root.totals[part.vectors[0].weights[0][0]]
+            assert total.bounds is not None
+            low, high = (show(step * bound) for bound in total.bounds)
+            words.append(f"each person's {part.kind} in a group is clamped to [{low}, {high}]")
+    words += _clamped(table, _quantities(whole))
+    if table.person is None or table.one_row_per_person:
+        words.insert(0, "one row a person")
+    if any(key.values is not None for key in whole.keys):
+        words.append("rows whose key is NULL or not declared are left out")
+    if whole.private:
+        words.append("groups of too few persons are left out")
+    return tuple(words)
+
+
+def _quantities(whole: Plan) -> Sequence[Quantity]:
+    return project_of(whole.root).quantities
+
+
+def _clamped(table: Table, quantities: Sequence[Quantity]) -> list[str]:
+    used = (
+        frozenset().union(*(columns_of(quantity.expression) for quantity in quantities)) if quantities else frozenset()
+    )
+    words = []
+    for column in table.columns:
+        if column.name in used and column.type is not None and column.type.numeric and column.minimum is not None:
+            words.append(f"{column.name} is clamped to [{_end(column.minimum)}, {_end(column.maximum)}]")
+    return words
+
+
+def _end(bound: Value | None) -> str:
+    return show(Fraction(bound)) if isinstance(bound, int | Fraction) else "any"

@@ -1,0 +1,171 @@
+"""The plan of a question: frozen nodes from the table's rows to a small vector of exact integers.
+
+Each node reads what the one below it gives. A question has one of three shapes, chosen from declarations alone:
+
+    Scan → Filter → Project → Aggregate                                    one row a person
+    Scan → Filter → Project → LimitRows → Aggregate                        rows bounded, nothing bounded by group
+    Scan → Filter → Project → [LimitRows →] PersonGroup → [LimitGroups →] Clip → Aggregate
+
+What one person can do to the result is computed by `discreet.plan.sensitivity` from these nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.catalog.model import Type, Value
+from discreet.plan.expressions import Expression
+from discreet.plan.lattice import Lattice
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The rows of a table. `person` is the column that holds whose row it is; None where each row is a person."""
+
+    table: str
+    person: str | None
+    one_row_per_person: bool
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rows for which the predicate is true."""
+
+    child: Scan
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column that groups. `values` are its public keys; None where keys are private."""
+
+    name: str
+    type: Type
+    values: tuple[Value, ...] | None
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """An expression of one row as an integer on the lattice; without a lattice, only whether it is NULL matters."""
+
+    expression: Expression
+    lattice: Lattice | None
+
+
+@dataclass(frozen=True)
+class Project:
+    """Keeps the person, keys and quantities of each row. Rows outside the public keys, or with a NULL key, go."""
+
+    child: Scan | Filter
+    keys: tuple[Key, ...]
+    quantities: tuple[Quantity, ...]
+
+
+@dataclass(frozen=True)
+class LimitRows:
+    """At most `rows` rows of each person: those whose keyed hash is smallest."""
+
+    child: Project
+    rows: int
+
+
+@dataclass(frozen=True)
+class Total:
+    """An integer of each group: `kind` is rows, present (non-NULL), sum, or persons.
+
+    `quantity` is the index of what is summed or counted. With `bounds`, each person's total in a group is clamped to
+    them before persons are added up.
+    """
+
+    kind: str
+    quantity: int | None = None
+    bounds: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class PersonGroup:
+    """One row for each person and group with that person's totals."""
+
+    child: Project | LimitRows
+
+
+@dataclass(frozen=True)
+class LimitGroups:
+    """At most `groups` groups of each person: those whose keyed hash is smallest."""
+
+    child: PersonGroup
+    groups: int
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Clamps each person's totals in a group to the bounds that the totals name."""
+
+    child: PersonGroup | LimitGroups
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The totals of each group, over everybody."""
+
+    child: Project | LimitRows | Clip
+    totals: tuple[Total, ...]
+
+
+Node = Scan | Filter | Project | LimitRows | PersonGroup | LimitGroups | Clip | Aggregate
+
+
+def project_of(node: Node) -> Project:
+    """The projection inside a plan."""
+    while not isinstance(node, Project):
+        if isinstance(node, Scan | Filter):
+            raise TypeError("no projection in this plan")
+        node = node.child
+    return node
+
+
+def scan_of(node: Node) -> Scan:
+    """The table at the bottom of a plan."""
+    while not isinstance(node, Scan):
+        node = node.child
+    return node
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One released integer of each group: a combination of totals with integer weights."""
+
+    weights: tuple[tuple[int, int], ...]
+    """Pairs (index of the total, weight)."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is measured with one price: vectors whose joint change by one row is bounded.
+
+    `row_bound` bounds the ℓ1 norm of what one row adds to all the vectors together. `bound` bounds the same norm for
+    all rows of a person in one group, where totals are clamped; None where they are not.
+    `kind` is count, sum, mean, persons or keys. `lattice` gives the vectors' unit.
+    """
+
+    kind: str
+    vectors: tuple[Vector, ...]
+    row_bound: int
+    bound: int | None = None
+    lattice: Lattice | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """A column of the answer: a key, or an estimate from one part.
+
+    `kind` is key, count, sum or mean. `weights` give a count or a sum as a combination of the part's noisy vectors;
+    `index` is the key's position or the part's.
+    """
+
+    name: str
+    kind: str
+    index: int
+    weights: tuple[Fraction, ...] = ()
+    text: str = ""

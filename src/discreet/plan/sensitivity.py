@@ -1,0 +1,104 @@
+"""How much one person can change the exact vector of a plan: a fold over its nodes.
+
+Neighbours: two tables that differ by adding or removing all rows of one person.
+
+Every node treats persons apart: which of a person's rows and groups survive, and the integers made of them, depend on
+that person's own rows, the question, and a salt drawn afresh for each question, never on other persons' rows. So for
+each fixed salt the vectors of two neighbours differ by exactly what the one person contributes, and the fold bounds
+that contribution:
+
+* `rows`   the most rows of one person that reach a node (Scan: 1 where each row is a person or one row is enforced,
+           else unbounded; LimitRows: its limit);
+* `cells`  the most groups that one person touches (a row touches one group, so at most `rows`; at most the number of
+           groups there are; LimitGroups: its limit);
+* `each`   the ℓ1 norm of what one person adds to a part's vectors in one group: at most rows · row_bound, since a row
+           adds at most row_bound; at most the clip, which holds after PersonGroup whatever the rows;
+* `total`  the same over all groups: at most rows · row_bound, as a row lies in one group, and at most cells · each.
+
+ℓ2: a vector of non-negative norms with entries at most `each`, sum at most `total` and at most `cells` entries has the
+largest sum of squares at an extreme point: ⌊total/each⌋ full entries and the remainder. Within a group the ℓ2 norm of
+the part's vectors is at most their ℓ1 norm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from discreet.plan.nodes import (
+    Aggregate,
+    Clip,
+    Filter,
+    Key,
+    LimitGroups,
+    LimitRows,
+    Node,
+    Part,
+    PersonGroup,
+    Project,
+    Scan,
+)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The most rows and groups of one person that reach a node; None where nothing bounds them."""
+
+    rows: int | None
+    cells: int | None
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What one person can add to a part: groups touched, ℓ1 norm in one group, over all, and squared ℓ2 norm."""
+
+    cells: int
+    each: int
+    l1: int
+    l2_squared: int
+
+
+def reach(node: Node) -> Reach:
+    """The rows and groups of one person that reach this node."""
+    if isinstance(node, Scan):
+        return Reach(1, 1) if node.person is None or node.one_row_per_person else Reach(None, None)
+    below = reach(node.child)
+    if isinstance(node, Project):
+        return Reach(below.rows, _least(below.rows, cell_count(node.keys)))
+    if isinstance(node, LimitRows):
+        return Reach(_least(below.rows, node.rows), _least(below.cells, node.rows))
+    if isinstance(node, LimitGroups):
+        return Reach(below.rows, _least(below.cells, node.groups))
+    if isinstance(node, Filter | PersonGroup | Clip | Aggregate):
+        return below
+    raise TypeError("unknown node")
+
+
+def sensitivity(plan: Aggregate, part: Part) -> Sensitivity:
+    """The sensitivity of one part. Raises ValueError where the plan does not bound it: such a plan may not run."""
+    bounds = reach(plan)
+    if bounds.cells is None:
+        raise ValueError("the plan does not bound how many groups a person touches")
+    by_rows = None if bounds.rows is None else bounds.rows * part.row_bound
+    if part.kind in ("persons", "keys"):
+        by_rows = bounds.cells
+    clipped = part.bound if isinstance(plan.child, Clip) else None
+    if part.kind in ("persons", "keys"):
+        clipped = 1
+    each = _least(by_rows, clipped)
+    if each is None:
+        raise ValueError("the plan does not bound what a person adds to a group")
+    total = bounds.cells * each if by_rows is None else min(by_rows, bounds.cells * each)
+    full, rest = divmod(total, each) if each else (0, 0)
+    return Sensitivity(bounds.cells, each, total, full * each * each + rest * rest)
+
+
+def cell_count(keys: tuple[Key, ...]) -> int | None:
+    """How many groups there are: 1 without keys, the product of public keys, None with a private one."""
+    sizes = [len(key.values) if key.values is not None else None for key in keys]
+    known = [size for size in sizes if size is not None]
+    return prod(known) if len(known) == len(sizes) else None
+
+
+def _least(*values: int | None) -> int | None:
+    return min((value for value in values if value is not None), default=None)

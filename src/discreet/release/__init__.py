@@ -1,0 +1,6 @@
+"""From noisy vectors to tables, intervals and pictures. Everything here is post-processing of what left the door."""
+
+from discreet.release.estimate import answer
+from discreet.release.table import Release
+
+__all__ = ["Release", "answer"]

@@ -1,0 +1,155 @@
+"""Noisy vectors to the numbers of an answer, each with two intervals, and what may be said before anything is paid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.catalog.model import Table, Value
+from discreet.exact import show
+from discreet.plan.bounds import lost
+from discreet.plan.lattice import Lattice
+from discreet.plan.measurement import Measured, Measurement, Noisy
+from discreet.plan.nodes import Output
+from discreet.release.intervals import CONFIDENCE, half_width, mean_interval
+from discreet.release.table import arranged
+
+GROUP_FOR_MEANS = 1_000
+"""A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""
+
+Interval = tuple[float, float]
+
+
+def answer(measurement: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
+    """The content of a release, ready for JSON: what is stored in the ledger and given to whoever asks this again."""
+    plan = measurement.plan
+    estimates = [output for output in plan.outputs if output.kind != "key"]
+    groups = len(noisy.keys)
+    cells = max(1, groups * len(estimates))
+    rows: list[dict[str, Any]] = [{} for _ in range(groups)]
+    single: list[dict[str, Interval]] = [{} for _ in range(groups)]
+    joint: list[dict[str, Interval]] = [{} for _ in range(groups)]
+    for output in plan.outputs:
+        if output.kind == "key":
+            for row, key in zip(rows, noisy.keys, strict=True):
+                row[output.name] = _plain(key[output.index])
+            continue
+        measured = measurement.parts[output.index]
+        vectors = noisy.parts[output.index]
+        values, first = _column(output, measured, vectors, 1 - CONFIDENCE)
+        _, second = _column(output, measured, vectors, (1 - CONFIDENCE) / cells)
+        for index in range(groups):
+            rows[index][output.name] = values[index]
+            single[index][output.name] = first[index]
+            joint[index][output.name] = second[index]
+    order = arranged(plan, rows)
+    # picking groups by their noisy values makes the single intervals false: the joint ones hold for whatever is picked
+    picked = plan.having is not None or plan.limit is not None
+    return {
+        "columns": [output.name for output in plan.outputs],
+        "types": {output.name: str(plan.keys[output.index].type) for output in plan.outputs if output.kind == "key"},
+        "rows": [rows[index] for index in order],
+        "intervals": [(joint if picked else single)[index] for index in order],
+        "simultaneous": [joint[index] for index in order],
+        "confidence": CONFIDENCE,
+        "cost": cost(measurement),
+        "mechanisms": mechanisms(measurement),
+        "bounds": list(lost(plan, table)),
+        "unit": "one person, added or removed with all rows",
+    }
+
+
+def cost(measurement: Measurement) -> dict[str, str]:
+    """The price of a measurement, as written."""
+    price = {"epsilon": show(measurement.price.epsilon, 12)}
+    if measurement.price.delta:
+        price["delta"] = show(measurement.price.delta, 12)
+    return price
+
+
+def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
+    """How each part is hidden, for an analyst's eyes: no path, no salt, no engine SQL."""
+    described = []
+    for index, measured in enumerate(measurement.parts):
+        names = [output.name for output in measurement.plan.outputs if output.kind != "key" and output.index == index]
+        unit = measured.part.lattice.step if measured.part.lattice else Fraction(1)
+        described.append(
+            {
+                "columns": ", ".join(names) if names else "which groups are shown",
+                "mechanism": measured.mechanism.describe(),
+                "unit": f"{show(unit)} a step" if unit != 1 else "1 a step",
+                "sensitivity": f"{measured.sensitivity.l1} steps in all, {measured.sensitivity.cells} groups",
+            }
+        )
+    return described
+
+
+def expected_errors(measurement: Measurement) -> dict[str, float]:
+    """The half width of the 95 % interval of each estimate, before anything is paid. For a mean: in a group of
+    GROUP_FOR_MEANS rows with a value, at the worst position of the mean."""
+    errors = {}
+    for output in measurement.plan.outputs:
+        if output.kind == "key":
+            continue
+        measured = measurement.parts[output.index]
+        miss = 1 - CONFIDENCE
+        if output.kind == "mean":
+            grid = _grid(measured)
+            wide = half_width(measured.mechanism, [1.0], miss) / GROUP_FOR_MEANS
+            errors[output.name] = min(wide, float(grid.width)) * float(grid.step)
+        else:
+            errors[output.name] = half_width(measured.mechanism, _floats(output.weights), miss)
+    return errors
+
+
+def _column(
+    output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
+) -> tuple[list[float], list[Interval]]:
+    if output.kind == "mean":
+        return _means(measured, vectors, miss)
+    wide = half_width(measured.mechanism, _floats(output.weights), miss)
+    grid = measured.part.lattice
+    whole = output.kind == "count" or (grid is not None and grid.step == 1)
+    values: list[float] = []
+    intervals: list[Interval] = []
+    for cell in zip(*vectors, strict=True):
+        exact = sum((weight * value for weight, value in zip(output.weights, cell, strict=True)), Fraction(0))
+        if whole:  # the truth is a whole number: within `wide` of the exact estimate, so within this of the rounded one
+            value, reach = round(exact), math.floor(wide + 0.5)
+            values.append(value)
+            intervals.append((value - reach, value + reach))
+        else:
+            values.append(float(exact))
+            intervals.append((float(exact) - wide, float(exact) + wide))
+    return values, intervals
+
+
+def _means(measured: Measured, vectors: Sequence[Sequence[int]], miss: float) -> tuple[list[float], list[Interval]]:
+    grid = _grid(measured)
+    above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])
+    position, low, high = mean_interval(measured.mechanism, above, below, miss)
+
+    def scaled(part: Any) -> list[float]:
+        return [float(grid.step) * (grid.low + grid.width * float(t)) for t in part]
+
+    return scaled(position), list(zip(scaled(low), scaled(high), strict=True))
+
+
+def _grid(measured: Measured) -> Lattice:
+    assert measured.part.lattice is not None
+    return measured.part.lattice
+
+
+def _floats(weights: Sequence[Fraction]) -> list[float]:
+    return [float(weight) for weight in weights]
+
+
+def _plain(value: Value) -> Any:
+    """A key as JSON can hold it."""
+    if isinstance(value, Fraction):
+        return float(value)
+    return value if isinstance(value, bool | int | str) else value.isoformat()

@@ -1,0 +1,105 @@
+"""A release as people read it: in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html as escape
+import math
+from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
+
+if TYPE_CHECKING:
+    from discreet.release.table import Release
+
+MOST_ROWS = 60
+
+
+def text(release: Release) -> str:
+    """The answer as aligned columns, then one line: price, what is used, what was left out."""
+    cells = _cells(release)
+    shown = cells if len(cells) <= MOST_ROWS else cells[:MOST_ROWS]
+    table = [release.columns, *shown]
+    widths = [max(_width(row[index]) for row in table) for index in range(len(release.columns))]
+    lines = ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    if len(cells) > len(shown):
+        lines.append(f"… {len(cells) - len(shown)} more rows")
+    if not cells:
+        lines.append("(no group is shown)")
+    return "\n".join([*lines, footer(release)])
+
+
+def html(release: Release) -> str:
+    """The same for a notebook."""
+    head = "".join(f"<th>{escape.escape(name)}</th>" for name in release.columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _cells(release)[:MOST_ROWS]
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape.escape(footer(release))}</p>"
+
+
+def footer(release: Release) -> str:
+    """Price, budget and losses in one line."""
+    paid = price(release.cost)
+    if not release.charged:
+        paid += " (asked before: free)"
+    parts = [f"price {paid}", f"{percent(release.used)} of the budget used"]
+    parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
+    left = [bound for bound in release.bounds if "left out" in bound or bound.startswith("each person's")]
+    if left:
+        parts.append("bounds: " + "; ".join(left))
+    else:
+        one_row = "one row a person" in release.bounds
+        parts.append("rows left out: none" + (" (one row a person)" if one_row else ""))
+    return " · ".join([*parts, *release.notes])
+
+
+def price(cost: Any) -> str:
+    """A price in words: ε 0.5, or ε 0.5, δ 1e-9."""
+    return f"ε {cost['epsilon']}" + (f", δ {cost['delta']}" if "delta" in cost else "")
+
+
+def percent(used: float) -> str:
+    """Percent, rounded up, so that what is left is never overstated."""
+    if used == 0:
+        return "0 %"
+    return f"{math.ceil(used - 1e-9)} %" if used >= 1 else f"{used:.1g} %"
+
+
+def _cells(release: Release) -> list[list[str]]:
+    table = []
+    for row, interval in zip(release.rows, release.intervals, strict=True):
+        table.append(
+            [estimate(row[name], interval[name]) if name in interval else _key(row[name]) for name in release.columns]
+        )
+    return table
+
+
+def _key(value: Any) -> str:
+    """A key on one line; letters that would steer a terminal are spelled out."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(value))
+
+
+def estimate(value: float, interval: tuple[float, float]) -> str:
+    """A number with its uncertainty, both to the digits that the uncertainty allows: 10,769 ±8."""
+    wide = max(interval[1] - value, value - interval[0])
+    if wide <= 0:
+        return f"{value:,} ±0" if isinstance(value, int) else f"{value:,.6g} ±0"
+    digits = -math.floor(math.log10(wide))
+    if wide * 10**digits < 3:  # a leading 1 or 2 deserves a second digit
+        digits += 1
+    if isinstance(value, int):
+        digits = min(digits, 0)
+    step = 10.0**-digits
+    rounded = math.ceil(wide / step - 1e-9) * step
+    if digits <= 0:
+        shown = value if isinstance(value, int) else round(value / step) * step
+        return f"{shown:,.0f} ±{rounded:,.0f}"
+    return f"{value:,.{digits}f} ±{rounded:,.{digits}f}"
+
+
+def _width(cell: str) -> int:
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in cell)
+
+
+def _padded(cell: str, width: int) -> str:
+    return cell + " " * (width - _width(cell))

@@ -1,0 +1,220 @@
+"""The release: a small table with intervals, its price, and how it was made."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import importlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.catalog.model import Type
+from discreet.errors import QuestionError
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+from discreet.plan.measurement import Plan
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Release:
+    """An answer that may be published.
+
+    `rows` and `intervals` go together: a list of mappings, from column to value and from column to (low, high).
+    `cost` is the price of what was asked, `charged` what this call took: nothing for a repeat. `used` is the part of
+    the whole budget that is used now, in percent, `more` how many more questions of this price it admits.
+    """
+
+    content: Mapping[str, Any]
+    charged: Mapping[str, str]
+    used: float
+    more: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.content["columns"])
+
+    @functools.cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        types = self.content["types"]
+        return [
+            {name: _typed(value, types[name]) if name in types else value for name, value in row.items()}
+            for row in self.content["rows"]
+        ]
+
+    @property
+    def intervals(self) -> list[dict[str, tuple[float, float]]]:
+        """95 %, each row for itself; where rows were picked by noisy values (HAVING, LIMIT), for all cells at once."""
+        return _pairs(self.content["intervals"])
+
+    def simultaneous(self) -> list[dict[str, tuple[float, float]]]:
+        """Intervals that hold for all cells at once with 95 % (Dwork & Roth 2014, Theorem 3.8)."""
+        return _pairs(self.content["simultaneous"])
+
+    @property
+    def cost(self) -> Mapping[str, str]:
+        return dict(self.content["cost"])
+
+    @property
+    def mechanisms(self) -> list[dict[str, str]]:
+        return list(self.content["mechanisms"])
+
+    @property
+    def bounds(self) -> list[str]:
+        """The bounds that were applied, and what they may have left out."""
+        return list(self.content["bounds"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {**self.content, "charged": dict(self.charged), "used": self.used}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def _columnar(self) -> dict[str, list[Any]]:
+        table: dict[str, list[Any]] = {name: [row[name] for row in self.rows] for name in self.columns}
+        for name in self.columns:
+            if name not in self.content["types"]:
+                for place, end in enumerate(("low", "high")):
+                    beside = f"{name}_{end}"
+                    while beside in table or beside in self.columns:
+                        beside += "_"
+                    table[beside] = [interval[name][place] for interval in self.intervals]
+        return table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas frame: the columns, then for each estimate x its interval x_low, x_high."""
+        frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self._columnar())
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars frame of the same shape."""
+        frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self._columnar(), strict=False)
+        return frame
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table of the same shape."""
+        table: pyarrow.Table = _extra("pyarrow", "arrow").table(self._columnar())
+        return table
+
+    def plot(self, path: str | Path | None = None) -> Any:
+        """A picture with error bars. With a path ending in .png, .svg or .html it is written there; else a matplotlib
+        figure is returned. Needs the extra `plot`."""
+        from discreet.release.plot import plot
+
+        return plot(self, path)
+
+    def __repr__(self) -> str:
+        from discreet.release.show import text
+
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        from discreet.release.show import html
+
+        return html(self)
+
+
+def _extra(module: str, extra: str) -> Any:
+    """A package that only an extra installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        fix = f'run pip install "discreet[{extra}]"'
+        raise QuestionError("extra", f"this needs {module}", where="release", fix=fix) from None
+
+
+def _typed(value: Any, kind: str) -> Any:
+    if kind == Type.DATE:
+        return datetime.date.fromisoformat(value)
+    return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
+
+
+def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tuple[float, float]]]:
+    return [{name: (low, high) for name, (low, high) in row.items()} for row in rows]
+
+
+def arranged(plan: Plan, rows: Sequence[Row]) -> list[int]:
+    """Which rows stand in the answer, in which order: HAVING, ORDER BY and LIMIT on the noisy values."""
+    picked = [index for index, row in enumerate(rows) if plan.having is None or _value(plan.having, row) is True]
+    for place, descending in reversed(plan.order):
+        name = plan.outputs[place].name
+        picked.sort(key=lambda index: rows[index][name], reverse=descending)
+    return picked if plan.limit is None else picked[: plan.limit]
+
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+    # in floating point, where what is too large is infinite and no error
+    "add": lambda a, b: float(a) + float(b),
+    "subtract": lambda a, b: float(a) - float(b),
+    "multiply": lambda a, b: float(a) * float(b),
+    "divide": lambda a, b: float(a) / float(b) if b else None,
+}
+
+
+def _value(expression: Expression, row: Row) -> Any:
+    """An expression on one row of the answer, with SQL's NULL."""
+    if isinstance(expression, Literal):
+        value = expression.value
+        if isinstance(value, Fraction):
+            return float(value)
+        return value.isoformat() if isinstance(value, datetime.date) else value
+    if isinstance(expression, ColumnOf):
+        return row[expression.name]
+    return _called(expression, row)
+
+
+def _called(call: Call, row: Row) -> Any:
+    if call.operator == "case":
+        for condition, result in zip(call.arguments[0:-1:2], call.arguments[1:-1:2], strict=True):
+            if _value(condition, row) is True:
+                return _value(result, row)
+        return _value(call.arguments[-1], row)
+    values = [_value(argument, row) for argument in call.arguments]
+    if call.operator == "is_null":
+        return values[0] is None
+    if call.operator == "coalesce":
+        return next((value for value in values if value is not None), None)
+    if call.operator in ("and", "or"):
+        decisive = call.operator == "or"
+        if decisive in values:
+            return decisive
+        return None if None in values else not decisive
+    if any(value is None for value in values):
+        return None
+    if call.operator == "not":
+        return not values[0]
+    if call.operator == "negate":
+        return -values[0]
+    if call.operator == "absolute":
+        return abs(values[0])
+    if call.operator == "in":
+        return values[0] in values[1:]
+    if call.operator == "like":
+        return _like(values[0], values[1])
+    return _OPERATIONS[call.operator](*values)
+
+
+def _like(value: str, pattern: str) -> bool:
+    import re
+
+    pieces = ["".join("." if letter == "_" else re.escape(letter) for letter in piece) for piece in pattern.split("%")]
+    if len(pieces) > 1:  # each piece at its first place, for good: a pattern of many % is not tried over and over
+        pieces = [pieces[0], *(f"(?>.*?{piece})" for piece in pieces[1:-1]), f".*{pieces[-1]}"]
+    return re.fullmatch("".join(pieces), value, re.DOTALL) is not None

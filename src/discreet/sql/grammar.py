@@ -1,0 +1,105 @@
+"""Text to tree: ordinary SQL, and GoogleSQL's `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)`.
+
+Identifiers may stand in double quotes or backticks; strings stand in single quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, cast
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parser import Parser
+from sqlglot.tokens import Tokenizer
+
+from discreet.errors import QuestionError
+
+LONGEST = 100_000
+"""The longest question, in characters."""
+
+LONGEST_NUMBER = 400
+
+
+class DifferentialPrivacy(exp.Expression):
+    """The clause after SELECT, with its options as `name = value`."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
+
+
+def _with_named_arguments(node: type[exp.Expression], name: str) -> Callable[[list[Any]], exp.Expression]:
+    """A function of one argument that may carry `name => value` arguments: then it is an anonymous call."""
+
+    def build(arguments: list[Any]) -> exp.Expression:
+        if any(isinstance(argument, exp.Kwarg) for argument in arguments) or len(arguments) != 1:
+            return exp.Anonymous(this=name, expressions=arguments)
+        return node(this=arguments[0])
+
+    return build
+
+
+class Questions(Dialect):
+    """The dialect of questions."""
+
+    class Tokenizer(Tokenizer):
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+
+    class Parser(Parser):
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
+            **Parser.FUNCTIONS,
+            "SUM": _with_named_arguments(exp.Sum, "SUM"),
+            "AVG": _with_named_arguments(exp.Avg, "AVG"),
+        }
+
+        def _warn_unsupported(self) -> None:
+            """Says nothing: a question's text goes to no log."""
+
+        def _parse_hint(self) -> Any:
+            """The clause stands where other dialects have a hint: right after SELECT."""
+            if not self._match_text_seq("WITH", "DIFFERENTIAL_PRIVACY"):
+                return super()._parse_hint()
+            options = []
+            if self._match_text_seq("OPTIONS"):
+                options = self._parse_wrapped_csv(self._parse_assignment, optional=False)
+            return self.expression(DifferentialPrivacy(expressions=options))
+
+
+def parse(text: str) -> exp.Expression:
+    """The tree of one statement. Raises QuestionError on anything else."""
+    if len(text) > LONGEST:
+        raise QuestionError(
+            "too-long", f"the question is longer than {LONGEST:,} characters", fix="ask something shorter"
+        )
+    try:
+        statements = [statement for statement in sqlglot.parse(text, dialect=Questions) if statement is not None]
+    except ParseError as error:
+        first: dict[str, Any] = error.errors[0] if error.errors else {}
+        where = f"line {first['line']}, column {first['col']}" if first.get("line") else "question"
+        message = str(first.get("description") or "it cannot be read as SQL").rstrip(".")
+        message = re.sub(r"Required keyword: .* missing for <class '.*?(\w+)'>", r"\1 is not complete", message)
+        fix = "write SELECT … FROM table [WHERE …] [GROUP BY …]"
+        raise QuestionError("syntax", f"this is not SQL: {message[:200]}", where=where, fix=fix) from None
+    except TokenError:
+        fix = "close every quote and comment"
+        raise QuestionError(
+            "syntax", "this is not SQL: it ends in the middle of a word", where="question", fix=fix
+        ) from None
+    except (RecursionError, ValueError):
+        raise QuestionError(
+            "syntax", "this is nested too deeply", where="question", fix="ask something simpler"
+        ) from None
+    if not statements:
+        raise QuestionError("empty", "there is no question", where="question", fix="write SELECT COUNT(*) FROM table")
+    if len(statements) > 1:
+        raise QuestionError(
+            "statements", "there are several statements", where="question", fix="ask one SELECT at a time"
+        )
+    tree = cast(exp.Expression, statements[0])
+    for number in tree.find_all(exp.Literal):
+        if not number.is_string and len(number.name) > LONGEST_NUMBER:
+            fix = f"write a number of at most {LONGEST_NUMBER} digits"
+            raise QuestionError("number", "this number is out of range", where=number.name[:20], fix=fix)
+    return tree

@@ -1,0 +1,474 @@
+"""One SELECT to a checked plan: the clauses, the aggregates, what stands in the answer and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.catalog.model import Column, Declaration, Table, Type
+from discreet.errors import QuestionError
+from discreet.exact import fraction
+from discreet.plan.bounds import Request, Wanted, plan
+from discreet.plan.expressions import ColumnOf, Expression, Literal
+from discreet.plan.measurement import Plan
+from discreet.plan.nodes import Key
+from discreet.sql.expressions import Reader, only, refused, unknown_name
+from discreet.sql.grammar import DifferentialPrivacy, parse
+
+_BOUNDS = "contribution_bounds_per_group"
+_OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
+_CLAUSES = {
+    "joins": "ask about one table",
+    "laterals": "ask about one table",
+    "with_": "write the question without WITH",
+    "distinct": "write GROUP BY, or COUNT(DISTINCT person)",
+    "windows": "windows read other rows; group instead",
+    "qualify": "windows read other rows; group instead",
+    "offset": "write LIMIT without OFFSET",
+    "sample": "ask about all rows",
+    "pivots": "write GROUP BY",
+    "kind": "write plain columns",
+    "into": "an answer is returned, not stored",
+    "locks": "leave it out",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A checked question and the price that it names itself, if it does."""
+
+    plan: Plan
+    epsilon: Fraction | None
+    delta: Fraction | None
+
+
+def lower(text: str, declaration: Declaration) -> Question:
+    """The plan of a question. Reads text and declarations only.
+
+    Raises QuestionError where the question is not in the allow-list, with what to write instead.
+    """
+    try:
+        return _Select(parse(text), declaration).question()
+    except RecursionError:
+        raise QuestionError(
+            "syntax", "this is nested too deeply", where="question", fix="ask something simpler"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Options:
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    groups: int | None = None
+    unit: str | None = None
+    given: bool = False
+
+
+class _Select:
+    def __init__(self, statement: exp.Expression, declaration: Declaration) -> None:
+        if not isinstance(statement, exp.Select):
+            kind = statement.key.upper()
+            raise QuestionError("statement", f"{kind} is no question", where=kind, fix="write SELECT … FROM table")
+        self.tree = statement
+        self.declaration = declaration
+        self._clauses()
+        self.table, self.names = self._table()
+        self.reader = Reader(self._column)
+        self.options = self._options()
+        self.keys: list[Key] = []
+        self.wanted: list[Wanted] = []
+
+    def _clauses(self) -> None:
+        known = ("expressions", "from_", "where", "group", "having", "order", "limit", "hint")
+        for name, value in self.tree.args.items():
+            if value not in (None, False, [], "") and name not in known:
+                fix = _CLAUSES.get(name, "leave it out")
+                word = name.rstrip("_").upper()
+                raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
+        if self.tree.args.get("from_") is None:
+            raise QuestionError("clause", "there is no table", where="FROM", fix="write FROM table")
+
+    def _table(self) -> tuple[Table, tuple[str, ...]]:
+        source = self.tree.args["from_"].this
+        if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
+            raise QuestionError("source", "this is no declared table", where="FROM", fix=self._tables_fix())
+        only(source, "this", "alias", fix=self._tables_fix())
+        if (alias := source.args.get("alias")) is not None:
+            only(alias, "this", fix=self._tables_fix())
+        table = self.declaration.table(source.this.name)
+        if table is None:
+            raise unknown_name(source.this.name, list(self.declaration.tables), kind="table", where="FROM")
+        if table.public:
+            message = f"{table.name} is public: nothing in it needs protection"
+            raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
+        return table, (source.alias or table.name, table.name)
+
+    def _tables_fix(self) -> str:
+        return "write FROM " + " or ".join(list(self.declaration.tables)[:10])
+
+    def _column(self, node: exp.Column) -> Expression:
+        column = self._declared(node)
+        assert column.type is not None
+        return ColumnOf(column.name, column.type)
+
+    def _declared(self, node: exp.Column) -> Column:
+        if not isinstance(node.this, exp.Identifier):
+            raise QuestionError(
+                "star",
+                "all columns at once cannot be asked for",
+                where="SELECT",
+                fix="name the columns and aggregates",
+            )
+        if node.table and node.table.casefold() not in {name.casefold() for name in self.names}:
+            raise unknown_name(node.table, list(self.names), kind="table", where=node.sql()[:60])
+        column = self.table.column(node.name)
+        if column is None:
+            known = [column.name for column in self.table.columns]
+            raise unknown_name(node.name, known, kind="column", where=self.table.name, quoted=bool(node.this.quoted))
+        return column
+
+    def _options(self) -> _Options:
+        clause = self.tree.args.get("hint")
+        if clause is None:
+            return _Options()
+        if not isinstance(clause, DifferentialPrivacy):
+            raise QuestionError("clause", "hints cannot be used", where="SELECT", fix="leave it out")
+        values: dict[str, exp.Expression] = {}
+        for option in clause.expressions:
+            name = option.this.name.lower() if isinstance(option, exp.EQ) else ""
+            if name not in _OPTIONS:
+                fix = "write one of " + ", ".join(_OPTIONS)
+                raise QuestionError(
+                    "option",
+                    f"Unknown differential privacy option: {name or option.sql()[:40]}",
+                    where="OPTIONS",
+                    fix=fix,
+                )
+            if name in values:
+                raise QuestionError(
+                    "option",
+                    f"Duplicate differential privacy option: {name}",
+                    where="OPTIONS",
+                    fix="write it once",
+                )
+            values[name] = option.expression
+        return _Options(
+            self._amount(values, "epsilon"),
+            self._amount(values, "delta"),
+            self._groups(values),
+            self._unit(values),
+            True,
+        )
+
+    def _amount(self, values: dict[str, exp.Expression], name: str) -> Fraction | None:
+        """An option's number as written. Out of range is the price's business."""
+        if name not in values:
+            return None
+        node, sign = values[name], 1
+        if isinstance(node, exp.Neg):
+            node, sign = node.this, -1
+        if not isinstance(node, exp.Literal) or node.is_string:
+            message = f"Differential privacy option {name} must be a number"
+            raise QuestionError("option", message, where="OPTIONS", fix=f"write {name} = 0.1")
+        try:
+            if abs(int(str(node.this).lower().partition("e")[2] or 0)) > 400:
+                raise ValueError
+            return sign * fraction(str(node.this))
+        except ValueError:
+            message = f"Differential privacy option {name} is out of range"
+            raise QuestionError("price", message, where="OPTIONS", fix=f"write {name} = 0.1") from None
+
+    def _groups(self, values: dict[str, exp.Expression]) -> int | None:
+        node = values.get("max_groups_contributed")
+        if node is None or isinstance(node, exp.Null):
+            return None
+        if (
+            isinstance(node, exp.Literal)
+            and not node.is_string
+            and str(node.this).isdigit()
+            and 1 <= int(node.this) < 2**31
+        ):
+            return int(node.this)
+        message = "max_groups_contributed must be a whole number from 1 to 2147483647"
+        raise QuestionError("option", message, where="OPTIONS", fix="write max_groups_contributed = 1")
+
+    def _unit(self, values: dict[str, exp.Expression]) -> str | None:
+        node = values.get("privacy_unit_column")
+        if node is None:
+            return None
+        column = self._declared(node) if isinstance(node, exp.Column) else None
+        if column is None or column.name != self.table.person:
+            message = "privacy_unit_column option cannot override the privacy unit column set in the declaration"
+            fix = (
+                f"write privacy_unit_column = {self.table.person}"
+                if self.table.person
+                else "leave it out: each row is a person"
+            )
+            raise QuestionError("option", message, where="OPTIONS", fix=fix)
+        return column.name
+
+    def question(self) -> Question:
+        """The whole question."""
+        where = self.tree.args.get("where")
+        predicate = self.reader.boolean(where.this) if where is not None else None
+        self._group()
+        columns = self._columns()
+        groups = self.options.groups
+        request = Request(self.table, predicate, tuple(self.keys), tuple(self.wanted), tuple(columns), groups)
+        if not self.wanted and not any(key.values is None for key in self.keys):
+            fix = "add an aggregate such as COUNT(*)"
+            raise QuestionError(
+                "no-aggregate",
+                "You must use GROUP BY with private keys or an aggregate function",
+                where="SELECT",
+                fix=fix,
+            )
+        whole = replace(plan(request), having=self._having(columns), order=self._order(columns), limit=self._limit())
+        return Question(whole, self.options.epsilon, self.options.delta)
+
+    def _group(self) -> None:
+        group = self.tree.args.get("group")
+        if group is None:
+            return
+        only(group, "expressions", fix="group by declared columns, one after another")
+        aliases = {node.alias.casefold(): node.this for node in self.tree.expressions if isinstance(node, exp.Alias)}
+        for written in group.expressions:
+            node = written
+            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+                position = int(node.this)
+                if not 1 <= position <= len(self.tree.expressions):
+                    raise QuestionError(
+                        "position", f"there is no column {position}", where="GROUP BY", fix="name the column"
+                    )
+                node = self.tree.expressions[position - 1].unalias()
+            elif (
+                isinstance(node, exp.Column)
+                and self.table.column(node.name) is None
+                and node.name.casefold() in aliases
+            ):
+                node = aliases[node.name.casefold()]
+            if not isinstance(node, exp.Column):
+                raise refused(node, "group by declared columns")
+            self._key(self._declared(node))
+
+    def _key(self, column: Column) -> None:
+        if any(key.name == column.name for key in self.keys):
+            raise QuestionError("twice", f"{column.name} stands there twice", where="GROUP BY", fix="group by it once")
+        assert column.type is not None
+        values = column.keys()
+        if column.name == self.table.person:
+            fix = "group by something that many persons share"
+            raise QuestionError("person-key", "groups of one person cannot be shown", where="GROUP BY", fix=fix)
+        if values is None and column.type is Type.NUMBER:
+            fix = f"declare values for {column.name}, or its type as integer"
+            raise QuestionError(
+                "number-key",
+                f"{column.name} is a number with fractions: it makes no groups",
+                where="GROUP BY",
+                fix=fix,
+            )
+        self.keys.append(Key(column.name, column.type, values))
+
+    def _columns(self) -> list[tuple[str, str, int]]:
+        """The select list: names, and which key or aggregate stands there."""
+        columns: list[tuple[str, str, int]] = []
+        unnamed = 0
+        for node in self.tree.expressions:
+            inner = node.unalias()
+            wanted = self._aggregate(inner)
+            if wanted is not None:
+                if not (name := node.alias if isinstance(node, exp.Alias) else ""):
+                    unnamed += 1
+                    name = f"{_NAMES[wanted.kind]}_{unnamed}"
+                if wanted not in self.wanted:
+                    self.wanted.append(wanted)
+                columns.append((name, "aggregate", self.wanted.index(wanted)))
+                continue
+            if not isinstance(inner, exp.Column):
+                raise self._not_selectable(inner)
+            column = self._declared(inner)
+            index = next((i for i, key in enumerate(self.keys) if key.name == column.name), None)
+            if index is None:
+                fix = f"add {column.name} to GROUP BY, or aggregate it"
+                raise QuestionError(
+                    "ungrouped", f"{column.name} is neither grouped nor aggregated", where="SELECT", fix=fix
+                )
+            columns.append((node.alias if isinstance(node, exp.Alias) else column.name, "key", index))
+        names = [name.casefold() for name, _, _ in columns]
+        if len(set(names)) < len(names):
+            raise QuestionError(
+                "names", "two columns of the answer have one name", where="SELECT", fix="name them with AS"
+            )
+        return columns
+
+    def _not_selectable(self, node: exp.Expression) -> QuestionError:
+        if isinstance(node, exp.Star):
+            return QuestionError(
+                "star",
+                "all columns at once cannot be asked for",
+                where="SELECT",
+                fix="name the columns and aggregates",
+            )
+        if isinstance(node, exp.Window):
+            return refused(node, "windows read other rows; group instead")
+        if node.find(exp.AggFunc):
+            return refused(node, "ask for the aggregates by themselves, and compute with the answer")
+        return refused(node, "ask for COUNT, SUM or AVG, or a column of GROUP BY")
+
+    def _aggregate(self, node: exp.Expression) -> Wanted | None:
+        """An aggregate, or None where the node is none."""
+        if isinstance(node, exp.Count):
+            only(node, "this", "expressions", "big_int")
+            return self._count(node.this, node.expressions, node)
+        if isinstance(node, exp.Sum | exp.Avg):
+            only(node, "this")
+            return self._sum(type(node).__name__.upper(), node.this, [], node)
+        if isinstance(node, exp.Anonymous) and node.name.upper() in ("SUM", "AVG") and node.expressions:
+            return self._sum(node.name.upper(), node.expressions[0], node.expressions[1:], node)
+        if isinstance(node, exp.AggFunc) and not isinstance(node, exp.Anonymous):
+            raise refused(node, "ask for COUNT, SUM or AVG")
+        return None
+
+    def _count(self, counted: exp.Expression, named: Sequence[exp.Expression], node: exp.Expression) -> Wanted:
+        bounds = self._contribution(named, whole=True)
+        if isinstance(counted, exp.Star):
+            only(counted)
+            return Wanted("count", None, bounds, node.sql())
+        if isinstance(counted, exp.Distinct):
+            only(counted, "expressions")
+            inner = counted.expressions[0] if len(counted.expressions) == 1 else None
+            column = self._declared(inner) if isinstance(inner, exp.Column) else None
+            if column is None or column.name != self.table.person:
+                fix = (
+                    f"write COUNT(DISTINCT {self.table.person})"
+                    if self.table.person
+                    else "write COUNT(*): each row is a person"
+                )
+                raise QuestionError("distinct", "only persons can be counted once each", where="COUNT", fix=fix)
+            if bounds is not None:
+                raise QuestionError(
+                    "option", "a person counts once in a group", where="COUNT", fix=f"leave out {_BOUNDS}"
+                )
+            return Wanted("persons", None, None, node.sql())
+        return Wanted("present", self.reader.read(counted), bounds, node.sql())
+
+    def _sum(
+        self, function: str, inner: exp.Expression, named: Sequence[exp.Expression], node: exp.Expression
+    ) -> Wanted:
+        expression = self.reader.number(inner)
+        bounds = self._contribution(named, whole=False)
+        if function == "SUM":
+            return Wanted("sum", expression, bounds, node.sql())
+        if bounds is not None:
+            fix = "declare min and max for its columns"
+            raise QuestionError(
+                "option", f"AVG takes its bounds from the declaration, not {_BOUNDS}", where="AVG", fix=fix
+            )
+        if self.options.given and self.table.person is not None and not self.table.one_row_per_person:
+            fix = "write AVG without the clause for the mean over rows, or ask for SUM and COUNT"
+            message = "AVG inside WITH DIFFERENTIAL_PRIVACY is the mean of each person's mean, which is not offered"
+            raise QuestionError("not-allowed", message, where="AVG", fix=fix)
+        return Wanted("mean", expression, None, node.sql())
+
+    def _contribution(self, named: Sequence[exp.Expression], *, whole: bool) -> tuple[Fraction, Fraction] | None:
+        if not named:
+            return None
+        first = named[0]
+        if len(named) > 1 or not isinstance(first, exp.Kwarg) or first.this.name.lower() != _BOUNDS:
+            raise QuestionError(
+                "option",
+                f"only {_BOUNDS} can stand here",
+                where=first.sql()[:60],
+                fix=f"write {_BOUNDS} => (0, 10)",
+            )
+        ends = first.expression.expressions if isinstance(first.expression, exp.Tuple) else []
+        numbers = [self.reader.number(end) for end in ends]
+        values = [
+            Fraction(end.value) for end in numbers if isinstance(end, Literal) and isinstance(end.value, int | Fraction)
+        ]
+        if len(values) != 2 or len(ends) != 2:
+            raise QuestionError("option", "two constants are needed", where=_BOUNDS, fix=f"write {_BOUNDS} => (0, 10)")
+        low, high = values
+        if low > high:
+            raise QuestionError(
+                "option", "Lower bound cannot be greater than upper bound", where=_BOUNDS, fix="exchange them"
+            )
+        if whole and (low < 0 or high < 1 or high > 2**40 or any(value.denominator != 1 for value in values)):
+            fix = f"write {_BOUNDS} => (0, 10)"
+            raise QuestionError(
+                "option", "a count lies between 0 and a whole number of at least 1", where=_BOUNDS, fix=fix
+            )
+        return low, high
+
+    def _output(self, columns: Sequence[tuple[str, str, int]]) -> Reader:
+        """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds."""
+
+        def place(index: int) -> Expression:
+            name, kind, which = columns[index]
+            if kind == "key":
+                return ColumnOf(name, self.keys[which].type)
+            return ColumnOf(name, Type.NUMBER)
+
+        def resolve(node: exp.Column) -> Expression:
+            for index, (name, _, _) in enumerate(columns):
+                if not node.table and name.casefold() == node.name.casefold():
+                    return place(index)
+            for index, (_, kind, which) in enumerate(columns):
+                if kind == "key" and self.keys[which].name.casefold() == node.name.casefold():
+                    return place(index)
+            raise unknown_name(node.name, [name for name, _, _ in columns], kind="column", where="the answer")
+
+        def aggregate(node: exp.Expression) -> Expression | None:
+            wanted = self._aggregate(node)
+            if wanted is None:
+                return None
+            for index, (_, kind, which) in enumerate(columns):
+                if kind == "aggregate" and self.wanted[which] == wanted:
+                    return place(index)
+            raise refused(node, "put it into the SELECT list: it has to be measured")
+
+        return Reader(resolve, aggregate)
+
+    def _having(self, columns: Sequence[tuple[str, str, int]]) -> Expression | None:
+        having = self.tree.args.get("having")
+        return self._output(columns).boolean(having.this) if having is not None else None
+
+    def _order(self, columns: Sequence[tuple[str, str, int]]) -> tuple[tuple[int, bool], ...]:
+        order = self.tree.args.get("order")
+        if order is None:
+            return ()
+        only(order, "expressions", fix="write ORDER BY column [DESC]")
+        names = [name for name, _, _ in columns]
+        places = []
+        for ordered in order.expressions:
+            only(ordered, "this", "desc", "nulls_first", fix="write ORDER BY column [DESC]")
+            node = ordered.this
+            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+                place = int(node.this) - 1
+                if not 0 <= place < len(names):
+                    raise QuestionError(
+                        "position", f"there is no column {place + 1}", where="ORDER BY", fix="name the column"
+                    )
+            else:
+                expression = self._output(columns).read(node)
+                if not isinstance(expression, ColumnOf):
+                    raise refused(node, "order by columns of the answer")
+                place = names.index(expression.name)
+            places.append((place, bool(ordered.args.get("desc"))))
+        return tuple(places)
+
+    def _limit(self) -> int | None:
+        limit = self.tree.args.get("limit")
+        if limit is None:
+            return None
+        number = limit.args.get("expression")
+        if not isinstance(limit, exp.Limit) or not isinstance(number, exp.Literal) or not str(number.this).isdigit():
+            raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
+        only(limit, "expression", fix="write LIMIT 10")
+        return min(int(number.this), 10**9)
+
+
+_NAMES = {"count": "count", "present": "count", "persons": "count", "sum": "sum", "mean": "avg"}

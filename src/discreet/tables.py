@@ -1,0 +1,43 @@
+"""The declaration of one table in Python, the same as `[tables.name]` in TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Table:
+    """A table and whose rows it holds.
+
+    `source` is a pandas or polars DataFrame, an Arrow table, a path to .csv or .parquet, or "file.duckdb::table".
+    `columns` names what may be asked about: `str`, `int`, `float`, `bool`, `datetime.date` for a type, `(17, 90)` for
+    bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
+    Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
+    Nothing is checked here: `discreet.Curator` names every fault at once.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        columns: Mapping[str, Any],
+        person: str | None = None,
+        one_row_per_person: bool = False,
+        rows_per_person: int | None = None,
+        groups_per_person: int | None = None,
+        public: bool = False,
+    ) -> None:
+        given = {
+            "source": str(source) if isinstance(source, Path) else source,
+            "columns": dict(columns),
+            "person": person,
+            "one_row_per_person": one_row_per_person or None,
+            "rows_per_person": rows_per_person,
+            "groups_per_person": groups_per_person,
+            "public": public or None,
+        }
+        self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+
+    def __repr__(self) -> str:
+        return f"Table with {', '.join(self.declaration['columns'])}"

@@ -1,0 +1,329 @@
+"""Races and crashes on real ledger files, in real processes. The tests run them small, a bench runs them
+large.
+
+`python storms.py ROLE …` is what the other processes do; see `ROLES`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import apsw
+
+import discreet.ledger.store
+from discreet.accounting import Pure
+from discreet.errors import BudgetError, LedgerError
+from discreet.ledger import TOTAL, Caps, Ledger, Reserved
+
+PRICE = Pure(Fraction(1, 10))
+WRITES = ("reserve", "commit")
+STEPS = (
+    "before-begin",
+    "after-begin",
+    "before-insert",
+    "after-insert",
+    "before-commit-transaction",
+    "after-commit-transaction",
+)
+
+
+def caps(units: int) -> Caps:
+    """A budget of so many releases at PRICE."""
+    return Caps(units * PRICE.epsilon, Fraction(0), Fraction(0))
+
+
+def make(path: Path, units: int, **analysts: int) -> None:
+    """A new ledger file with a budget of `units`, and analysts' own."""
+    ledger = Ledger(path)
+    ledger.register({TOTAL: caps(units), **{name: caps(own) for name, own in analysts.items()}}, "a test")
+    ledger.close()
+
+
+def start(role: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+    """Another process in a role, which says "ready" once it has loaded."""
+    source = str(Path(discreet.ledger.store.__file__).parents[2])
+    process = subprocess.Popen(
+        [sys.executable, __file__, role, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source, **environment},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def finish(process: subprocess.Popen[str]) -> list[str]:
+    """The lines that the process has yet to say."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    lines = process.stdout.read().splitlines()
+    process.stdout.close()
+    process.wait()
+    return lines
+
+
+@contextmanager
+def crowd(role: str, size: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """Several processes in a role."""
+    processes = [start(role) for _ in range(size)]
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            finish(process)
+
+
+def ask_all(processes: list[subprocess.Popen[str]], line: str) -> list[str]:
+    """Say a line to all at once, and hear one line from each."""
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write(f"{line}\n")
+        process.stdin.flush()
+    return [process.stdout.readline().strip() for process in processes if process.stdout is not None]
+
+
+# races
+
+
+def race(times: int, processes: int = 8, units: int = 10) -> list[int]:
+    """How many of the units were granted when all processes wanted them, each time anew."""
+    grants = []
+    with tempfile.TemporaryDirectory() as folder, crowd("racer", processes) as racers:
+        for turn in range(times):
+            path = Path(folder, f"{turn}.ledger")
+            make(path, units)
+            grants.append(sum(map(int, ask_all(racers, str(path)))))
+            ledger = Ledger(path)
+            charged = ledger.verify().accounts[TOTAL].spent.pure
+            assert charged == grants[-1] * PRICE.epsilon
+            ledger.close()
+    return grants
+
+
+def _racer() -> None:
+    for line in sys.stdin:
+        ledger = Ledger(Path(line.strip()))
+        granted = sum(_granted(ledger, f"{os.getpid()}-{turn}") for turn in range(4))
+        ledger.close()
+        print(granted, flush=True)
+
+
+def _granted(ledger: Ledger, key: str) -> bool:
+    try:
+        return isinstance(ledger.reserve(PRICE, question="a race", key=key), Reserved)
+    except BudgetError:
+        return False
+
+
+def duplicates(times: int, processes: int = 8) -> list[list[str]]:
+    """What each process heard when all sent one request at once: charged, pending or the answer."""
+    with tempfile.TemporaryDirectory() as folder, crowd("twin", processes) as twins:
+        path = Path(folder, "twins.ledger")
+        make(path, 10**6)
+        return [ask_all(twins, f"{turn} {path}") for turn in range(times)]
+
+
+def _twin() -> None:
+    for line in sys.stdin:
+        name, path = line.strip().split(" ", 1)
+        ledger = Ledger(Path(path))
+        print(send(ledger, name), flush=True)
+        ledger.close()
+
+
+def send(ledger: Ledger, name: str) -> str:
+    """Ask one question under one request, and answer it if it is charged."""
+    try:
+        given = ledger.reserve(PRICE, question="which twin?", key=name, request=name)
+    except LedgerError as error:
+        return error.code
+    if isinstance(given, Reserved):
+        ledger.commit(given.reserve_id, f"answer {os.getpid()}".encode())
+        return "charged"
+    return given.answer.decode()
+
+
+# crashes
+
+
+@dataclass(frozen=True)
+class Storm:
+    """What a storm left: releases that were let out, how many of them the ledger does not know, and its
+    entries.
+    """
+
+    released: int
+    unknown: int
+    unanswered: int
+    entries: int
+
+
+def kill_storm(rounds: int, seed: int = 1) -> Storm:
+    """Two writers on one ledger, killed at random moments again and again."""
+    chance = random.Random(seed)
+    released: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "storm.ledger")
+        make(path, 10**7)
+        brood = start("brood", path)
+        for turn in range(rounds):
+            children = [int(_hear(brood, f"{turn}-{name}", "child ", released)) for name in "ab"]
+            assert brood.stdout is not None
+            released += [brood.stdout.readline().strip() for _ in range(chance.randrange(40))]
+            for child in chance.sample(children, 2):
+                os.kill(child, signal.SIGKILL)
+            _hear(brood, "reap", "reaped", released)
+        assert finish(brood) == []
+        return aftermath(path, released)
+
+
+def _hear(brood: subprocess.Popen[str], line: str, prefix: str, released: list[str]) -> str:
+    """Say a line to the brood and hear what it says to it; what its children let out meanwhile is noted."""
+    assert brood.stdin is not None
+    assert brood.stdout is not None
+    brood.stdin.write(f"{line}\n")
+    brood.stdin.flush()
+    while not (heard := brood.stdout.readline().strip()).startswith(prefix):
+        released.append(heard)
+    return heard.removeprefix(prefix)
+
+
+def _brood(path: str) -> None:
+    """Forks a writer for each name that it hears, and on "reap" waits for their ends."""
+    children: list[int] = []
+    for line in sys.stdin:
+        if line == "reap\n":
+            for child in children:
+                os.waitpid(child, 0)
+            children.clear()
+            os.write(1, b"reaped\n")
+            continue
+        children.append(os.fork())
+        if children[-1] == 0:
+            try:
+                _writer(path, line.strip(), "1000000")
+            except BaseException:
+                os.write(1, b"an error that no death explains\n")
+            os._exit(0)
+        os.write(1, f"child {children[-1]}\n".encode())
+
+
+def aftermath(path: Path, released: list[str]) -> Storm:
+    """Verify a ledger after a storm, and look for what was released in it."""
+    ledger = Ledger(path)
+    verified = ledger.verify()
+    reserves = {entry.seq for entry in ledger.entries() if entry.kind == "reserve"}
+    assert ledger.filter(TOTAL).spent.pure == len(reserves) * PRICE.epsilon <= ledger.filter(TOTAL).epsilon
+    unknown = sum(int(line) not in reserves for line in released)
+    ledger.close()
+    return Storm(len(released), unknown, verified.unanswered, verified.entries)
+
+
+def _writer(path: str, name: str, count: str) -> None:
+    ledger = Ledger(Path(path))
+    for turn in range(int(count)):
+        try:
+            given = ledger.reserve(PRICE, question="a storm", key=f"{name}-{turn}", request=f"{name}-{turn}")
+        except BudgetError:
+            return
+        os.write(1, f"{given.reserve_id}\n".encode())  # a release: from here on others know
+        ledger.commit(given.reserve_id, b"{}" * 50)
+
+
+# other misfortunes
+
+
+def _creator(path: str) -> None:
+    make(Path(path), 10)
+
+
+def _holder(path: str) -> None:
+    connection = apsw.Connection(path)
+    connection.execute("BEGIN IMMEDIATE")
+    print("held", flush=True)
+    sys.stdin.read()
+
+
+def _nobody(path: str) -> None:
+    """Open as a user without rights."""
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    _say_code(lambda: Ledger(Path(path)))
+
+
+def _filler(path: str, room: str) -> None:
+    """Write until files cannot grow by more than `room` bytes."""
+    ledger = Ledger(Path(path))
+    size = sum(file.stat().st_size for file in Path(path).parent.iterdir())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(room), resource.RLIM_INFINITY))
+    turn = 0
+
+    def fill() -> None:
+        nonlocal turn
+        while turn < 10_000:
+            given = ledger.reserve(PRICE, question="q" * 5000, key=f"{turn}")
+            print(given.reserve_id, flush=True)
+            turn += 1
+
+    _say_code(fill)
+    _say_code(fill)
+
+
+def _forker(path: str) -> None:
+    """Charge before and after a fork, in parent and child, and close the parent's file first."""
+    ledger, memory = Ledger(Path(path)), Ledger(None)
+    print(_granted(ledger, "before"), flush=True)
+    from_parent, to_child = os.pipe()
+    child = os.fork()
+    if child == 0:
+        print(_granted(ledger, "child"), flush=True)
+        os.read(from_parent, 1)  # the parent has closed
+        print(_granted(ledger, "child again"), flush=True)
+        _say_code(lambda: memory.head)
+        sys.stdout.flush()
+        os._exit(0)
+    print(_granted(ledger, "parent"), flush=True)
+    ledger.close()
+    os.write(to_child, b".")
+    os.waitpid(child, 0)
+    print(bool(memory.head), flush=True)
+
+
+def _say_code(act: object) -> None:
+    try:
+        act()  # type: ignore[operator]
+        print("done", flush=True)
+    except LedgerError as error:
+        print(error.code, flush=True)
+
+
+ROLES = {
+    "racer": _racer,
+    "twin": _twin,
+    "writer": _writer,
+    "brood": _brood,
+    "creator": _creator,
+    "holder": _holder,
+    "nobody": _nobody,
+    "filler": _filler,
+    "forker": _forker,
+}
+
+if __name__ == "__main__":
+    print("ready", flush=True)
+    ROLES[sys.argv[1]](*sys.argv[2:])

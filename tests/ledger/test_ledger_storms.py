@@ -1,0 +1,125 @@
+"""Many processes, many threads, and processes that die."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import storms
+from storms import PRICE, STEPS, WRITES, aftermath, duplicates, finish, kill_storm, make, race, send, start
+
+from discreet.errors import BudgetError
+from discreet.ledger import TOTAL, Ledger, Reserved
+
+
+def test_eight_processes_race_for_ten_units() -> None:
+    assert race(3) == [10] * 3
+
+
+def test_twins_are_charged_once() -> None:
+    for heard in duplicates(6):
+        assert heard.count("charged") == 1
+        answers = set(heard) - {"charged", "pending"}
+        assert len(answers) <= 1
+        assert all(answer.startswith("answer ") for answer in answers)
+
+
+def test_threads_share_one_ledger(tmp_path: Path) -> None:
+    make(tmp_path / "a.ledger", units=10, ana=4)
+    ledger = Ledger(tmp_path / "a.ledger")
+    heard: list[str] = []
+    barrier = threading.Barrier(8)
+
+    def work(name: int) -> None:
+        barrier.wait()
+        heard.append(send(ledger, "one for all"))
+        for turn in range(4):
+            try:
+                ledger.reserve(PRICE, question="q", key=f"{name}-{turn}", account="ana" if name % 2 else "")
+                heard.append("granted")
+            except BudgetError:
+                heard.append("refused")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    count = Counter(heard)
+    assert count["charged"] == 1
+    assert count["granted"] == 9
+    assert count["refused"] == 32 - 9
+    accounts = ledger.verify().accounts
+    assert accounts[TOTAL].spent.pure == 10 * PRICE.epsilon
+    assert (accounts["ana"].spent.pure or 0) <= 4 * PRICE.epsilon
+
+
+def test_makers_agree_on_one_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    for process in [start("creator", path) for _ in range(4)]:
+        assert finish(process) == []
+        assert process.returncode == 0
+    assert [entry.kind for entry in Ledger(path).entries()] == ["open", "register"]
+    assert not list(tmp_path.glob(".discreet*"))
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("step", STEPS)
+def test_a_death_at_each_step_beside_another_writer(tmp_path: Path, write: str, step: str) -> None:
+    path = tmp_path / "a.ledger"
+    make(path, units=8)
+    dying = start("writer", path, "dying", 9, DISCREET_KILL_AT=f"{write}-{step}")
+    living = start("writer", path, "living", 9)
+    released = finish(dying) + finish(living)
+    assert dying.returncode == -9
+    assert living.returncode == 0
+    storm = aftermath(path, released)
+    assert storm.unknown == 0
+    reserves = 8  # the one who lives takes all that is left
+    durable = write == "commit" or step == "after-commit-transaction"
+    assert storm.released == reserves - (durable and write == "reserve")
+    assert storm.unanswered == (durable and (write, step) != ("commit", "after-commit-transaction"))
+    with pytest.raises(BudgetError):
+        Ledger(path).reserve(PRICE, question="q", key="another")
+
+
+@pytest.mark.parametrize("step", ["create-before-link", "create-after-link"])
+def test_a_death_while_the_ledger_is_made(tmp_path: Path, step: str) -> None:
+    path = tmp_path / "a.ledger"
+    dying = start("creator", path, DISCREET_KILL_AT=step)
+    finish(dying)
+    assert dying.returncode == -9
+    assert path.exists() == (step == "create-after-link")
+    make(path, units=3)
+    ledger = Ledger(path)
+    ledger.reserve(PRICE, question="q", key="k")
+    assert ledger.verify().entries == 3
+
+
+def test_a_storm_of_deaths() -> None:
+    storm = kill_storm(25)
+    assert storm.released > 100
+    assert storm.unknown == 0
+
+
+def test_parent_and_child_go_on_after_a_fork(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path, units=10)
+    said = finish(start("forker", path))
+    assert said.count("True") == 5
+    assert said.count("forked") == 1  # a ledger in memory stays with its process
+    ledger = Ledger(path)
+    assert ledger.verify().accounts[TOTAL].spent.pure == 4 * PRICE.epsilon
+    keys = [ledger.reserve(PRICE, question="q", key=f"{turn}") for turn in range(6)]
+    assert all(isinstance(given, Reserved) for given in keys)
+    with pytest.raises(BudgetError):
+        ledger.reserve(PRICE, question="q", key="more")
+
+
+def test_the_steps_can_be_reached_from_the_store() -> None:
+    from discreet.ledger.store import step
+
+    step("before-measure")
+    assert storms.discreet.ledger.store.step is step

@@ -1,0 +1,185 @@
+"""Ledgers of other versions, faulty programs, and charges that take as long in a long ledger as in a short
+one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import apsw
+import pytest
+from storms import PRICE, make
+
+from discreet.accounting import Batch, Gaussian, Pure
+from discreet.errors import LedgerError
+from discreet.ledger import TOTAL, Ledger, Reserved, Snapshot, Stored, chain, schema
+
+FIXTURE = Path(__file__).parent / "fixtures" / "version-1.ledger"
+HEAD = "41e10c23be33adb35319f5fa193b49e86966de0f76bb9768b9631954ba6b821f"
+
+
+@pytest.fixture
+def version_1(tmp_path: Path) -> Path:
+    return Path(shutil.copy(FIXTURE, tmp_path / "old.ledger"))
+
+
+def check_fixture(ledger: Ledger) -> None:
+    """What the fixture says, whatever version reads it."""
+    verified = ledger.verify(HEAD)
+    assert verified.entries == 15
+    assert verified.unanswered == 2
+    assert ledger.filter(TOTAL).spent.pure is None
+    assert ledger.filter(TOTAL).spent.keys == Fraction("1e-8")
+    ana = ledger.filter("ana")
+    assert (ana.epsilon, ana.spent.pure, ana.spent.keys) == (
+        Fraction("0.4"),
+        Fraction("0.3"),
+        Fraction("1e-8"),
+    )
+    assert ledger.snapshot("patients") == Snapshot(2, "second")
+    losses = [entry.loss for entry in ledger.entries() if entry.kind == "reserve"]
+    assert losses[0] == Pure(Fraction(1, 10))
+    assert isinstance(losses[3], Batch)
+    assert losses[4] == Gaussian(Fraction("0.05"))
+
+
+def test_a_ledger_of_version_1_opens_verifies_and_goes_on(version_1: Path) -> None:
+    ledger = Ledger(version_1)
+    check_fixture(ledger)
+    assert len(ledger.salt()) == 32
+    again = ledger.reserve(PRICE, question="question 3", key="3")
+    assert isinstance(again, Stored)
+    assert (again.answer, again.charged) == (b'{"rows":[3]}', {})
+    with pytest.raises(LedgerError, match="no answer"):
+        ledger.reserve(PRICE, question="question 1", key="1", account="ana", request="1")
+    given = ledger.reserve(PRICE, question="new", key="new", account="ana")
+    assert isinstance(given, Reserved)
+    ledger.commit(given.reserve_id, b"new")
+    assert ledger.verify(HEAD).entries == 17
+
+
+def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a made-up version 2: a further index."""
+    index = "CREATE INDEX analysts ON entries (analyst)"
+    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, index))
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: (index,)})
+    check_fixture(Ledger(version_1))
+    check_fixture(Ledger(version_1))  # now of version 2
+    monkeypatch.undo()
+    with pytest.raises(LedgerError) as newer:
+        Ledger(version_1)
+    assert newer.value.code == "newer"
+
+
+def test_a_migration_that_fails_changes_nothing(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: ("CREATE TABLE half (x)", "CREATE NONSENSE")})
+    with pytest.raises(LedgerError):
+        Ledger(version_1)
+    monkeypatch.setattr(schema, "MIGRATIONS", {})
+    with pytest.raises(LedgerError, match="version is unknown"):
+        Ledger(version_1)
+    monkeypatch.undo()
+    check_fixture(Ledger(version_1))
+
+
+def test_a_newer_version_is_refused(version_1: Path) -> None:
+    ledger = Ledger(version_1)
+    apsw.Connection(str(version_1)).execute(f"PRAGMA user_version = {schema.VERSION + 1}")
+    with pytest.raises(LedgerError) as newer:
+        Ledger(version_1)
+    assert (newer.value.code, newer.value.fix) == ("newer", "upgrade discreet")
+    with pytest.raises(LedgerError):  # one that was open goes no further either
+        ledger.reserve(PRICE, question="q", key="k")
+
+
+def test_a_loss_that_this_version_does_not_know(tmp_path: Path) -> None:
+    make(tmp_path / "a.ledger", units=5)
+    ledger = Ledger(tmp_path / "a.ledger")
+    loss = {"event": "of the future"}
+    with ledger._file.write("reserve") as look:
+        fields = {"kind": "reserve", "reserve": 3, "analyst": "", "question": "q", "key": "k", "loss": loss}
+        look.append(fields, {})
+    for act in (ledger.verify, lambda: list(ledger.entries())):
+        with pytest.raises(LedgerError) as newer:
+            act()
+        assert newer.value.code == "newer"
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "changes"),
+    [
+        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {}),
+        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"pure": "0"}),
+        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"pure": "1/10", "mu_squared": "1/100"}),
+        ("reserve", {"reserve": 3, "loss": Pure(Fraction(9)).to_json()}, {"pure": "9", "mu_squared": "100"}),
+        ("freeze", {"table": "t"}, {"pure": "0"}),
+        ("commit", {"reserve": 3, "answer": None}, {}),
+        ("repeat", {"reserve": 3, "key": "k"}, {}),
+        ("open", {}, {}),
+    ],
+)
+def test_a_chained_entry_that_does_not_add_up(
+    tmp_path: Path, kind: str, fields: dict[str, object], changes: dict[str, str]
+) -> None:
+    """Entries with good hashes, as a faulty program would write them: the replay finds them."""
+    make(tmp_path / "a.ledger", units=5)
+    ledger = Ledger(tmp_path / "a.ledger")
+    with ledger._file.write(kind) as look:
+        state = look.state("account", "")
+        state["spent"] |= changes
+        look.append({"kind": kind, **fields}, {("account", ""): state} if changes else {})
+    with pytest.raises(LedgerError) as wrong:
+        ledger.verify()
+    assert wrong.value.code == "corrupt"
+
+
+def test_balances_that_were_wrong_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path / "a.ledger", units=5)
+    ledger = Ledger(tmp_path / "a.ledger")
+    with ledger._file.write("freeze") as look:
+        with monkeypatch.context() as patch:
+            patch.setattr(chain, "balances", lambda _: "00" * 32)
+            look.append({"kind": "note"}, {})
+        look.append({"kind": "note"}, {})
+    with pytest.raises(LedgerError, match="entry 3 is not as it was written"):
+        ledger.verify()
+
+
+def test_a_replay_allows_for_another_machines_last_digits(tmp_path: Path) -> None:
+    make(tmp_path / "a.ledger", units=5)
+    ledger = Ledger(tmp_path / "a.ledger")
+    exact = ledger.filter(TOTAL).spent.plus(PRICE)
+    with ledger._file.write("reserve") as look:
+        state = look.state("account", "")
+        state["spent"] = exact.to_json() | {"mu_squared": str(exact.mu_squared * (1 - Fraction(1, 10**9)))}
+        look.append({"kind": "reserve", "reserve": 3, "loss": PRICE.to_json()}, {("account", ""): state})
+    assert ledger.verify().entries == 3
+
+
+def test_no_question_to_the_file_reads_all_entries(tmp_path: Path) -> None:
+    """Every statement of a charge goes through an index."""
+    make(tmp_path / "a.ledger", units=5, ana=5)
+    ledger = Ledger(tmp_path / "a.ledger")
+    ledger.commit(ledger.reserve(PRICE, question="q", key="k", account="ana", request="r").reserve_id, b"")
+    connection = ledger._file._connection
+    assert connection is not None
+    statements: dict[str, object] = {}
+    connection.exec_trace = lambda _, sql, values: statements.setdefault(sql, values) is None or True
+    ledger.commit(ledger.reserve(PRICE, question="q", key="l", account="ana", request="s").reserve_id, b"")
+    ledger.reserve(PRICE, question="q", key="k", account="ana", request="t")
+    connection.exec_trace = None
+    asked = [sql for sql in statements if "entries" in sql]
+    assert len(asked) > 5
+    for sql in asked:
+        values = statements[sql]
+        for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values):  # type: ignore[arg-type]
+            assert not str(row[3]).startswith("SCAN") or "LIMIT 1" in sql, (sql, row)
+
+
+def test_the_columns_are_in_one_order() -> None:
+    table = schema.TABLES[0]
+    assert sorted(chain.INDEXED, key=table.index) == list(chain.INDEXED)
