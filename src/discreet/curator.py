@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,19 +15,20 @@ from typing import Any
 
 from discreet.accounting import Filter
 from discreet.catalog import Budget, Declaration, Table, declare, read
-from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.catalog.model import Source, Type
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.door import Door
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault, QuestionError
-from discreet.exact import Number, ceiling, floor, fraction, show
+from discreet.exact import Number, fraction, show
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
 from discreet.plan.bounds import lost
-from discreet.plan.measurement import Measurement, Plan, Price, measurement
+from discreet.plan.measurement import Measurement, measurement
+from discreet.pricing import priced_at
 from discreet.release import Release, answer
 from discreet.release.estimate import GROUP_FOR_MEANS, cost, expected_errors, mechanisms
-from discreet.release.show import percent, price
+from discreet.release.show import percent
+from discreet.release.table import FREE, Cost
 from discreet.sql import Question, lower
 
 
@@ -46,7 +48,7 @@ class Explanation:
     `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit.
     """
 
-    price: Mapping[str, str]
+    price: Cost
     percent: float
     more: int
     expected_error: Mapping[str, float]
@@ -67,7 +69,7 @@ class Explanation:
         }
 
     def __repr__(self) -> str:
-        lines = [f"price {price(self.price)} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
+        lines = [f"price {self.price} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} people" if name in self.means else ""
             lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
@@ -113,13 +115,13 @@ class Curator:
         analysts: Mapping[str, Number] | None = None,
         engine: Mapping[str, int] | None = None,
     ) -> None:
-        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta}
+        budget: dict[str, Any] = {"epsilon": _written(epsilon), "delta": _written(delta)}
         if keys_delta is not None:
-            budget["keys_delta"] = keys_delta
+            budget["keys_delta"] = _written(keys_delta)
         raw: dict[str, Any] = {
             "budget": budget,
             "tables": {name: getattr(table, "declaration", table) for name, table in tables.items()},
-            "analysts": {name: {"epsilon": own} for name, own in (analysts or {}).items()},
+            "analysts": {name: {"epsilon": _written(own)} for name, own in (analysts or {}).items()},
             "engine": engine or {},
         }
         self._start(replace(declare(raw), ledger=Path(ledger) if ledger is not None else None), load=True)
@@ -133,6 +135,7 @@ class Curator:
 
     def _start(self, declaration: Declaration, *, load: bool) -> None:
         self._engine = DuckDB(declaration.limits)
+        self._loading = threading.Lock()
         if load:
             self._engine.start()
         self._declaration = self._typed(declaration)
@@ -191,6 +194,10 @@ class Curator:
 
     def _load(self, *, refresh: bool = False) -> None:
         """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew."""
+        with self._loading:
+            self._load_tables(refresh=refresh)
+
+    def _load_tables(self, *, refresh: bool) -> None:
         tables = [table for table in self._declaration.tables.values() if not table.public]
         if not refresh and all(self._engine.has(table.name) for table in tables):
             return
@@ -200,6 +207,7 @@ class Curator:
             try:
                 fingerprint = self._engine.load(table, self._ledger.salt())
             except DeclarationError as error:
+                self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], self._file) from None
             known = self._ledger.snapshot(table.name)
             if known is None or refresh:
@@ -235,18 +243,19 @@ class Curator:
         """
         account = self._account(analyst)
         checked, table = self._lowered(question)
-        price = self._price(checked, epsilon, delta, within)
+        price = priced_at(checked, self._declaration, epsilon, delta, within)
         priced = measurement(checked.plan, price)
         self._load()
         key = self._key(table, priced)
         reserved = self._door.open(priced.loss, table, analyst=account, question=question, key=key, request=request)
         if isinstance(reserved, Stored):
-            return self._release(json.loads(reserved.answer), priced, charged=cost(priced) if reserved.charged else {})
-        content = answer(priced, reserved.measure(priced), table)
-        reserved.commit(json.dumps(content, ensure_ascii=False).encode())
-        return self._release(content, priced, charged=cost(priced))
+            paid = cost(priced) if reserved.charged else FREE
+            return self._release(json.loads(reserved.answer), priced, charged=paid)
+        stored = json.dumps(answer(priced, reserved.measure(priced), table), ensure_ascii=False).encode()
+        reserved.commit(stored)
+        return self._release(json.loads(stored), priced, charged=cost(priced))  # what a repeat will read
 
-    def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Mapping[str, str]) -> Release:
+    def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
         notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
         return Release(content, charged, _used(total), total.left(priced.loss), notes)
@@ -261,7 +270,7 @@ class Curator:
     ) -> Explanation:
         """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
         checked, table = self._lowered(question)
-        priced = measurement(checked.plan, self._price(checked, epsilon, delta, within))
+        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, within))
         total = self._ledger.filter(TOTAL)
         spent = total.spent.plus(priced.loss)
         taken = Filter(total.epsilon, total.delta, total.keys_delta, spent).used() - total.used()
@@ -291,7 +300,7 @@ class Curator:
     def left(self, question: str, *, epsilon: Number | None = None, delta: Number | None = None) -> int:
         """How many more questions of this one's price the budget admits."""
         checked, _ = self._lowered(question)
-        priced = measurement(checked.plan, self._price(checked, epsilon, delta, None))
+        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, None))
         return self._ledger.filter(TOTAL).left(priced.loss)
 
     @property
@@ -350,82 +359,6 @@ class Curator:
             raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
         return analyst
 
-    def _price(
-        self,
-        checked: Question,
-        epsilon: Number | None,
-        delta: Number | None,
-        within: Mapping[str, Number] | None,
-    ) -> Price:
-        """The price that the call or the question's own clause names, else the declared one. Two prices are refused."""
-        named_delta = _one("delta", _amount("delta", delta), checked.delta)
-        if named_delta is not None and not 0 <= named_delta < 1:
-            raise QuestionError(
-                "price", "delta must be at least 0 and below 1", where="delta", fix="write delta = 1e-9"
-            )
-        if within:
-            if epsilon is not None or checked.epsilon is not None:
-                raise QuestionError(
-                    "price", "within and epsilon name two prices", where="within", fix="name one of them"
-                )
-            return self._within(checked.plan, named_delta, within)
-        named = _one("epsilon", _amount("epsilon", epsilon), checked.epsilon)
-        named = self._declaration.question_epsilon if named is None else named
-        if named is None:
-            fix = "name epsilon, or declare [question] epsilon = 0.1"
-            raise QuestionError("price", "the question has no price", where="epsilon", fix=fix)
-        if not MINIMUM_EPSILON <= named <= MAXIMUM_EPSILON:
-            raise QuestionError(
-                "price", "epsilon must lie between 1e-9 and 1e30", where="epsilon", fix="write epsilon = 0.1"
-            )
-        return self._complete(checked.plan, named, named_delta)
-
-    def _complete(self, plan: Plan, epsilon: Fraction, delta: Fraction | None) -> Price:
-        """A question with private keys that names no delta takes the same share of keys_delta as of epsilon."""
-        budget = self._declaration.budget
-        if not plan.private:
-            gaussian = budget.delta > budget.keys_delta
-            return Price(epsilon, delta if delta is not None and gaussian else Fraction(0))
-        if delta is None:
-            delta = floor(min(budget.keys_delta, budget.keys_delta * epsilon / budget.epsilon), 3)
-        if delta == 0:
-            fix = "declare values for the grouped columns, or a budget with delta and keys_delta above 0"
-            raise QuestionError("price", "private keys cannot be found without a delta", where="GROUP BY", fix=fix)
-        return Price(epsilon, delta)
-
-    def _within(self, plan: Plan, delta: Fraction | None, within: Mapping[str, Number]) -> Price:
-        """The smallest price, to three digits and rounded up, at which every named column's 95 % half width fits."""
-        kinds = {output.name: output.kind for output in plan.outputs}
-        wanted = {}
-        for name, width in within.items():
-            amount = _amount("within", width)
-            if kinds.get(name) not in ("count", "sum"):
-                fix = "name a count or a sum of the answer" + (
-                    ": a mean's error depends on its group" if kinds.get(name) == "mean" else ""
-                )
-                raise QuestionError("within", f"there is no error to fix for {name!r}", where="within", fix=fix)
-            if amount is None or amount <= 0:
-                raise QuestionError(
-                    "within", "the wanted error must be above 0", where="within", fix=f"write {name}=100"
-                )
-            wanted[name] = float(amount)
-
-        def fits(epsilon: Fraction) -> bool:
-            errors = expected_errors(measurement(plan, self._complete(plan, epsilon, delta)))
-            return all(errors[name] <= width for name, width in wanted.items())
-
-        low, high = MINIMUM_EPSILON, Fraction(1)
-        while not fits(high):
-            if high > 10**6:
-                raise QuestionError(
-                    "within", "no price gives such a small error", where="within", fix="ask for a larger one"
-                )
-            low, high = high, high * 4
-        for _ in range(24):
-            middle = Fraction(math.sqrt(low * high))
-            low, high = (low, middle) if fits(middle) else (middle, high)
-        return self._complete(plan, ceiling(high, 3), delta)
-
     def _key(self, table: Table, priced: Measurement) -> str:
         """What makes two questions the same: plan with its bounds, declaration, snapshot and price.
 
@@ -442,28 +375,17 @@ class Curator:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+def _written(value: Number) -> Number:
+    """A number that Python gives as text, as a declaration's file would have it."""
+    try:
+        return fraction(value) if isinstance(value, str) else value
+    except ValueError:
+        return value  # the declaration names the fault
+
+
 def _caps(budget: Budget) -> Caps:
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
 
 
 def _used(total: Filter) -> float:
     return float(min(Fraction(1), total.used()) * 100)
-
-
-def _amount(name: str, value: Number | None) -> Fraction | None:
-    if value is None:
-        return None
-    try:
-        text = str(value)
-        if len(text) > 400 or abs(int(text.lower().partition("e")[2] or 0)) > 350:
-            raise ValueError
-        return fraction(value)
-    except (ValueError, TypeError, OverflowError):
-        raise QuestionError("price", f"{name} must be a finite number", where=name, fix=f"write {name} = 0.1") from None
-
-
-def _one(name: str, called: Fraction | None, written: Fraction | None) -> Fraction | None:
-    if called is not None and written is not None and called != written:
-        fix = f"name {name} once"
-        raise QuestionError("price", f"the call and the question name two values of {name}", where=name, fix=fix)
-    return called if called is not None else written

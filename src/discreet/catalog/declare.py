@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -204,12 +205,12 @@ class _Reader:
         columns = self.columns(f"{where}.columns", listed, source)
         one_row = self.flag(f"{where}.one_row_per_person", raw.get("one_row_per_person", False))
         rows = (
-            self.count(f"{where}.rows_per_person", raw["rows_per_person"], _INT64 >> 24)
+            self.count(f"{where}.rows_per_person", raw["rows_per_person"], _INT64 >> 24) or 1
             if "rows_per_person" in raw
             else None
         )
         groups = (
-            self.count(f"{where}.groups_per_person", raw["groups_per_person"], _INT64 >> 24)
+            self.count(f"{where}.groups_per_person", raw["groups_per_person"], _INT64 >> 24) or 1
             if "groups_per_person" in raw
             else None
         )
@@ -282,6 +283,8 @@ class _Reader:
         if raw is None:
             self.fault(where, "it is missing", 'write source = "file.csv"')
             return Source("csv")
+        if isinstance(raw, bool | int | float | Decimal | list | dict | datetime.date | datetime.time):
+            raw = ""
         if not isinstance(raw, str | Path):
             return Source("frame", frame=raw)
         path, separator, relation = str(raw).partition("::")
@@ -304,12 +307,10 @@ class _Reader:
     def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
         columns: list[Column] = []
         for name, value in raw.items():
-            if not name or any(ord(letter) < 32 for letter in name):
-                self.fault(
-                    where,
-                    "a column's name is empty or holds control characters",
-                    "name the column as its source does",
-                )
+            if not isinstance(name, str) or not name or any(ord(letter) < 32 for letter in name):
+                message = "a column's name is no text, empty, or holds control characters"
+                self.fault(where, message, "name the column as its source does")
+                continue
             if any(name.casefold() == column.name.casefold() for column in columns):
                 self.fault(f"{where}.{name}", "another column has this name but for its case", "declare one of them")
             columns.append(self.column(f"{where}.{name}", name, value, source))
@@ -323,7 +324,7 @@ class _Reader:
         self.unknown(where, raw, _COLUMN)
         kind: Type | None = None
         if "type" in raw:
-            if raw["type"] in set(Type):
+            if isinstance(raw["type"], str) and raw["type"] in set(Type):
                 kind = Type(raw["type"])
             else:
                 near = difflib.get_close_matches(str(raw["type"]), list(Type), 1, 0.3)
@@ -412,6 +413,18 @@ _PYTHON_TYPES: dict[Any, str] = {
 }
 
 
+def _kind(value: Any) -> str:
+    """The type of a column that holds this value of Python's."""
+    kinds = (
+        (bool, "boolean"),
+        (Integral, "integer"),
+        (str, "text"),
+        (datetime.datetime, "timestamp"),
+        (datetime.date, "date"),
+    )
+    return next((kind for known, kind in kinds if isinstance(value, known)), "number")
+
+
 def _short_form(raw: Any, *, self_typed: bool) -> Any:
     """Python's short forms of a column: `str`, `(17, 90)`, `["a", "b"]`. Where the source states types, they stand."""
     if isinstance(raw, type):
@@ -427,6 +440,6 @@ def _short_form(raw: Any, *, self_typed: bool) -> Any:
     else:
         return raw
     if not self_typed:
-        kinds = {_PYTHON_TYPES.get(type(value), "text") for value in raw}
+        kinds = {_kind(value) for value in raw}
         spec["type"] = kinds.pop() if len(kinds) == 1 else "number"
     return spec

@@ -76,10 +76,16 @@ def _column(suggestion: Suggestion, name: str, kind: Type | None) -> str:
         parts += [f"min = {low}", f"max = {high}"]
     if name in suggestion.values:
         keys = ", ".join(
-            _text(value) if isinstance(value, str) else json.dumps(value) for value in suggestion.values[name]
+            _text(value) if isinstance(value, str) and kind in (Type.TEXT, None) else _bare(value)
+            for value in suggestion.values[name]
         )
         parts.append(f"values = [{keys}]")
     return f"{_key(name)} = {{ {', '.join(parts)} }}"
+
+
+def _bare(value: Any) -> str:
+    """A number, a truth value, or a date."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _key(name: str) -> str:

@@ -42,21 +42,25 @@ def suggest(
         for column in [
             *public,
             *([person] if person else []),
-            *(pair.partition("=")[0] for pair in (*ranges, *types)),
+            *(pair.rpartition("=")[0] or pair for pair in (*ranges, *types)),
         ]:
             if column not in known:
                 raise _fault(column, "the source has no such column", "name one of: " + ", ".join(list(known)[:20]))
         for pair in types:
-            column, _, kind = pair.partition("=")
+            column, _, kind = pair.rpartition("=")
             if kind not in set(Type):
                 raise _fault(f"--type {pair}", "this type is not known", "write one of " + ", ".join(Type))
             known[column] = Type(kind)
         bounds = {}
         for pair in ranges:
-            column, _, ends = pair.partition("=")
-            low, _, high = ends.partition(":")
+            column, _, ends = pair.rpartition("=")
+            low, high = (
+                _number(f"--range {pair}", end, "write --range age=17:90") for end in (ends + ":").split(":")[:2]
+            )
+            if Decimal(low) > Decimal(high):
+                raise _fault(f"--range {pair}", "min is larger than max", "write --range age=17:90")
             bounds[column] = (low, high)
-            known[column] = _range_type(pair, known[column], low, high)
+            known[column] = _range_type(known[column], low, high)
         values = {column: _keys(engine, place, column) for column in public}
     finally:
         engine.close()
@@ -71,8 +75,8 @@ def suggest(
         one_row_per_person,
         rows_per_person,
         groups_per_person,
-        epsilon,
-        delta,
+        _number("--epsilon", epsilon, "write --epsilon 3"),
+        _number("--delta", delta, "write --delta 1e-6"),
     )
     return _checked(written(suggestion), base)
 
@@ -96,16 +100,21 @@ def _types(place: Source, engine: DuckDB) -> dict[str, Type | None]:
     return engine.types(place)
 
 
-def _range_type(pair: str, stated: Type | None, low: str, high: str) -> Type:
+def _number(where: str, text: str, fix: str) -> str:
+    """A number as TOML writes it: .5 is 0.5 there, and 017 is 17."""
     try:
-        ends = [Decimal(low), Decimal(high)]
-        if not all(end.is_finite() for end in ends) or ends[0] > ends[1]:
+        number = Decimal(text)
+        if not number.is_finite():
             raise InvalidOperation
     except InvalidOperation:
-        raise _fault(f"--range {pair}", "this is no range of numbers", "write --range age=17:90") from None
+        raise _fault(where, "this is no number", fix) from None
+    return str(number)
+
+
+def _range_type(stated: Type | None, low: str, high: str) -> Type:
     if stated in (Type.INTEGER, Type.NUMBER):
         return stated
-    return Type.INTEGER if all("." not in text and "e" not in text.lower() for text in (low, high)) else Type.NUMBER
+    return Type.INTEGER if all(text.lstrip("-").isdigit() for text in (low, high)) else Type.NUMBER
 
 
 def _keys(engine: DuckDB, place: Source, column: str) -> Sequence[Any]:

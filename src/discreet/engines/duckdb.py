@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import secrets
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,6 +13,7 @@ from sqlglot import exp
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
 from discreet.engines.compile import ROW_NUMBER, column_name, statement, table_name
 from discreet.engines.functions import literal
+from discreet.engines.names import told_apart
 from discreet.engines.process import EngineProcess, Failed, Stopped
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.expressions import Literal
@@ -117,6 +117,9 @@ class DuckDB:
             raise _unreadable(table.source) from None
         finally:
             self._call("forget", seconds=LOAD_SECONDS)
+        if answer["fingerprint"] is None:
+            message = f"{table.source.text} does not fit into the engine's memory"
+            raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
         self._loaded.add(table.name)
         return str(answer["fingerprint"])
 
@@ -249,7 +252,7 @@ def _relation(source: Source) -> exp.Expression:
     columns = exp.Struct(
         expressions=[
             exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
-            for name in _told_apart(csv_header(source))
+            for name in told_apart(csv_header(source))
         ]
     )
     options: dict[str, exp.Expression] = {
@@ -267,18 +270,6 @@ def _relation(source: Source) -> exp.Expression:
     }
     named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
     return exp.Anonymous(this="read_csv", expressions=[path, *named])
-
-
-def _told_apart(names: Sequence[str]) -> list[str]:
-    """The names of a CSV file, where those that repeat another, or are empty, get a new one: nobody declares these."""
-    spare = (f"column_{number}" for number in itertools.count())
-    taken = {name.casefold() for name in names}
-    met = {""}
-    found: list[str] = []
-    for name in names:
-        found.append(next(other for other in spare if other not in taken) if name.casefold() in met else name)
-        met.add(name.casefold())
-    return found
 
 
 def _relation_sql(source: Source) -> str:

@@ -17,9 +17,13 @@ import struct
 import sys
 import threading
 import time
+from decimal import Decimal
 from typing import Any, BinaryIO
+from uuid import UUID
 
 import duckdb
+
+from discreet.engines.names import told_apart
 
 _GIB = 1 << 30
 
@@ -53,6 +57,8 @@ def _send(stream: BinaryIO, answer: Any) -> None:
 def _plain(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
+    if isinstance(value, Decimal | UUID):
+        return str(value)
     raise TypeError("not an integer, text or date")
 
 
@@ -93,8 +99,8 @@ class Worker:
     def do_frame(self, frame: Any) -> Any:
         """Takes a table that Python held."""
         frame, self.stated = _stated(frame)
-        self.connection.register("frame", frame)
         self.names = [str(name) for name in getattr(frame, "column_names", None) or frame.columns]
+        self.connection.register("frame", _renamed(frame, self.names, told_apart(self.names)))
         return {}
 
     def do_attach(self, path: str) -> Any:
@@ -104,16 +110,19 @@ class Worker:
     def do_describe(self, sql: str) -> Any:
         """The names and engine types of a source's columns, from its schema."""
         rows = self.connection.execute(f"DESCRIBE {sql}").fetchall()
-        names = self.names or [row[0] for row in rows]  # the engine gives new names to columns that share one
+        names = self.names or [row[0] for row in rows]
         return {
             "columns": [[name, self.stated.get(name, kind)] for name, (_, kind, *_) in zip(names, rows, strict=True)]
         }
 
     def do_load(self, statements: list[str], fingerprint: str, salt: bytes) -> Any:
         """Builds a table, and gives a keyed hash of its content that does not depend on the order of its rows."""
-        for statement in statements:
-            self.connection.execute(statement)
-        ((*facts,),) = self.connection.execute(fingerprint).fetchall()
+        try:
+            for statement in statements:
+                self.connection.execute(statement)
+            ((*facts,),) = self.connection.execute(fingerprint).fetchall()
+        except (duckdb.OutOfMemoryException, MemoryError):
+            return {"fingerprint": None}
         text = json.dumps([str(fact) for fact in facts])
         return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
 
@@ -143,6 +152,19 @@ class Worker:
 
 def _quoted(text: str) -> str:
     return text.replace("'", "''")
+
+
+def _renamed(frame: Any, old: list[str], new: list[str]) -> Any:
+    """A pandas, polars or Arrow table with other names."""
+    if old == new:
+        return frame
+    if hasattr(frame, "set_axis"):
+        return frame.set_axis(new, axis="columns")
+    return (
+        frame.rename_columns(new)
+        if hasattr(frame, "rename_columns")
+        else frame.rename(dict(zip(old, new, strict=True)))
+    )
 
 
 def _stated(frame: Any) -> tuple[Any, dict[str, str | None]]:

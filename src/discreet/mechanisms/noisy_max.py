@@ -27,7 +27,7 @@ class NoisyMax(Selection):
     c_i + G_i − R. It is one less than the difference to the runner-up where that comes before i. (The plain difference
     is not covered: a tie shows more, and its loss is 2·rate.)
 
-    Privacy of place and gap (Dwork & Roth 2014, Claim 3.9; Ding, Wang, Xiao & Kifer 2023 for the gap; here on the
+    Privacy of place and gap (Dwork & Roth 2014, Claim 3.9; Ding, Wang, Zhang & Kifer 2019 for the gap; here on the
     integers, with one-sided noise). Fix the order of ties. For g ≥ 0,
 
         P(i, g) = Σ_r P(R = r)·P(G_i = r + g − c_i) = (1 − q)·E[w(R)],  w(r) = q^(r + g − c_i) if r ≥ c_i − g, else 0.

@@ -80,11 +80,11 @@ def sensitivity(plan: Aggregate, part: Part) -> Sensitivity:
     if bounds.cells is None:
         raise ValueError("the plan does not bound how many groups a person touches")
     by_rows = None if bounds.rows is None else bounds.rows * part.row_bound
-    if part.kind in ("persons", "keys"):
-        by_rows = bounds.cells
-    clipped = part.bound if isinstance(plan.child, Clip) else None
-    if part.kind in ("persons", "keys"):
-        clipped = 1
+    clipped = None
+    if isinstance(plan.child, Clip):  # below it, a person is one row in a group; without it, each row counts
+        clipped = part.bound
+        if part.kind in ("persons", "keys"):
+            by_rows, clipped = bounds.cells, 1
     each = _least(by_rows, clipped)
     if each is None:
         raise ValueError("the plan does not bound what a person adds to a group")

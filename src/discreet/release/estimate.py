@@ -16,7 +16,7 @@ from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval
-from discreet.release.table import arranged
+from discreet.release.table import Cost, arranged
 
 GROUP_FOR_MEANS = 1_000
 """A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""
@@ -63,12 +63,9 @@ def answer(measurement: Measurement, noisy: Noisy, table: Table) -> dict[str, An
     }
 
 
-def cost(measurement: Measurement) -> dict[str, str]:
-    """The price of a measurement, as written."""
-    price = {"epsilon": show(measurement.price.epsilon, 12)}
-    if measurement.price.delta:
-        price["delta"] = show(measurement.price.delta, 12)
-    return price
+def cost(measurement: Measurement) -> Cost:
+    """The price of a measurement."""
+    return Cost(epsilon=float(measurement.price.epsilon), delta=float(measurement.price.delta))
 
 
 def mechanisms(measurement: Measurement) -> list[dict[str, str]]:

@@ -89,7 +89,7 @@ def _figure(release: Release, figure_class: Any) -> Any:
             axis.set_xlim(left=0)
     axes[0].set_yticks(places, labels, parse_math=False)
     axes[0].invert_yaxis()
-    figure.suptitle(f"ε {release.cost['epsilon']}, per person", fontsize=9, x=0.99, ha="right")
+    figure.suptitle(f"{release.cost}, per person", fontsize=9, x=0.99, ha="right")
     return figure
 
 

@@ -39,7 +39,7 @@ def html(release: Release) -> str:
 
 def footer(release: Release) -> str:
     """Price, budget and losses in one line."""
-    paid = price(release.cost)
+    paid = str(release.cost)
     if not release.charged:
         paid += " (asked before: free)"
     parts = [f"price {paid}", f"{percent(release.used)} of the budget used"]
@@ -51,11 +51,6 @@ def footer(release: Release) -> str:
         one_row = "one row a person" in release.bounds
         parts.append("rows left out: none" + (" (one row a person)" if one_row else ""))
     return " · ".join([*parts, *release.notes])
-
-
-def price(cost: Any) -> str:
-    """A price in words: ε 0.5, or ε 0.5, δ 1e-9."""
-    return f"ε {cost['epsilon']}" + (f", δ {cost['delta']}" if "delta" in cost else "")
 
 
 def percent(used: float) -> str:

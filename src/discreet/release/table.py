@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
+from discreet.exact import fraction, show
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 
@@ -23,6 +24,28 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = Mapping[str, Any]
+
+
+class Cost(dict[str, float]):
+    """A price as numbers: `cost["epsilon"]` or `cost.epsilon`, the same for delta. False where it is nothing."""
+
+    @property
+    def epsilon(self) -> float:
+        return self["epsilon"]
+
+    @property
+    def delta(self) -> float:
+        return self["delta"]
+
+    def __bool__(self) -> bool:
+        return any(self.values())
+
+    def __str__(self) -> str:
+        delta = f", δ {show(fraction(self.delta))}" if self.delta else ""
+        return f"ε {show(fraction(self.epsilon))}{delta}"
+
+
+FREE = Cost(epsilon=0.0, delta=0.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +58,7 @@ class Release:
     """
 
     content: Mapping[str, Any]
-    charged: Mapping[str, str]
+    charged: Cost
     used: float
     more: int
     notes: tuple[str, ...] = ()
@@ -62,8 +85,8 @@ class Release:
         return _pairs(self.content["simultaneous"])
 
     @property
-    def cost(self) -> Mapping[str, str]:
-        return dict(self.content["cost"])
+    def cost(self) -> Cost:
+        return Cost(self.content["cost"])
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:

@@ -196,11 +196,12 @@ class Reader:
         return Call("and", (low, high), Type.BOOLEAN)
 
     def _like(self, node: exp.Expression) -> Expression:
-        only(node, "this", "expression")
+        only(node, "this", "expression", "negate", fix="write column LIKE 'pattern'")
         value, pattern = self.read(node.this), self.read(node.expression)
         if value.type is not Type.TEXT or not isinstance(pattern, Literal) or pattern.type is not Type.TEXT:
             raise refused(node, "write column LIKE 'pattern'")
-        return Call("like", (value, pattern), Type.BOOLEAN)
+        like = Call("like", (value, pattern), Type.BOOLEAN)
+        return Call("not", (like,), Type.BOOLEAN) if node.args.get("negate") else like
 
     def _case(self, node: exp.Expression) -> Expression:
         only(node, "this", "ifs", "default")

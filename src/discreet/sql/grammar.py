@@ -70,9 +70,8 @@ class Questions(Dialect):
 def parse(text: str) -> exp.Expression:
     """The tree of one statement. Raises QuestionError on anything else."""
     if len(text) > LONGEST:
-        raise QuestionError(
-            "too-long", f"the question is longer than {LONGEST:,} characters", fix="ask something shorter"
-        )
+        message = f"the question is longer than {LONGEST:,} characters"
+        raise QuestionError("too-long", message, where="question", fix="ask something shorter")
     try:
         statements = [statement for statement in sqlglot.parse(text, dialect=Questions) if statement is not None]
     except ParseError as error:

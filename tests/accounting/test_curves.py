@@ -1,0 +1,108 @@
+"""Conversions between (ε, δ), ε and μ: on the safe side of the truth, and close to it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from accounting_tools import best_mu, delta_of, pure_mu, real
+
+from discreet.accounting.curves import delta_bounds, mu_of_budget, mu_of_pure
+
+BUDGETS = {
+    ("0.1", "1e-6"): ".02754465024",
+    ("0.5", "1e-6"): ".124106149",
+    ("1", "1e-5"): ".2680511232",
+    ("1", "1e-6"): ".2367043807",
+    ("1", "1e-9"): ".1819748073",
+    ("3", "1e-6"): ".6477265307",
+    ("10", "1e-6"): "1.848132206",
+}
+"""μ of budgets, to ten digits."""
+
+SIGMAS = {
+    ("1", "1e-5"): "3.730631634815942",
+    ("1", "1e-9"): "5.4952661572383",
+    ("0.1", "1e-5"): "30.7495661319775",
+    ("5", "1e-6"): ".98004900030921",
+    ("10", "1e-10"): ".683043967227481",
+    ("8", "1e-5"): ".600229072198952",
+    ("50", "1e-6"): ".1565928703917619",
+    ("2", "1e-5"): "1.99381244564354",
+}
+"""The sigma of the analytic Gaussian mechanism at sensitivity 1, which is 1/μ."""
+
+
+@pytest.mark.parametrize(("budget", "expected"), BUDGETS.items())
+def test_known_budgets(budget: tuple[str, str], expected: str) -> None:
+    assert abs(mu_of_budget(*map(Fraction, budget)) / Fraction(expected) - 1) < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(("budget", "expected"), SIGMAS.items())
+def test_known_sigmas(budget: tuple[str, str], expected: str) -> None:
+    assert abs(1 / mu_of_budget(*map(Fraction, budget)) / Fraction(expected) - 1) < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-9", "0.001", "0.1", "1", "4.5", "30", "200", "599"])
+@pytest.mark.parametrize("delta", ["0.4", "1e-2", "1e-6", "1e-12", "1e-30"])
+def test_the_mu_of_a_budget_is_never_above_the_truth(epsilon: str, delta: str) -> None:
+    found, truth = real(mu_of_budget(Fraction(epsilon), Fraction(delta))), best_mu(epsilon, delta)
+    assert found <= truth
+    if Fraction(epsilon) >= Fraction(1, 1000):  # below, floating point guesses a little too low
+        assert found >= truth * (1 - mpmath.mpf(10) ** -9)
+    else:
+        assert found >= truth * (1 - mpmath.mpf(10) ** -2)
+
+
+@pytest.mark.parametrize("epsilon", ["601", "1e4", "1e9"])
+@pytest.mark.parametrize("delta", ["0.4", "1e-6", "1e-30"])
+def test_the_mu_of_a_huge_budget_is_below_the_truth(epsilon: str, delta: str) -> None:
+    """There the closed form: Φ(−z) ≤ e^(−z²/2)/2 at z = ε/μ − μ/2."""
+    mu = real(mu_of_budget(Fraction(epsilon), Fraction(delta)))
+    with mpmath.workdps(60):
+        assert mpmath.ncdf(mu / 2 - real(epsilon) / mu) <= real(delta)
+    assert mu > mpmath.sqrt(2 * real(epsilon)) * 0.5
+
+
+def test_no_delta_no_mu_and_more_of_either_is_more() -> None:
+    assert mu_of_budget(Fraction(1), Fraction(0)) == 0
+    assert mu_of_budget(Fraction(1), Fraction(9, 10)) == mu_of_budget(Fraction(1), Fraction(1, 2))
+    rising = [mu_of_budget(Fraction(epsilon, 10), Fraction(1, 10**6)) for epsilon in range(1, 80)]
+    assert rising == sorted(rising)
+    rising = [mu_of_budget(Fraction(1), Fraction(1, 10**exponent)) for exponent in range(20, 0, -1)]
+    assert rising == sorted(rising)
+
+
+@pytest.mark.parametrize(
+    "epsilon", ["1e-12", "1e-9", "1e-6", "9.99e-7", "0.001", "0.01", "0.1", "1", "3", "20", "150", "600"]
+)
+def test_the_mu_of_a_pure_epsilon_is_never_below_the_truth(epsilon: str) -> None:
+    with mpmath.workdps(400):
+        found, truth = real(mu_of_pure(Fraction(epsilon))), pure_mu(epsilon)
+        assert found >= truth
+        assert found <= truth * (1 + mpmath.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize("epsilon", ["601", "1e5", "1e30"])
+def test_the_mu_of_a_huge_epsilon_is_enough(epsilon: str) -> None:
+    """Φ(−μ/2) ≤ 1/(1 + e^ε), from Φ(−t) ≤ e^(−t²/2)/2."""
+    mu = mu_of_pure(Fraction(epsilon))
+    assert (mu / 2) ** 2 / 2 >= Fraction(epsilon)
+    assert mu**2 <= 8 * Fraction(epsilon) * (1 + Fraction(1, 2**60))
+
+
+def test_a_pure_epsilon_costs_a_little_more_than_its_slope() -> None:
+    """μ/ε tends to √(π/2) from above as ε falls: charging less would let randomised response through too often."""
+    assert mu_of_pure(Fraction(0)) == 0
+    for text in ("1e-9", "1e-4", "0.5"):
+        assert real(mu_of_pure(Fraction(text)) / Fraction(text)) ** 2 >= mpmath.pi / 2 * (1 - real(text) ** 2)
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.5", "3", "40", "300"])
+@pytest.mark.parametrize("mu", ["0.05", "0.7", "2", "11"])
+def test_delta_is_enclosed(epsilon: str, mu: str) -> None:
+    low, high = delta_bounds(Fraction(epsilon), Fraction(mu))
+    with mpmath.workdps(250):
+        assert real(low) <= delta_of(epsilon, real(mu)) <= real(high)
+    assert high - low < Fraction(1, 10**45)

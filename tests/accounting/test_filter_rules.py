@@ -1,0 +1,179 @@
+"""When to stop: the filter's rules, and the counterexamples that broke other ones."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from statistics import NormalDist
+
+import pytest
+from accounting_tools import best_mu, pure_mu
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.accounting import Approximate, Batch, Filter, Gaussian, Loss, Pure, Spent
+from discreet.accounting.curves import mu_of_pure
+
+DECIMALS = st.integers(20, 400).map(lambda n: Fraction(n, 1000))
+LOSSES: st.SearchStrategy[Loss] = st.one_of(
+    st.builds(Pure, DECIMALS),
+    st.builds(Gaussian, DECIMALS.map(lambda mu: mu / 2)),
+    st.builds(Approximate, DECIMALS, st.integers(1, 50).map(lambda n: Fraction(n, 10**9))),
+    st.lists(st.builds(Pure, DECIMALS), min_size=1, max_size=3).map(lambda parts: Batch(tuple(parts))),
+)
+BUDGETS = st.sampled_from(
+    [(1, "1e-6", 0), (3, "1e-5", "1e-7"), ("0.5", 0, 0), (4, "0.01", "1e-7"), ("0.2", "1e-6", "1e-6")]
+)
+CLOSE = 1 + Fraction(1, 10**36)
+
+
+def admitted(start: Filter, loss: Loss, most: int = 10_000) -> int:
+    """How many releases of this loss go through, one after another."""
+    count = 0
+    while count < most and start.admits(loss):
+        start, count = start.charge(loss), count + 1
+    return count
+
+
+COUNTS = [
+    # budget, price, what the sum of prices admits, what the sum of μ² admits at the μ of continuous Laplace noise
+    ((1, "1e-6"), "0.01", 100, 358),
+    ((1, "1e-6"), "0.1", 10, 3),
+    ((3, "1e-6"), "0.1", 30, 28),
+    ((3, "1e-6"), "0.05", 60, 109),
+    ((10, "1e-6"), "0.1", 100, 228),
+]
+
+
+@pytest.mark.parametrize(("budget", "price", "by_sum", "by_mu"), COUNTS)
+def test_known_numbers_of_questions(budget: tuple[int, str], price: str, by_sum: int, by_mu: int) -> None:
+    """The filter admits what the better one of its two sums admits. Discrete noise is charged as any ε-DP release is,
+    so a little fewer of it than the μ of continuous noise, 2Φ⁻¹(1 − e^(−ε/2)/2), would let through."""
+    whole, loss = Filter(*budget), Pure(Fraction(price))
+    continuous = Gaussian(Fraction(-2 * NormalDist().inv_cdf(math.exp(-float(price) / 2) / 2)))
+    assert admitted(whole, continuous) == whole.left(continuous) == by_mu
+    assert admitted(Filter(budget[0], 0), loss) == by_sum
+    assert admitted(whole, loss) == whole.left(loss) == max(by_sum, int(best_mu(*budget) ** 2 / pure_mu(price) ** 2))
+    assert whole.mu_squared // loss.mu_squared <= by_mu
+
+
+def test_a_thousand_gaussians() -> None:
+    """1000 releases of μ = 1/50 fit into the μ of the budget they cost, and not into a smaller one."""
+    loss = Gaussian(Fraction(1, 50))
+    assert admitted(Filter("2.9216006", "1e-6"), loss) == 1000
+    assert admitted(Filter("2.92160058", "1e-6"), loss) == 999
+
+
+def test_one_large_pure_release_then_many_small_ones() -> None:
+    """A state of the Gaussian sum that stays as it was when the pure sum pays would let 558 more through."""
+    state = Filter(1, "1e-6").charge(Pure(Fraction("0.99")))
+    assert admitted(state, Pure(Fraction("0.01"))) == 1
+    assert state.spent.mu_squared == pytest.approx(mu_of_pure(Fraction("0.99")) ** 2)
+
+
+def test_what_each_path_would_allow_by_itself_is_not_enough() -> None:
+    """After randomised response at 0.2, a filter that composes exact loss distributions along each path would admit
+    0.8265 on one answer and a failure of probability 0.01 on the other; together they break (1, 0.01)."""
+    state = Filter(1, "0.01").charge(Pure(Fraction("0.2")))
+    assert not state.admits(Pure(Fraction("0.826493603072298")))
+    assert (
+        not Filter(1, "0.01", "0.005").charge(Pure(Fraction("0.2"))).admits(Approximate(Fraction(0), Fraction("0.01")))
+    )
+
+
+def test_a_gaussian_release_ends_the_pure_sum_for_good() -> None:
+    state = Filter(3, "1e-6").charge(Gaussian(Fraction(1, 100)))
+    assert state.spent.pure is None
+    assert not state.admits(Pure(Fraction(1)))
+    assert state.charge(Pure(Fraction(1, 100))).spent.pure is None
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=12), data=st.data())
+def test_the_state_does_not_depend_on_the_order(
+    budget: tuple[str, str, str], losses: list[Loss], data: st.DataObject
+) -> None:
+    """Sums: exactly for decimals, up to the rounding of forty digits for μ²."""
+    first, second = Spent(), Spent()
+    for loss in losses:
+        first = first.plus(loss)
+    for loss in data.draw(st.permutations(losses)):
+        second = second.plus(loss)
+    assert (first.pure, first.keys) == (second.pure, second.keys)
+    assert first.mu_squared <= second.mu_squared * CLOSE
+    assert second.mu_squared <= first.mu_squared * CLOSE
+    exact = sum((loss.mu_squared for loss in losses), Fraction(0))
+    assert exact <= first.mu_squared <= exact * CLOSE
+    whole = Filter(*budget)
+    assert first.keys == sum(loss.keys_delta for loss in losses)
+    if whole._alive(first):
+        known = first.pure is not None and first.pure <= whole.epsilon
+        assert known or first.mu_squared <= whole.mu_squared
+        assert first.keys <= whole.keys_delta
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=25))
+def test_dead_stays_dead_and_spending_only_grows(budget: tuple[str, str, str], losses: list[Loss]) -> None:
+    """Whatever is admitted: each of the two sums, once over its cap, is over it for ever, and one is always below."""
+    state = Filter(*budget)
+    pure_dead = mu_dead = False
+    for loss in losses:
+        before = state
+        if not state.admits(loss):
+            with pytest.raises(ValueError, match="does not admit"):
+                state.charge(loss)
+            continue
+        state = state.charge(loss)
+        assert state.used() >= before.used()
+        assert state.spent.mu_squared >= before.spent.mu_squared
+        assert state.spent.keys >= before.spent.keys
+        pure_over = state.spent.pure is None or state.spent.pure > state.epsilon
+        mu_over = state.spent.mu_squared > state.mu_squared
+        assert pure_over >= pure_dead
+        assert mu_over >= mu_dead
+        pure_dead, mu_dead = pure_over, mu_over
+        assert not (pure_dead and mu_dead)
+        assert state.spent.keys <= state.keys_delta
+    assert 0 <= state.used() <= 1
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=6), like=LOSSES)
+def test_left_is_what_is_admitted(budget: tuple[str, str, str], losses: list[Loss], like: Loss) -> None:
+    state = Filter(*budget)
+    for loss in losses:
+        state = state.charge(loss) if state.admits(loss) else state
+    assert state.left(like) == admitted(state, like)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(losses=st.lists(LOSSES, max_size=8))
+def test_a_state_comes_back_as_it_was_written(losses: list[Loss]) -> None:
+    state = Spent()
+    for loss in losses:
+        state = state.plus(loss)
+    assert Spent.from_json(state.to_json()) == state
+
+
+def test_keys_have_a_delta_of_their_own() -> None:
+    loss = Approximate(Fraction(1, 100), Fraction(4, 10**8))
+    state = Filter(1, "1e-6", "1e-7")
+    assert state.left(loss) == admitted(state, loss) == 2
+    assert Filter(1, "1e-6").left(loss) == 0
+    assert Filter(1, "1e-6", "1e-7").mu_squared < Filter(1, "1e-6").mu_squared
+
+
+def test_the_whole_budget_can_be_spent_and_no_more() -> None:
+    assert Filter("0.3", 0).left(Pure(Fraction(1, 10))) == 3
+    state = Filter("0.3", 0)
+    for _ in range(3):
+        state = state.charge(Pure(Fraction(1, 10)))
+    assert state.used() == 1
+    assert not state.admits(Pure(Fraction(1, 10**12)))
+
+
+@pytest.mark.parametrize("budget", [(0, 0, 0), (-1, 0, 0), (1, 1, 0), (1, -1, 0), (1, "1e-6", "1e-5"), (1, 0, -1)])
+def test_budgets_that_are_none(budget: tuple[str, str, str]) -> None:
+    with pytest.raises(ValueError, match="filter needs"):
+        Filter(*budget)

@@ -1,0 +1,114 @@
+"""Small tables in a real engine, asked with a salt that the test knows, and the vectors that the door would see."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow
+
+from discreet.catalog import Declaration, Table, declare
+from discreet.catalog.model import EngineLimits, Source, Type
+from discreet.door import _combined, _dense
+from discreet.engines.duckdb import DuckDB, Row
+from discreet.plan.measurement import Measurement, Plan, Price, measurement
+from discreet.sql import lower
+
+ARROW = {
+    Type.INTEGER: pyarrow.int64(),
+    Type.NUMBER: pyarrow.float64(),
+    Type.TEXT: pyarrow.string(),
+    Type.BOOLEAN: pyarrow.bool_(),
+    Type.DATE: pyarrow.date32(),
+    Type.TIMESTAMP: pyarrow.timestamp("us"),
+}
+
+COLUMNS: Mapping[str, Mapping[str, Any]] = {
+    "p": {"type": "text"},
+    "g": {"type": "text", "values": ["x", "y", "z"]},
+    "h": {"type": "text"},
+    "k": {"type": "integer", "min": 0, "max": 3},
+    "b": {"type": "boolean"},
+    "v": {"type": "integer", "min": -5, "max": 7},
+    "w": {"type": "number", "min": -2.5, "max": 10},
+    "s": {"type": "number", "min": 0, "max": 3, "step": 0.5},
+    "u": {"type": "integer"},
+    "f": {"type": "number"},
+    "d": {"type": "date"},
+}
+"""Every kind of column: keys public and private, numbers with and without bounds, a declared step."""
+
+Record = Mapping[str, Any]
+Vectors = Sequence[Sequence[int]]
+
+
+def declaration(unit: Mapping[str, Any], columns: Mapping[str, Any] = COLUMNS) -> Declaration:
+    """A declaration of one table `t`, whose rows a test gives later."""
+    table = {"source": "nowhere.csv", "columns": columns, **unit}
+    budget = {"epsilon": 1000, "delta": Fraction(1, 1000)}
+    return declare({"budget": budget, "tables": {"t": table}})
+
+
+def planned(question: str, known: Declaration) -> Plan:
+    """The plan of a question."""
+    return lower(question, known).plan
+
+
+def frame(table: Table, rows: Sequence[Record]) -> pyarrow.Table:
+    """Rows as Arrow data of the declared types; what a row does not name is NULL."""
+    columns = {}
+    for column in table.columns:
+        assert column.type is not None
+        columns[column.name] = pyarrow.array([row.get(column.name) for row in rows], ARROW[column.type])
+    return pyarrow.table(columns)
+
+
+class Bench:
+    """One engine for many tables."""
+
+    def __init__(self) -> None:
+        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60))
+        self.count = 0
+
+    def load(self, table: Table, rows: Sequence[Record]) -> Table:
+        """The table under a name of its own, with these rows in the engine."""
+        self.count += 1
+        loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame(table, rows)))
+        self.engine.load(loaded, b"")
+        return loaded
+
+    def run(self, plan: Plan, table: Table, salt: str) -> list[Row]:
+        """What the engine gives for the plan, with this salt."""
+        with patch.object(secrets, "token_hex", lambda _size: salt):
+            return self.engine.run(plan.root, table)
+
+    def totals(self, plan: Plan, table: Table, salt: str) -> dict[tuple[Any, ...], tuple[int, ...]]:
+        """Each group's exact totals; with public keys, of groups without rows too."""
+        keys, totals = _dense(self.run(plan, table, salt), priced(plan))
+        assert len(set(keys)) == len(keys)
+        return dict(zip(keys, totals, strict=True))
+
+    def vectors(self, plan: Plan, table: Table, salt: str) -> list[dict[tuple[Any, ...], tuple[int, ...]]]:
+        """For each part, its exact vectors by group: what noise is added to."""
+        keys, totals = _dense(self.run(plan, table, salt), priced(plan))
+        parts = []
+        for part in plan.parts:
+            exact = [_combined(vector, totals) for vector in part.vectors]
+            parts.append({key: tuple(vector[index] for vector in exact) for index, key in enumerate(keys)})
+        return parts
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def priced(plan: Plan) -> Measurement:
+    """The plan at some price."""
+    return measurement(plan, Price(Fraction(1), Fraction(1, 1000) if plan.private else Fraction(0)))
+
+
+DAY = datetime.date(2020, 1, 31)

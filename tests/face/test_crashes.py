@@ -1,0 +1,91 @@
+"""Two analysts ask at once, and one dies: kill −9 at every named step of the door and the ledger."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import asker
+import pytest
+from face_tools import CLINIC, Data, spent
+
+from discreet import open as open_declaration
+
+PRICE = Fraction(1, 10)
+OWN = 6
+"""Questions of each analyst: more than the budget has room for."""
+
+WRITES = [
+    f"{kind}-{step}"
+    for kind in ("register", "snapshot", "reserve", "commit")
+    for step in (
+        "before-begin",
+        "after-begin",
+        "before-insert",
+        "after-insert",
+        "before-commit-transaction",
+        "after-commit-transaction",
+    )
+]
+STEPS = ["create-before-link", "create-after-link", *WRITES, "repeat-before-insert", "repeat-after-insert"]
+STEPS += ["before-measure", "after-measure", "read-after-begin"]
+
+
+def declare(folder: Path, data: Data) -> Path:
+    shutil.copy(data.csv, folder)
+    analysts = "".join(f"[analysts.{name}]\nepsilon = 0.9\n" for name in ("dying", "living"))
+    path = folder / "clinic.toml"
+    path.write_text(CLINIC + analysts, "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def begun(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A declaration with a ledger in which one question was answered."""
+    path = declare(tmp_path_factory.mktemp("begun"), data)
+    with open_declaration(path) as curator:
+        curator.ask(asker.ASKED)
+    return path.parent
+
+
+def start(path: Path, analyst: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, asker.__file__, str(path), analyst, str(OWN)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_path: Path) -> None:
+    fresh = step.startswith(("create", "register", "snapshot"))
+    if fresh:
+        path = declare(tmp_path, data)
+    else:
+        shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+        path = tmp_path / "clinic.toml"
+    processes = {"dying": start(path, "dying", DISCREET_KILL_AT=step), "living": start(path, "living")}
+    said = {name: process.communicate()[0].splitlines() for name, process in processes.items()}
+    assert processes["living"].returncode == 0
+    # a step may be one that the other has done already: then nobody dies
+    assert processes["dying"].returncode == -9 or (fresh and processes["dying"].returncode == 0)
+    ledger = path.with_suffix(".ledger")
+    with open_declaration(path) as curator:
+        verified = curator.ledger.verify()
+        entries = {entry.seq: entry for entry in curator.ledger.entries()}
+        reserves = [entry for entry in entries.values() if entry.kind == "reserve"]
+        assert spent(curator) == len(reserves) * PRICE <= 1
+        assert verified.unanswered == sum(entry.status == "no answer" for entry in reserves) <= 1
+        for name in said:
+            own = [entry for entry in entries.values() if name in entry.charged]
+            assert spent(curator, name) == len(own) * PRICE <= Fraction(9, 10)
+        for name, lines in said.items():
+            for line in lines:
+                count, question = line.split(" ", 1)
+                entry = next(entry for entry in entries.values() if entry.question == question and entry.loss)
+                assert entries[entry.reserve_id or 0].status == "committed"
+                again = curator.ask(question, analyst=name)  # what was said is what is stored, and paid for
+                assert (again.rows, bool(again.charged)) == ([{"n": int(count)}], False)
+    assert ledger.stat().st_mode & 0o777 == 0o600
+    assert step.startswith("create") or not list(tmp_path.glob(".discreet*"))

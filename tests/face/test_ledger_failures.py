@@ -1,0 +1,267 @@
+"""A ledger or a data file that is not as it was, as `discreet ask` meets it: nothing is answered, nothing is lost."""
+
+from __future__ import annotations
+
+import ctypes
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from face_tools import Command, Said, end_engine, spent
+
+from discreet import DeclarationError, LedgerError
+from discreet import open as open_declaration
+from discreet.ledger.file import File
+
+FIRST = "SELECT COUNT(*) AS n FROM visits"
+SECOND = "SELECT COUNT(*) AS n FROM visits WHERE age > 3"
+PRICE = Fraction(1, 10)
+
+
+@pytest.fixture
+def ledger(cli: Command, clinic: Path) -> Path:
+    """A ledger of one question."""
+    assert cli("ask", clinic, FIRST).code == 0
+    path = clinic.with_suffix(".ledger")
+    assert not path.with_name(path.name + "-wal").exists()
+    return path
+
+
+def refused(said: Said, code: str) -> dict[str, Any]:
+    """A refusal by the ledger, as JSON: nothing else was said."""
+    assert (said.code, said.err) == (4, "")
+    error: dict[str, Any] = said.json
+    assert set(error) == {"error", "code", "message", "where", "fix"}
+    assert (error["error"], error["code"]) == ("LedgerError", code)
+    assert error["where"] == "clinic.ledger"
+    assert error["message"]
+    assert error["fix"]
+    return error
+
+
+@contextmanager
+def permissions() -> Iterator[None]:
+    """As if this process were an ordinary one: the rights of files bind it, even if it is root's."""
+
+    class Header(ctypes.Structure):
+        _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+    system, header, sets = ctypes.CDLL(None), Header(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    system.capget(ctypes.byref(header), sets)
+    before = sets[0]
+    try:
+        sets[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        system.capset(ctypes.byref(header), sets)
+        yield
+    finally:
+        sets[0] = before
+        system.capset(ctypes.byref(header), sets)
+
+
+def test_read_only(cli: Command, clinic: Path, ledger: Path) -> None:
+    ledger.chmod(0o400)
+    with permissions():
+        refused(cli("ask", clinic, SECOND, "--json"), "unwritable")
+        said = cli("ask", clinic, FIRST)  # nor is what was answered before: the ledger could not be trusted to be whole
+        assert (said.code, said.out) == (4, "")
+    ledger.chmod(0o600)
+    assert spent(ledger) == PRICE
+    assert cli("ask", clinic, SECOND).code == 0
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_no_place_for_a_new_one(cli: Command, clinic: Path) -> None:
+    clinic.parent.chmod(0o500)
+    with permissions():
+        refused(cli("ask", clinic, FIRST, "--json"), "unwritable")
+    clinic.parent.chmod(0o700)
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def emptied(content: bytes) -> bytes:  # noqa: ARG001
+    return b""
+
+
+def flipped(content: bytes) -> bytes:
+    place = content.index(b'"kind":"commit"') + 8
+    return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+
+def nonsense(content: bytes) -> bytes:
+    return b"x" * len(content)
+
+
+@pytest.mark.parametrize("damage", [cut, emptied, flipped, nonsense])
+def test_damaged(damage: Callable[[bytes], bytes], cli: Command, clinic: Path, ledger: Path) -> None:
+    good = ledger.read_bytes()
+    ledger.write_bytes(damage(good))
+    for command in (("ask", clinic, FIRST), ("ledger", clinic, "--verify")):
+        assert "backup" in refused(cli(*command, "--json"), "corrupt")["fix"]
+    said = cli("ask", clinic, SECOND)
+    assert (said.code, said.out) == (4, "")
+    assert said.err.startswith("clinic.ledger: ")
+    ledger.write_bytes(good)
+    assert spent(ledger) == PRICE
+
+
+def test_an_old_entry_is_damaged(cli: Command, clinic: Path, ledger: Path) -> None:
+    """The last entry authenticates what was spent, so the budget holds; whoever verifies is told."""
+    good = ledger.read_bytes()
+    ledger.write_bytes(good.replace(FIRST.encode(), FIRST.upper().encode()))
+    assert cli("ask", clinic, SECOND, "--json").json["used"] == pytest.approx(20)
+    refused(cli("ledger", clinic, "--verify", "--json"), "corrupt")
+    said = cli("ask", clinic, FIRST)  # the stored answer hangs on the damaged entry
+    assert (said.code, said.out) == (4, "")
+
+
+def alter(ledger: Path, pragma: str) -> None:
+    connection = apsw.Connection(str(ledger))
+    connection.execute(pragma)
+    connection.close()
+
+
+def test_written_by_a_newer_version(cli: Command, clinic: Path, ledger: Path) -> None:
+    alter(ledger, "PRAGMA user_version = 99")
+    assert refused(cli("ask", clinic, SECOND, "--json"), "newer")["fix"] == "upgrade discreet"
+
+
+def test_another_programs_database(cli: Command, clinic: Path, ledger: Path) -> None:
+    alter(ledger, "PRAGMA application_id = 5")
+    assert refused(cli("ask", clinic, SECOND, "--json"), "foreign")["fix"] == "name another file for the ledger"
+
+
+def test_a_full_disk(cli: Command, clinic: Path, ledger: Path) -> None:
+    """Files may not grow beyond what the question needs: its text alone is longer."""
+    long = f"{SECOND} /* {'x' * 60_000} */"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+    try:
+        said = cli("ask", clinic, long, "--json")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert said.json["code"] in ("full", "unwritable")
+    refused(said, said.json["code"])
+    assert spent(ledger) == PRICE
+    assert cli("ask", clinic, long).code == 0
+
+
+HOLD = """
+import apsw, sys
+connection = apsw.Connection(sys.argv[1])
+connection.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_held_by_another_process(cli: Command, clinic: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(File, "_busy_milliseconds", 50)
+    command = [sys.executable, "-c", HOLD, str(ledger)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdin is not None
+        assert holder.stdout.readline() == "held\n"
+        assert refused(cli("ask", clinic, SECOND, "--json"), "busy")["fix"].startswith("try again")
+        holder.stdin.close()
+        holder.wait()
+    assert spent(ledger) == PRICE
+    assert cli("ask", clinic, SECOND).code == 0
+
+
+def test_deleted_or_replaced_while_it_is_open(clinic: Path, ledger: Path) -> None:
+    good = ledger.read_bytes()
+    with open_declaration(clinic) as curator:
+        ledger.rename(ledger.with_suffix(".old"))
+        with pytest.raises(LedgerError) as refusal:
+            curator.ask(SECOND)
+        assert refusal.value.code == "moved"
+        ledger.write_bytes(good)  # a copy is a second budget
+        with pytest.raises(LedgerError) as refusal:
+            curator.ask(SECOND)
+        assert refusal.value.code == "moved"
+
+
+def test_an_older_copy_is_shown_by_a_head_noted_elsewhere(cli: Command, clinic: Path, ledger: Path) -> None:
+    good = ledger.read_bytes()
+    assert cli("ask", clinic, SECOND).code == 0
+    head = cli("ledger", clinic, "--json").json["head"]
+    assert cli("ledger", clinic, "--expect-head", head).code == 0
+    ledger.write_bytes(good)
+    assert cli("ledger", clinic, "--verify").code == 0
+    refused(cli("ledger", clinic, "--expect-head", head, "--json"), "rewritten")
+
+
+# data
+
+
+def test_a_missing_file(cli: Command, clinic: Path, ledger: Path) -> None:
+    source = clinic.with_name("visits.csv")
+    source.rename(source.with_suffix(".old"))
+    for command in ("ask", "check", "refresh"):
+        said = cli(command, clinic, *([SECOND] if command == "ask" else []), "--json")
+        assert (said.code, said.json["error"], said.json["code"]) == (2, "DeclarationError", "missing")
+        (fault,) = said.json["faults"]
+        assert fault == {
+            "where": "tables.visits.source",
+            "message": f"there is no file {source}",
+            "fix": "check the path in the declaration",
+        }
+    assert spent(ledger) == PRICE
+    source.with_suffix(".old").rename(source)
+    assert cli("ask", clinic, SECOND).code == 0
+
+
+def test_a_changed_file(cli: Command, clinic: Path, ledger: Path) -> None:
+    """Refused until the owner takes it; then the budget goes on, and an old question is a new one."""
+    source = clinic.with_name("visits.csv")
+    source.write_text(source.read_text("utf-8") + "p1,north,true,3,1.5,2024-01-01,2024-01-01 00:00:00,new\n", "utf-8")
+    for question in (FIRST, SECOND):
+        said = cli("ask", clinic, question)
+        assert (said.code, said.out) == (2, "")
+        assert "tables.visits: the source, or what is declared of it, differs from snapshot 1" in said.err
+        assert "run `discreet refresh`" in said.err
+    assert spent(ledger) == PRICE
+    assert cli("explain", clinic, SECOND).code == 0  # reads no row
+    assert cli("refresh", clinic, "--json").json == {"snapshots": {"visits": 2}}
+    assert spent(ledger) == PRICE
+    assert cli("ask", clinic, FIRST, "--json").json["used"] == pytest.approx(20)
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_the_order_of_rows_is_no_change(cli: Command, clinic: Path, ledger: Path) -> None:
+    source = clinic.with_name("visits.csv")
+    header, *rows = source.read_text("utf-8").splitlines(keepends=True)
+    source.write_text("".join([header, *reversed(rows)]), "utf-8")
+    assert cli("ask", clinic, SECOND).code == 0
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_a_changed_declaration_is_a_changed_table(cli: Command, clinic: Path, ledger: Path) -> None:
+    """Other bounds make other rows: the owner has to take them too. A larger budget is no change of the table."""
+    text = clinic.read_text("utf-8")
+    clinic.write_text(text.replace("max = 20", "max = 10"), "utf-8")
+    assert cli("ask", clinic, SECOND).code == 2
+    clinic.write_text(text.replace("epsilon = 1.0", "epsilon = 2.0"), "utf-8")
+    assert cli("ask", clinic, SECOND, "--json").json["used"] == pytest.approx(10)
+    assert spent(ledger) == 2 * PRICE
+
+
+def test_a_file_that_shrinks_while_it_is_open(clinic: Path) -> None:
+    """A table is loaded once: what happens to its file later changes no answer."""
+    with open_declaration(clinic) as curator:
+        clinic.with_name("visits.csv").write_text("", "utf-8")
+        assert curator.ask(SECOND).columns == ["n"]
+        end_engine(curator)
+        with pytest.raises(DeclarationError, match="the source has no such column"):
+            curator.ask(FIRST)
+        assert spent(curator) == PRICE

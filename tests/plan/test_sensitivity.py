@@ -1,0 +1,179 @@
+"""The fold from nodes to what one person can change, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from plan_tools import ONE, people, planned
+
+from discreet.catalog.model import Type
+from discreet.plan.expressions import ColumnOf
+from discreet.plan.nodes import (
+    Aggregate,
+    Clip,
+    Filter,
+    Key,
+    LimitGroups,
+    LimitRows,
+    Node,
+    Part,
+    PersonGroup,
+    Project,
+    Scan,
+)
+from discreet.plan.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
+
+MANY, SINGLE = Scan("t", "p", False), Scan("t", None, True)
+PUBLIC = Key("g", Type.TEXT, ("x", "y", "z"))
+PRIVATE = Key("h", Type.TEXT, None)
+BOUNDS = "contribution_bounds_per_group"
+
+
+def project(scan: Scan, *keys: Key) -> Project:
+    return Project(scan, keys, ())
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (SINGLE, Reach(1, 1)),
+        (Scan("t", "p", True), Reach(1, 1)),
+        (MANY, Reach(None, None)),
+        (Filter(MANY, ColumnOf("b", Type.BOOLEAN)), Reach(None, None)),
+        (project(SINGLE, PUBLIC), Reach(1, 1)),
+        (project(MANY), Reach(None, 1)),
+        (project(MANY, PUBLIC), Reach(None, 3)),
+        (project(MANY, PRIVATE), Reach(None, None)),
+        (project(MANY, PUBLIC, PRIVATE), Reach(None, None)),
+        (LimitRows(project(MANY, PUBLIC), 2), Reach(2, 2)),
+        (LimitRows(project(MANY, PUBLIC), 9), Reach(9, 3)),
+        (LimitRows(project(MANY, PRIVATE), 9), Reach(9, 9)),
+        (LimitRows(project(SINGLE, PRIVATE), 9), Reach(1, 1)),
+        (PersonGroup(project(MANY, PUBLIC)), Reach(None, 3)),
+        (LimitGroups(PersonGroup(project(MANY, PUBLIC)), 2), Reach(None, 2)),
+        (LimitGroups(PersonGroup(project(MANY, PUBLIC)), 8), Reach(None, 3)),
+        (LimitGroups(PersonGroup(LimitRows(project(MANY, PRIVATE), 5)), 4), Reach(5, 4)),
+        (Clip(LimitGroups(PersonGroup(project(MANY, PRIVATE)), 4)), Reach(None, 4)),
+    ],
+)
+def test_rows_and_groups_that_reach_a_node(node: Node, expected: Reach) -> None:
+    assert reach(node) == expected
+
+
+def part(kind: str, row_bound: int = 1, bound: int | None = None) -> Part:
+    return Part(kind, (), row_bound, bound)
+
+
+def limited(rows: int | None, groups: int | None, *keys: Key) -> Aggregate:
+    base = project(MANY, *keys)
+    person = PersonGroup(base if rows is None else LimitRows(base, rows))
+    return Aggregate(Clip(person if groups is None else LimitGroups(person, groups)), ())
+
+
+@pytest.mark.parametrize(
+    ("plan", "measured", "expected"),
+    [
+        (Aggregate(project(SINGLE, PRIVATE), ()), part("count"), Sensitivity(1, 1, 1, 1)),
+        (Aggregate(project(SINGLE), ()), part("mean", 12), Sensitivity(1, 12, 12, 144)),
+        (Aggregate(project(SINGLE, PRIVATE), ()), part("keys"), Sensitivity(1, 1, 1, 1)),
+        # rows alone are limited: all of them may fall into one group, or into as many as there are
+        (Aggregate(LimitRows(project(MANY, PUBLIC), 2), ()), part("sum", 7), Sensitivity(2, 14, 14, 14**2)),
+        (Aggregate(LimitRows(project(MANY, PRIVATE), 5), ()), part("mean", 12), Sensitivity(5, 60, 60, 60**2)),
+        (Aggregate(LimitRows(project(MANY), 5), ()), part("count"), Sensitivity(1, 5, 5, 25)),
+        # groups alone: each of them up to the clip
+        (limited(None, 2, PRIVATE), part("sum", 2**53, 9), Sensitivity(2, 9, 18, 2 * 81)),
+        (limited(None, None, PUBLIC), part("sum", 2**53, 9), Sensitivity(3, 9, 27, 3 * 81)),
+        (limited(None, 2, PRIVATE), part("persons"), Sensitivity(2, 1, 2, 2)),
+        (limited(None, 2, PRIVATE), part("keys"), Sensitivity(2, 1, 2, 2)),
+        # both: the smaller of each, and the ℓ2 norm of what is left after the full groups
+        (limited(5, 4, PRIVATE), part("count", 1, 2), Sensitivity(4, 2, 5, 4 + 4 + 1)),
+        (limited(5, 2, PRIVATE), part("count", 1, 2), Sensitivity(2, 2, 4, 4 + 4)),
+        (limited(5, 4, PRIVATE), part("count", 1, 9), Sensitivity(4, 5, 5, 25)),
+        (limited(5, 2, PRIVATE), part("mean", 3), Sensitivity(2, 15, 15, 225)),
+        (limited(5, 4, PRIVATE), part("persons"), Sensitivity(4, 1, 4, 4)),
+    ],
+)
+def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> None:
+    assert sensitivity(plan, measured) == expected
+
+
+@pytest.mark.parametrize(
+    ("plan", "measured"),
+    [
+        (Aggregate(project(MANY), ()), part("count")),
+        (Aggregate(project(MANY, PRIVATE), ()), part("count")),
+        (limited(None, None, PRIVATE), part("keys")),
+        (limited(None, None, PRIVATE), part("sum", 1, 1)),
+        (limited(None, 2, PRIVATE), part("mean", 3)),
+        # the clip of a part counts only where persons are clipped
+        (Aggregate(project(MANY), ()), part("sum", 1, 1)),
+        (Aggregate(project(MANY, PUBLIC), ()), part("persons")),
+    ],
+)
+def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> None:
+    with pytest.raises(ValueError, match="does not bound"):
+        sensitivity(plan, measured)
+
+
+def test_persons_that_are_counted_by_rows_count_as_rows() -> None:
+    """Where nothing groups the rows of a person, a count of persons is a count of rows."""
+    assert sensitivity(Aggregate(LimitRows(project(MANY), 5), ()), part("persons")).l1 == 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"), [((), 1), ((PUBLIC,), 3), ((PUBLIC, PUBLIC), 9), ((PUBLIC, PRIVATE), None)]
+)
+def test_how_many_groups_there_are(keys: tuple[Key, ...], expected: int | None) -> None:
+    assert cell_count(keys) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "question", "expected"),
+    [
+        (ONE, "SELECT COUNT(*) FROM t", [("count", 1, 1)]),
+        (ONE, "SELECT SUM(v) FROM t GROUP BY g", [("sum", 1, 7)]),
+        (ONE, "SELECT AVG(v) FROM t GROUP BY g", [("mean", 1, 12)]),
+        (ONE, "SELECT AVG(v), SUM(v), COUNT(v), COUNT(*) FROM t", [("mean", 1, 12)]),
+        (ONE, f"SELECT COUNT(*, {BOUNDS} => (4, 9)) FROM t", [("count", 1, 4)]),
+        (ONE, f"SELECT SUM(u, {BOUNDS} => (-3, 2)) FROM t", [("sum", 1, 3)]),
+        (ONE, "SELECT h, COUNT(*) FROM t GROUP BY h", [("count", 1, 1), ("keys", 1, 1)]),
+        (people(4), "SELECT COUNT(*), AVG(v) FROM t GROUP BY g", [("mean", 3, 48)]),
+        (people(4), "SELECT SUM(v) FROM t WHERE b", [("sum", 1, 28)]),
+        (people(4), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("persons", 4, 4), ("keys", 4, 4)]),
+        (people(4, 2), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("persons", 2, 2), ("keys", 2, 2)]),
+        (people(4, 2), "SELECT COUNT(*) FROM t GROUP BY h", [("count", 2, 4), ("keys", 2, 2)]),
+        # a lower bound above 1 counts one row as several, also where rows are limited for another part's sake
+        (people(2), f"SELECT COUNT(*, {BOUNDS} => (5, 5)) FROM t", [("count", 1, 5)]),
+        (people(2), f"SELECT COUNT(*, {BOUNDS} => (5, 5)), SUM(v) FROM t", [("count", 1, 5), ("sum", 1, 14)]),
+        (
+            people(2),
+            f"SELECT COUNT(*, {BOUNDS} => (5, 9)), SUM(v) FROM t GROUP BY g",
+            [("count", 2, 10), ("sum", 2, 14)],
+        ),
+        (people(2), f"SELECT COUNT(v, {BOUNDS} => (0, 9)), SUM(v) FROM t", [("count", 1, 2), ("sum", 1, 14)]),
+        (people(2), f"SELECT SUM(v, {BOUNDS} => (6, 9)), SUM(v) FROM t GROUP BY g", [("sum", 2, 18), ("sum", 2, 14)]),
+        # an analyst may allow more groups than the declaration, at the price of it
+        (
+            people(9, 2),
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 3) COUNT(DISTINCT p) FROM t GROUP BY h",
+            [("persons", 3, 3), ("keys", 3, 3)],
+        ),
+    ],
+)
+def test_questions(unit: Mapping[str, Any], question: str, expected: list[tuple[str, int, int]]) -> None:
+    """For each part of a question: its kind, the groups a person touches, and the ℓ1 sensitivity in lattice steps."""
+    plan = planned(question, unit)
+    found = [(one.kind, sensitivity(plan.root, one)) for one in plan.parts]
+    assert [(kind, bound.cells, bound.l1) for kind, bound in found] == expected
+
+
+def test_bounds_far_below_one_keep_their_unit() -> None:
+    """A question's own tiny bounds: rows are counted in the unit in which the person's total is clamped."""
+    plan = planned(f"SELECT SUM(f, {BOUNDS} => (0, 1e-20)) FROM t", people(2))
+    lattice, (total,) = plan.parts[0].lattice, plan.root.totals
+    assert lattice is not None
+    assert total.bounds is not None
+    assert lattice.step * total.bounds[1] >= Fraction(1, 10**20) > lattice.step * (total.bounds[1] - 1)

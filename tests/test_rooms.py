@@ -1,0 +1,163 @@
+"""Each room of the house knows only those below it: read from the imports, held against one table."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+
+GROUND = {"exact", "errors"}
+MATHEMATICS = GROUND | {"noise", "accounting", "mechanisms"}
+PROCEDURES = {"synthesis", "workload", "learning", "audit"}
+FACADE = {"curator", "tables", "pricing", "sql", "door", "plan", "release", "catalog", "ledger", "accounting"} | GROUND
+BELOW: dict[str, set[str]] = {
+    "exact": set(),
+    "errors": set(),
+    "noise": {"exact"},
+    "accounting": {"exact"},
+    "mechanisms": {"noise", "accounting", "exact"},
+    "catalog": GROUND,
+    "ledger": {"accounting"} | GROUND,  # bytes and losses, never plans
+    "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
+    "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
+    "engines": {"plan", "catalog"} | GROUND,  # no ledger and no release
+    "door": {"engines", "plan", "catalog", "ledger", "mechanisms", "accounting"} | GROUND,
+    "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
+    "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
+    **dict.fromkeys(PROCEDURES, {"sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}),
+    "tables": {"catalog"} | GROUND,
+    "curator": FACADE - {"curator"} | PROCEDURES | {"engines"},
+    **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"engines", "__init__"}),
+    **dict.fromkeys(("local", "together"), MATHEMATICS),
+    "__init__": {"curator", "errors", "release", "tables"},
+}
+"""What a room may import. A new room says here where it stands."""
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The modules of this package that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "discreet")
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            if node.module == "discreet":
+                for alias in node.names:
+                    known = (SOURCE / f"{alias.name}.py").exists() or (SOURCE / alias.name).is_dir()
+                    yield f"discreet.{alias.name}" if known else "discreet"
+            elif node.module is not None and node.module.startswith("discreet."):
+                yield node.module
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for file in FILES:
+        yield file, ast.parse(file.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_room_knows_only_those_below_it(file: Path) -> None:
+    room = room_of(file)
+    assert room in BELOW, f"say in BELOW where {room} stands"
+    for module in imports(ast.parse(file.read_text("utf-8"))):
+        other = module.split(".")[1] if "." in module else "__init__"
+        assert other == room or other in BELOW[room], f"{room} must not know {other}"
+
+
+def test_the_table_has_no_circle() -> None:
+    """Whoever is below somebody is not above him, by any number of steps. The package's own names are loaded late."""
+    for room in BELOW:
+        seen, rest = set(), set(BELOW[room]) - {"__init__"}
+        while rest:
+            other = rest.pop()
+            assert other != room, f"{room} stands below itself"
+            if other not in seen:
+                seen.add(other)
+                rest |= BELOW[other] - {"__init__"}
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Every call of a method: the last name of what it is called on, and the method."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            value = node.func.value
+            name = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
+            yield name.lstrip("_"), node.func.attr
+
+
+def test_only_the_door_runs_plans_and_reserves_losses() -> None:
+    found = []
+    for file, tree in trees():
+        for name, method in calls(tree):
+            if (name == "engine" and method == "run") or (name == "ledger" and method in ("reserve", "commit")):
+                found.append((room_of(file), name, method))
+    assert sorted(found) == [("door", "engine", "run"), ("door", "ledger", "commit"), ("door", "ledger", "reserve")]
+
+
+def test_only_the_door_makes_grants_and_draws() -> None:
+    for file, tree in trees():
+        if room_of(file) != "door":
+            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            assert not names & {"Grant", "_draw", "_dense"}, file
+
+
+def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
+    """The database's own library is imported by the worker, so that no other process of ours holds rows in it."""
+    holders = set()
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if "duckdb" in modules:
+                holders.add(str(file.relative_to(SOURCE)))
+    assert holders == {"engines/worker.py"}
+
+
+def test_nothing_above_noise_and_mechanisms_names_a_source_of_randomness() -> None:
+    """No parameter, name or import of a Words object; and no other randomness that could become noise."""
+    for file, tree in trees():
+        if room_of(file) in ("noise", "mechanisms", "local", "together"):
+            continue
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Name):
+                names = [node.id]
+            elif isinstance(node, ast.arg):
+                names = [node.arg]
+            elif isinstance(node, ast.Attribute):
+                names = [node.attr]
+            elif isinstance(node, ast.ImportFrom | ast.Import):
+                names = [alias.name for alias in node.names]
+                assert not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet.noise")), file
+            assert not {"Words", "SystemWords"} & set(names), file
+            assert "random" not in names, file
+
+
+def test_nothing_prints_or_logs_but_with_fixed_words() -> None:
+    """A log line is a constant with numbers and fixed words put in; printing is for the ways in."""
+    for file, tree in trees():
+        if room_of(file) in ("cli", "server", "notebook"):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                if isinstance(node.func, ast.Name):
+                    assert node.func.id != "print", file
+                if isinstance(node.func, ast.Attribute) and node.func.attr in (
+                    "debug",
+                    "info",
+                    "warning",
+                    "error",
+                    "exception",
+                ):
+                    assert isinstance(node.args[0], ast.Constant), file
+                    assert node.func.attr != "exception", file
