@@ -13,8 +13,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.parser import Parser
-from sqlglot.tokens import Tokenizer
+from sqlglot.parser import Parser as BaseParser
+from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.errors import QuestionError
 
@@ -44,12 +44,12 @@ def _with_named_arguments(node: type[exp.Expression], name: str) -> Callable[[li
 class Questions(Dialect):
     """The dialect of questions."""
 
-    class Tokenizer(Tokenizer):
+    class Tokenizer(BaseTokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 
-    class Parser(Parser):
+    class Parser(BaseParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
-            **Parser.FUNCTIONS,
+            **BaseParser.FUNCTIONS,
             "SUM": _with_named_arguments(exp.Sum, "SUM"),
             "AVG": _with_named_arguments(exp.Avg, "AVG"),
         }
