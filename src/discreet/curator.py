@@ -136,6 +136,7 @@ class Curator:
     def _start(self, declaration: Declaration, *, load: bool) -> None:
         self._engine = DuckDB(declaration.limits)
         self._loading = threading.Lock()
+        self._snapshots: dict[str, int] = {}
         if load:
             self._engine.start()
         self._declaration = self._typed(declaration)
@@ -199,7 +200,7 @@ class Curator:
 
     def _load_tables(self, *, refresh: bool) -> None:
         tables = [table for table in self._declaration.tables.values() if not table.public]
-        if not refresh and all(self._engine.has(table.name) for table in tables):
+        if not refresh and all(self._current(table) for table in tables):
             return
         if self._engine.shut:
             self._engine.close()
@@ -211,13 +212,20 @@ class Curator:
                 raise together([of_table(table, error)], self._file) from None
             known = self._ledger.snapshot(table.name)
             if known is None or refresh:
-                self._ledger.register_snapshot(table.name, fingerprint)
-            elif known.fingerprint != fingerprint:
+                self._snapshots[table.name] = self._ledger.register_snapshot(table.name, fingerprint)
+            elif known.fingerprint == fingerprint:
+                self._snapshots[table.name] = known.number
+            else:
                 self._engine.close()
                 message = f"the source, or what is declared of it, differs from snapshot {known.number}"
                 fix = "run `discreet refresh` to take it as the new snapshot; the budget goes on"
                 raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=self._file)
         self._engine.lock()
+
+    def _current(self, table: Table) -> bool:
+        """Whether the engine holds the table's last snapshot: another process may have registered a new one."""
+        known = self._ledger.snapshot(table.name)
+        return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known.number
 
     @property
     def _file(self) -> str:
@@ -364,12 +372,11 @@ class Curator:
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        snapshot = self._ledger.snapshot(table.name)
         parts = [
             repr(priced.plan),
             repr(replace(table, source=Source(table.source.kind))),
             repr(priced.price),
-            str(snapshot.number if snapshot else 0),
+            str(self._snapshots[table.name]),
             self._engine.name,
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -44,7 +44,7 @@ def show(value: Fraction, digits: int = 6) -> str:
         return "0"
     written = decimal.Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator))
     plain = written.normalize()
-    return f"{plain:f}" if -4 <= plain.adjusted() < digits + 3 else f"{plain:g}"
+    return f"{plain:f}" if -4 <= plain.adjusted() < digits + 3 else f"{plain:e}"
 
 
 def ceiling(value: Fraction, digits: int = 40) -> Fraction:

@@ -75,6 +75,8 @@ def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_
         verified = curator.ledger.verify()
         entries = {entry.seq: entry for entry in curator.ledger.entries()}
         reserves = [entry for entry in entries.values() if entry.kind == "reserve"]
+        snapshots = sum(entry.kind == "snapshot" for entry in entries.values())
+        assert snapshots <= (2 if fresh else 1)
         assert spent(curator) == len(reserves) * PRICE <= 1
         assert verified.unanswered == sum(entry.status == "no answer" for entry in reserves) <= 1
         for name in said:
@@ -85,6 +87,8 @@ def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_
                 count, question = line.split(" ", 1)
                 entry = next(entry for entry in entries.values() if entry.question == question and entry.loss)
                 assert entries[entry.reserve_id or 0].status == "committed"
+                if snapshots > 1:  # both opened it first, and each took a snapshot: old answers are of the other
+                    continue
                 again = curator.ask(question, analyst=name)  # what was said is what is stored, and paid for
                 assert (again.rows, bool(again.charged)) == ([{"n": int(count)}], False)
     assert ledger.stat().st_mode & 0o777 == 0o600

@@ -14,9 +14,9 @@ from typing import Any
 
 import apsw
 import pytest
-from face_tools import Command, Said, end_engine, spent
+from face_tools import BUDGET, EXACT, Command, Data, Said, end_engine, spent, visits
 
-from discreet import DeclarationError, LedgerError
+from discreet import Curator, DeclarationError, LedgerError
 from discreet import open as open_declaration
 from discreet.ledger.file import File
 
@@ -236,6 +236,31 @@ def test_a_changed_file(cli: Command, clinic: Path, ledger: Path) -> None:
     assert spent(ledger) == PRICE
     assert cli("ask", clinic, FIRST, "--json").json["used"] == pytest.approx(20)
     assert spent(ledger) == 2 * PRICE
+
+
+def test_a_snapshot_that_another_process_took(data: Data, tmp_path: Path) -> None:
+    """Whoever had loaded the old rows answers from the new ones, or not at all: never old rows as new ones."""
+    source = tmp_path / "visits.csv"
+    text = data.csv.read_text("utf-8")
+    source.write_text(text, "utf-8")
+    table, ledger = visits(source), tmp_path / "a.ledger"
+    with (
+        Curator({"visits": table}, epsilon=BUDGET, ledger=ledger) as early,
+        Curator({"visits": table}, epsilon=BUDGET, ledger=ledger) as late,
+    ):
+        assert early.ask(FIRST, epsilon=EXACT).rows == [{"n": 600}]
+        source.write_text(text + "p1,north,true,3,1.5,2024-01-01,2024-01-01 00:00:00,new\n", "utf-8")
+        late.refresh()
+        assert early.ask(FIRST, epsilon=EXACT).rows == [{"n": 601}]
+        again = late.ask(FIRST, epsilon=EXACT)
+        assert again.rows == [{"n": 601}]
+        assert not again.charged
+        source.write_text(text, "utf-8")
+        early.refresh()
+        source.unlink()
+        with pytest.raises(DeclarationError, match="there is no file"):
+            late.ask(FIRST, epsilon=EXACT)
+        assert early.ask(SECOND, epsilon=EXACT).charged
 
 
 def test_the_order_of_rows_is_no_change(cli: Command, clinic: Path, ledger: Path) -> None:

@@ -291,6 +291,29 @@ def test_a_file_that_is_not_what_its_name_says(name: str, content: bytes, tmp_pa
     assert faults(str(tmp_path / name), {"a": str})["tables.t.source"][0].startswith("there is no file")
 
 
+def test_a_name_of_a_file_is_no_pattern(tmp_path: Path) -> None:
+    for name in (
+        "a*.csv",
+        "ab.csv",
+        "q[1].csv",
+        "q1.csv",
+        "w?.csv",
+        "wx.csv",
+        "it's.csv",
+        "{a,b}.csv",
+        "a b.csv",
+        "ü😀.csv",
+    ):
+        (tmp_path / name).write_text(f"x\n{len(name)}\n", "utf-8")
+    nine = {"x": {"type": "integer", "min": 0, "max": 99}}
+    names = ["a*.csv", "q[1].csv", "w?.csv", "it's.csv", "{a,b}.csv", "a b.csv", "ü😀.csv"]
+    tables = {f"t{number}": single(tmp_path / name, nine) for number, name in enumerate(names)}
+    with Curator(tables, epsilon=BUDGET) as curator:
+        for number, name in enumerate(names):
+            rows = curator.ask(f"SELECT COUNT(*) AS n, SUM(x) AS x FROM t{number}", epsilon=EXACT).rows
+            assert rows == [{"n": 1, "x": len(name)}], name
+
+
 # texts
 
 

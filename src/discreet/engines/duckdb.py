@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import secrets
 from collections.abc import Sequence
 from fractions import Fraction
@@ -245,7 +246,7 @@ def _relation(source: Source) -> exp.Expression:
         parts = str(source.relation).split(".")
         schema = parts[0] if len(parts) > 1 else "main"
         return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
-    path = exp.Literal.string(str(source.path))
+    path = exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(source.path)))  # one file, whatever its name
     if source.kind == "parquet":
         return exp.Anonymous(this="read_parquet", expressions=[path])
     # every option is stated, so that no value decides how the file is read
