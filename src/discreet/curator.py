@@ -17,7 +17,7 @@ from discreet.accounting import Filter
 from discreet.catalog import Budget, Declaration, Table, declare, read
 from discreet.catalog.model import Source, Type
 from discreet.catalog.sources import checked_types, of_table, together
-from discreet.door import Door
+from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault, QuestionError
 from discreet.exact import Number, fraction, show
@@ -259,7 +259,7 @@ class Curator:
         if isinstance(reserved, Stored):
             paid = cost(priced) if reserved.charged else FREE
             return self._release(json.loads(reserved.answer), priced, charged=paid)
-        stored = json.dumps(answer(priced, reserved.measure(priced), table), ensure_ascii=False).encode()
+        stored = json.dumps(answer(priced, reserved.measure(Groups(priced, table)), table), ensure_ascii=False).encode()
         reserved.commit(stored)
         return self._release(json.loads(stored), priced, charged=cost(priced))  # what a repeat will read
 

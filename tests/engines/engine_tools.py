@@ -14,7 +14,7 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits, Source, Type
-from discreet.door import _combined, _dense
+from discreet.door.groups import _combined, _dense
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.plan.measurement import Measurement, Plan, Price, measurement
 from discreet.sql import lower
@@ -89,13 +89,13 @@ class Bench:
 
     def totals(self, plan: Plan, table: Table, salt: str) -> dict[tuple[Any, ...], tuple[int, ...]]:
         """Each group's exact totals; with public keys, of groups without rows too."""
-        keys, totals = _dense(self.run(plan, table, salt), priced(plan))
+        keys, totals = _dense(self.run(plan, table, salt), plan)
         assert len(set(keys)) == len(keys)
         return dict(zip(keys, totals, strict=True))
 
     def vectors(self, plan: Plan, table: Table, salt: str) -> list[dict[tuple[Any, ...], tuple[int, ...]]]:
         """For each part, its exact vectors by group: what noise is added to."""
-        keys, totals = _dense(self.run(plan, table, salt), priced(plan))
+        keys, totals = _dense(self.run(plan, table, salt), plan)
         parts = []
         for part in plan.parts:
             exact = [_combined(vector, totals) for vector in part.vectors]

@@ -10,7 +10,7 @@ from typing import Any
 from scipy import stats
 
 from discreet import Curator
-from discreet.door import _draw
+from discreet.door.groups import _draw
 from discreet.engines.duckdb import Row
 from discreet.plan.measurement import Measurement, Noisy, Price, measurement
 from discreet.sql import lower

@@ -1,0 +1,10 @@
+"""The one door: reserve, measure, noise, commit.
+
+`grant` holds the order of these steps and what happens when one fails. Each other module is one kind of measurement:
+what is computed exactly, which noise hides it, and nothing else.
+"""
+
+from discreet.door.grant import Door, Grant
+from discreet.door.groups import Groups
+
+__all__ = ["Door", "Grant", "Groups"]

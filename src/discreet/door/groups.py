@@ -1,0 +1,71 @@
+"""A question's groups: exact totals and their noise."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting import Loss
+from discreet.catalog.model import Table, Value
+from discreet.engines.duckdb import DuckDB, Row
+from discreet.mechanisms import LaplaceThreshold
+from discreet.plan.measurement import Measurement, Noisy, Plan
+from discreet.plan.nodes import Vector
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A priced plan over one table. Released: the groups' keys, and noisy vectors."""
+
+    measurement: Measurement
+    table: Table
+
+    @property
+    def loss(self) -> Loss:
+        return self.measurement.loss
+
+    def draw(self, engine: DuckDB) -> Noisy:
+        return _draw(engine, self.measurement, self.table)
+
+
+def _draw(engine: DuckDB, measurement: Measurement, table: Table) -> Noisy:
+    """Exact integers and their noise, in one frame. Groups are in an order that depends on their keys alone."""
+    plan = measurement.plan
+    keys, totals = _dense(engine.run(plan.root, table), plan)
+    shown = [True] * len(keys)
+    parts: list[tuple[tuple[int, ...], ...]] = []
+    for measured in measurement.parts:
+        exact = [_combined(vector, totals) for vector in measured.part.vectors]
+        if isinstance(measured.mechanism, LaplaceThreshold):
+            shown = measured.mechanism.release(exact[0])
+            parts.append(())
+            continue
+        noise = measured.mechanism.release([value for vector in exact for value in vector])
+        parts.append(tuple(tuple(noise[i * len(keys) : (i + 1) * len(keys)]) for i in range(len(exact))))
+    kept = [index for index, show in enumerate(shown) if show]
+    return Noisy(
+        tuple(keys[index] for index in kept),
+        tuple(tuple(tuple(vector[index] for index in kept) for vector in part) for part in parts),
+    )
+
+
+def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value, ...]], list[tuple[int, ...]]]:
+    """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
+    found: Mapping[tuple[object, ...], tuple[int, ...]] = {_folded(keys): totals for keys, totals in rows}
+    if plan.private:
+        held = sorted((keys for keys, _ in rows), key=_folded)
+        return held, [found[_folded(keys)] for keys in held]
+    public = list(itertools.product(*(key.values or () for key in plan.keys)))
+    zero = (0,) * len(plan.root.totals)
+    return public, [found.get(_folded(keys), zero) for keys in public]
+
+
+def _folded(keys: tuple[Value, ...]) -> tuple[object, ...]:
+    """Keys as the engine compares them: numbers are doubles there."""
+    return tuple(float(key) if isinstance(key, Fraction) else key for key in keys)
+
+
+def _combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:
+    return [sum(weight * group[index] for index, weight in vector.weights) for group in totals]
