@@ -280,8 +280,7 @@ class Curator:
         checked, table = self._lowered(question)
         priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, within))
         total = self._ledger.filter(TOTAL)
-        spent = total.spent.plus(priced.loss)
-        taken = Filter(total.epsilon, total.delta, total.keys_delta, spent).used() - total.used()
+        taken = total.after(priced.loss).used() - total.used()
         return Explanation(
             cost(priced),
             float(max(Fraction(0), taken) * 100),

@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure, loss_from_json
+from discreet.accounting import (
+    Approximate,
+    Batch,
+    BoundedRange,
+    DiscreteLaplace,
+    EquivalentGaussian,
+    Gaussian,
+    Laplace,
+    Loss,
+    Pure,
+    SubsampledGaussian,
+    ZeroConcentrated,
+    loss_from_json,
+)
 from discreet.accounting.curves import mu_of_pure
 
 TENTH = Fraction(1, 10)
@@ -24,6 +37,14 @@ GOLDEN: list[tuple[Loss, str]] = [
         '{"event": "batch", "parts": [{"event": "pure", "epsilon": "1/10"}, {"event": "gaussian", "mu": "2"}]}',
     ),
     (Batch(()), '{"event": "batch", "parts": []}'),
+    (Laplace(TENTH), '{"event": "laplace", "epsilon": "1/10"}'),
+    (BoundedRange(TENTH), '{"event": "bounded_range", "epsilon": "1/10"}'),
+    (EquivalentGaussian(TENTH, TENTH), '{"event": "equivalent_gaussian", "mu": "1/10", "delta": "1/10"}'),
+    (
+        SubsampledGaussian(1, TENTH, 100),
+        '{"event": "subsampled_gaussian", "sigma": "1", "rate": "1/10", "steps": 100}',
+    ),
+    (ZeroConcentrated(TENTH), '{"event": "zero_concentrated", "rho": "1/10"}'),
 ]
 """What ledgers hold already. A line here may be added, never changed."""
 
@@ -40,6 +61,11 @@ SINGLE = st.one_of(
     st.builds(DiscreteLaplace, AMOUNTS, st.integers(1, 2**80)),
     st.builds(Gaussian, AMOUNTS),
     st.builds(Approximate, AMOUNTS, st.fractions(min_value=0, max_value=1)),
+    st.builds(Laplace, AMOUNTS),
+    st.builds(BoundedRange, AMOUNTS),
+    st.builds(EquivalentGaussian, AMOUNTS, st.fractions(min_value=0, max_value=1)),
+    st.builds(SubsampledGaussian, AMOUNTS.map(lambda x: x + 1), st.just(TENTH), st.integers(1, 9)),
+    st.builds(ZeroConcentrated, AMOUNTS),
 )
 LOSSES = st.one_of(SINGLE, st.lists(SINGLE, max_size=4).map(lambda parts: Batch(tuple(parts))))
 

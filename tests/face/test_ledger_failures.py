@@ -277,7 +277,8 @@ def test_a_changed_declaration_is_a_changed_table(cli: Command, clinic: Path, le
     clinic.write_text(text.replace("max = 20", "max = 10"), "utf-8")
     assert cli("ask", clinic, SECOND).code == 2
     clinic.write_text(text.replace("epsilon = 1.0", "epsilon = 2.0"), "utf-8")
-    assert cli("ask", clinic, SECOND, "--json").json["used"] == pytest.approx(10)
+    used = cli("ask", clinic, SECOND, "--json").json["used"]
+    assert 9 < used <= 10  # a tenth by the sum of prices, a little less by the Gaussian residue
     assert spent(ledger) == 2 * PRICE
 
 

@@ -14,7 +14,7 @@ from storms import PRICE, make
 
 from discreet.accounting import Batch, Gaussian, Pure
 from discreet.errors import LedgerError
-from discreet.ledger import TOTAL, Ledger, Reserved, Snapshot, Stored, chain, schema
+from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, chain, schema
 
 FIXTURE = Path(__file__).parent / "fixtures" / "version-1.ledger"
 HEAD = "41e10c23be33adb35319f5fa193b49e86966de0f76bb9768b9631954ba6b821f"
@@ -23,6 +23,13 @@ HEAD = "41e10c23be33adb35319f5fa193b49e86966de0f76bb9768b9631954ba6b821f"
 @pytest.fixture
 def version_1(tmp_path: Path) -> Path:
     return Path(shutil.copy(FIXTURE, tmp_path / "old.ledger"))
+
+
+def gaussian(path: Path) -> Ledger:
+    """A new ledger whose budget has a delta, and so a μ²."""
+    ledger = Ledger(path)
+    ledger.register({TOTAL: Caps(Fraction(5), Fraction("1e-6"), Fraction(0))}, "a test")
+    return ledger
 
 
 def check_fixture(ledger: Ledger) -> None:
@@ -61,13 +68,13 @@ def test_a_ledger_of_version_1_opens_verifies_and_goes_on(version_1: Path) -> No
 
 
 def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a made-up version 2: a further index."""
+    """With a made-up next version: a further index."""
     index = "CREATE INDEX analysts ON entries (analyst)"
-    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setattr(schema, "MIGRATIONS", {**schema.MIGRATIONS, schema.VERSION: (index,)})
+    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
     monkeypatch.setattr(schema, "TABLES", (*schema.TABLES, index))
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: (index,)})
     check_fixture(Ledger(version_1))
-    check_fixture(Ledger(version_1))  # now of version 2
+    check_fixture(Ledger(version_1))  # now of the next version
     monkeypatch.undo()
     with pytest.raises(LedgerError) as newer:
         Ledger(version_1)
@@ -75,7 +82,6 @@ def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.Monke
 
 
 def test_a_migration_that_fails_changes_nothing(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "VERSION", 2)
     monkeypatch.setattr(schema, "MIGRATIONS", {1: ("CREATE TABLE half (x)", "CREATE NONSENSE")})
     with pytest.raises(LedgerError):
         Ledger(version_1)
@@ -126,8 +132,7 @@ def test_a_chained_entry_that_does_not_add_up(
     tmp_path: Path, kind: str, fields: dict[str, object], changes: dict[str, str]
 ) -> None:
     """Entries with good hashes, as a faulty program would write them: the replay finds them."""
-    make(tmp_path / "a.ledger", units=5)
-    ledger = Ledger(tmp_path / "a.ledger")
+    ledger = gaussian(tmp_path / "a.ledger")
     with ledger._file.write(kind) as look:
         state = look.state("account", "")
         state["spent"] |= changes
@@ -150,9 +155,9 @@ def test_balances_that_were_wrong_for_a_while(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_replay_allows_for_another_machines_last_digits(tmp_path: Path) -> None:
-    make(tmp_path / "a.ledger", units=5)
-    ledger = Ledger(tmp_path / "a.ledger")
-    exact = ledger.filter(TOTAL).spent.plus(PRICE)
+    ledger = gaussian(tmp_path / "a.ledger")
+    exact = ledger.filter(TOTAL).after(PRICE).spent
+    assert exact.mu_squared is not None
     with ledger._file.write("reserve") as look:
         state = look.state("account", "")
         state["spent"] = exact.to_json() | {"mu_squared": str(exact.mu_squared * (1 - Fraction(1, 10**9)))}

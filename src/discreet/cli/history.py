@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.exact import show
@@ -75,7 +76,7 @@ def _price(entry: Entry) -> str:
     if entry.loss is None:
         return "free"
     if entry.loss.pure is None:
-        return f"μ² {show(entry.loss.mu_squared, 3)}"
+        return f"μ² {show(entry.loss.mu_squared or Fraction(0), 3)}"
     delta = f", δ {show(entry.loss.keys_delta, 3)}" if entry.loss.keys_delta else ""
     return f"ε {show(entry.loss.pure)}{delta}"
 

@@ -10,7 +10,7 @@ from discreet.exact import ceiling, floor, show, sqrt_ceiling
 from discreet.ledger.states import TOTAL
 
 _DIGITS = 6
-_SLOPE = Fraction(12534, 10000)  # every ε-DP release is μ-GDP with μ ≤ ε·√(π/2) < 1.2534·ε
+_HALVINGS = 20
 
 
 def refusal(account: str, filter_: Filter, loss: Loss) -> BudgetError:
@@ -30,9 +30,8 @@ def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
         room = Fraction(0) if spent.pure is None else filter_.epsilon - spent.pure
         asked, left = f"ε {_up(loss.pure)}", f"ε {_down(room)}"
     else:
-        room = filter_.mu_squared - spent.mu_squared
-        mu = loss.mu if isinstance(loss, Gaussian) else sqrt_ceiling(loss.mu_squared)
-        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(room))}"
+        mu = loss.mu if isinstance(loss, Gaussian) else sqrt_ceiling(loss.mu_squared or Fraction(0))
+        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(filter_.residue))}"
     if loss.keys_delta:
         asked += f" and δ {_up(loss.keys_delta)} for private keys"
         left += f" and δ {_down(filter_.keys_delta - spent.keys)} for private keys"
@@ -40,14 +39,15 @@ def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
 
 
 def _fits(filter_: Filter, loss: Loss) -> str:
-    """The largest price of a pure release that is admitted, up to rounding down."""
+    """The largest price of a pure release that is admitted, nearly, and never above it."""
     spent = filter_.spent
-    rooms = [_root(filter_.mu_squared - spent.mu_squared) / _SLOPE]
-    if spent.pure is not None:
-        rooms.append(filter_.epsilon - spent.pure)
-    prices = [floor(room, _DIGITS) for room in rooms if room > 0]
-    price = max((price for price in prices if filter_.admits(Pure(price))), default=None)
-    if price is None:
+    known = Fraction(0) if spent.pure is None else max(Fraction(0), filter_.epsilon - spent.pure)
+    low, high = Fraction(0), max(known, 2 * _root(filter_.residue))
+    for _ in range(_HALVINGS):
+        middle = floor((low + high) / 2, _DIGITS)
+        low, high = (middle, high) if filter_.admits(Pure(middle)) else (low, middle)
+    price = max(low, floor(known, _DIGITS))
+    if price == 0 or not filter_.admits(Pure(price)):
         return "nothing is left"
     if spent.keys + loss.keys_delta > filter_.keys_delta:
         return f"declare the values of the group keys, and ask at a price of at most ε {show(price)}"
@@ -63,6 +63,6 @@ def _down(value: Fraction) -> str:
     return show(floor(max(Fraction(0), value), _DIGITS), _DIGITS)
 
 
-def _root(value: Fraction) -> Fraction:
-    """A rational not above √value, 0 for a negative value."""
-    return sqrt_ceiling(value) * (1 - Fraction(1, 1 << 60)) if value > 0 else Fraction(0)
+def _root(value: Fraction | None) -> Fraction:
+    """A rational not above √value, 0 where nothing is left."""
+    return sqrt_ceiling(value) * (1 - Fraction(1, 1 << 60)) if value else Fraction(0)

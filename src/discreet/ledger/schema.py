@@ -11,7 +11,7 @@ import apsw
 from discreet.errors import LedgerError
 
 APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
-VERSION = 1
+VERSION = 2
 
 TABLES = (
     # the columns from `kind` to `request` repeat fields of the body so that they can be indexed; readers
@@ -44,7 +44,9 @@ TABLES = (
 )
 
 # from version n to n + 1; when all have run, the schema must read as TABLES
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
+}
 
 
 def create(connection: apsw.Connection) -> None:

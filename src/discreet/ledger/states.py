@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Filter, Spent
+from discreet.accounting import Filter, Loss, Spent
 from discreet.exact import show
 
 TOTAL = ""  # the account of the whole budget
@@ -52,6 +52,14 @@ class Account:
     @staticmethod
     def from_json(state: Mapping[str, Any]) -> Account:
         return Account(Caps.from_json(state["caps"]), Spent.from_json(state["spent"]))
+
+
+def respent(caps: Caps, losses: Iterable[Loss]) -> Account:
+    """The account that these releases, one after another, would have left under these caps."""
+    filter_ = caps.filter()
+    for loss in losses:
+        filter_ = filter_.after(loss)
+    return Account(caps, filter_.spent)
 
 
 @dataclass(frozen=True)

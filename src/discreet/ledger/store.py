@@ -12,21 +12,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from discreet.accounting import Batch, Filter, Loss, Spent, loss_from_json
+from discreet.accounting import Filter, Loss, loss_from_json
 from discreet.errors import LedgerError, QuestionError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key
 from discreet.ledger.connection import translated
 from discreet.ledger.file import File, rewritten
-from discreet.ledger.history import Entry, Replay, Verification, entry
-from discreet.ledger.look import Answer, Look
+from discreet.ledger.history import Entry, Replay, Verification, debited, entry
+from discreet.ledger.look import Answer, Look, stored_loss
 from discreet.ledger.refusal import refusal
-from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState
+from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, respent
 from discreet.ledger.steps import step
 
 __all__ = ["Ledger", "Reserved", "Stored", "step"]
 
 _PAGE = 500  # entries read at a time
+_TRIAL = Filter(1, "1e-6", "1e-7")
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,10 @@ class Ledger:
     def register(self, caps: Mapping[str, Caps], declaration: str) -> None:
         """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names.
 
-        One entry, and only where something differs from what is registered. What was spent stays; an account
-        that `caps` leaves out stays as it is. Raises ValueError on caps that no filter can have.
+        One entry, and only where something differs from what is registered. An account that `caps` leaves out
+        stays as it is. Under other caps what was spent is reckoned anew from every release so far: what a
+        release takes of the Gaussian residue depends on the cap. Raises ValueError on caps that no filter can
+        have.
         """
         for wanted in caps.values():
             wanted.filter()
@@ -76,8 +79,8 @@ class Ledger:
                 if account is None or account.caps != wanted:
                     before = None if account is None else account.caps.to_json()
                     changes.append((name, before, wanted.to_json()))
-                    spent = Spent() if account is None else account.spent
-                    changed["account", name] = Account(wanted, spent).to_json()
+                    losses = () if account is None else _losses(look, name)
+                    changed["account", name] = respent(wanted, losses).to_json()
             if changes or look.state("declaration", "") != digest:
                 changed["declaration", ""] = digest
                 fields: dict[str, object] = {"changes": changes, "declaration": declaration}
@@ -255,6 +258,16 @@ class Ledger:
         step(f"{kind}-after-insert")
 
 
+def _losses(look: Look, name: str) -> Iterator[Loss]:
+    """Every loss that an account was debited with, in order."""
+    seq = 0
+    while page := look.page(seq, _PAGE):
+        for record, _ in page:
+            if name in debited(record.body):
+                yield stored_loss(record.body["loss"])
+            seq = record.seq
+
+
 def _debit(look: Look, name: str, loss: Loss) -> object:
     """The account after the loss. Raises BudgetError where it does not admit it."""
     account = look.registered(name)
@@ -266,12 +279,9 @@ def _debit(look: Look, name: str, loss: Loss) -> object:
 
 def _checked(loss: Loss) -> Loss:
     """The loss, if the ledger can write it and read it back. Raises ValueError on one that is not sound."""
-    parts = loss.parts if isinstance(loss, Batch) else (loss,)
-    if any((part.pure or 0) < 0 or part.keys_delta < 0 for part in parts):
-        raise ValueError("a loss is never negative")
     if loss_from_json(loss.to_json()) != loss:
         raise ValueError("a loss must be read back as it was written")
-    Spent().plus(loss).to_json()  # what is slow, or too long to write, is met before the file is locked
+    _TRIAL.after(loss).spent.to_json()  # what is slow, or too long to write, is met before the file is locked
     return loss
 
 

@@ -1,0 +1,228 @@
+"""What a declared batch of releases costs together: ε at δ and δ at ε, from above and from below.
+
+A batch is fixed before any of its releases is made. Then, whatever order its releases are made in and whatever each
+answer is, what remains bounds the rest by the same product of dominating pairs, so the batch has the privacy loss of
+all of them added (Dong, Roth & Su 2019, Theorem 3.2; stopping early is post-processing). An analyst who chooses what
+to ask next, or at which price, is not covered: that is what the filter is for.
+
+Every law has a twin on a lattice that tells at least as much and one that tells no more (`privacy_loss`); their sums
+by Fourier transform, with bounded errors (`convolve`), enclose the truth. Gaussian releases add to one, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from discreet.accounting.convolve import Laws, Sum, add
+from discreet.accounting.curves import delta_bounds
+from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian
+from discreet.accounting.privacy_loss import Bounded, Law, Normal, Sampled
+from discreet.accounting.textbook import Charged, Laplace, SubsampledGaussian
+from discreet.accounting.window import look
+from discreet.exact import Number, fraction
+
+_UP, _DOWN = 1 + 1e-12, 1 - 1e-12
+_LARGE, _STEEP = 400, 32
+
+
+def compose(losses: Iterable[Charged] | Mapping[Charged, int]) -> Composition:
+    """The batch of these losses, or of each loss as often as the mapping says."""
+    counts: Counter[Charged] = Counter()
+    for loss, count in (losses if isinstance(losses, Mapping) else Counter(losses)).items():
+        if count < 0:
+            raise ValueError("a loss cannot be taken back")
+        for part in loss.parts if isinstance(loss, Batch) else (loss,):
+            counts[part] += count
+    return Composition(tuple((loss, count) for loss, count in counts.items() if count))
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A declared batch: each loss and how often it occurs."""
+
+    losses: tuple[tuple[Charged, int], ...]
+
+    def epsilon(self, delta: Number) -> float:
+        """An ε such that the whole batch is (ε, δ)-DP. Infinite where none was found."""
+        return self.epsilon_bounds(delta, lower=False)[1]
+
+    def delta(self, epsilon: Number) -> float:
+        """A δ such that the whole batch is (ε, δ)-DP."""
+        return self.delta_bounds(epsilon, lower=False)[1]
+
+    def delta_bounds(self, epsilon: Number, lower: bool = True) -> tuple[float, float]:
+        """Two numbers around the least δ at this ε; `lower=False` saves the work for the first and gives 0."""
+        exact = fraction(epsilon)
+        if exact < 0:
+            raise ValueError("epsilon is not negative")
+        if self._hopeless:
+            high = self.certain * _UP if self._pure is not None and self._pure <= exact else 1.0
+            return 0.0, high
+        if self.only_gaussian is not None:
+            low, high = _gaussian_delta(exact, self.only_gaussian)
+            return self._joined(low * _DOWN, _DOWN), self._joined(high * _UP, _UP)
+        lows, highs = [0.0], [0.0]
+        for laws in self.directions:
+            rough, theta = look(laws, epsilon=float(exact))
+            plan = rough.plan(theta, float(exact))
+            highs.append(self._with_certain(add(laws, plan, upward=True), _UP).delta(float(exact)))
+            if lower:
+                lows.append(self._with_certain(add(laws, plan, upward=False), _DOWN).delta(float(exact)))
+        high = max(highs)
+        if self._pure is not None and self._pure <= exact:
+            high = min(high, self.certain * _UP)
+        return min(max(lows), high), high
+
+    def epsilon_bounds(self, delta: Number, lower: bool = True) -> tuple[float, float]:
+        """Two numbers around the least ε at this δ; `lower=False` saves the work for the first and gives 0."""
+        exact = fraction(delta)
+        if not 0 <= exact <= 1:
+            raise ValueError("delta is a probability")
+        target = float(exact) * _DOWN
+        covered = self.certain * _UP <= float(exact)
+        most = float(self._pure) * _UP if self._pure is not None and covered else math.inf
+        if self.only_gaussian == 0 and covered:
+            return 0.0, 0.0
+        if target <= self.certain or self._hopeless:
+            return 0.0, most
+        if self.only_gaussian is not None:
+            return _gaussian_epsilon(self._without_certain(target), self.only_gaussian, lower)
+        lows, highs = [0.0], [0.0]
+        for laws in self.directions:
+            rough, theta = look(laws, delta=target)
+            plan = rough.plan(theta)
+            highs.append(_least(self._with_certain(add(laws, plan, upward=True), _UP), target, plan.step))
+            if lower:
+                lows.append(
+                    _most(self._with_certain(add(laws, plan, upward=False), _DOWN), float(exact) * _UP, plan.step)
+                )
+        high = min(max(highs), most)
+        return min(max(lows), high), high
+
+    @cached_property
+    def _pure(self) -> Fraction | None:
+        """The sum of all ε."""
+        found = [(loss.pure, count) for loss, count in self.losses]
+        return sum((fraction(pure or 0) * n for pure, n in found), Fraction(0)) if _all_finite(found) else None
+
+    @cached_property
+    def _gaussian(self) -> float:
+        """All Gaussian releases add to one, μ² = Σ μᵢ²."""
+        squares = (fraction(loss.mu) ** 2 * count for loss, count in self.losses if isinstance(loss, Gaussian))
+        return math.sqrt(sum(squares, Fraction(0)))
+
+    @property
+    def only_gaussian(self) -> float | None:
+        """That μ where there is nothing else but certain outcomes; None elsewhere."""
+        return None if self._others else self._gaussian
+
+    @property
+    def _hopeless(self) -> bool:
+        """A loss so large that only its bound matters, or beyond what the lattice's error bounds are stated for."""
+        steep = any(isinstance(loss, SubsampledGaussian) and loss.sigma * _STEEP < 1 for loss, _ in self.losses)
+        large = any(loss.pure is not None and loss.pure > _LARGE for loss, _ in self.losses)
+        return large or steep or (self.only_gaussian is None and self._gaussian > _STEEP)
+
+    @cached_property
+    def _others(self) -> list[tuple[Charged, int]]:
+        return [item for item in self.losses if not isinstance(item[0], Gaussian) and item[0].pure != 0]
+
+    @cached_property
+    def certain(self) -> float:
+        """1 − Π(1 − δᵢ) over the releases that find private keys."""
+        logs = (math.log1p(-float(loss.delta)) * n for loss, n in self.losses if isinstance(loss, Approximate))
+        return -math.expm1(math.fsum(logs))
+
+    def _joined(self, delta: float, side: float) -> float:
+        return min(1.0, max(0.0, delta + self.certain * (1 - delta) * side))
+
+    def _without_certain(self, delta: float) -> float:
+        return (delta - self.certain * _UP) / (1 - self.certain)
+
+    def _with_certain(self, found: Sum, side: float) -> Sum:
+        keep = 1 - self.certain
+        return replace(found, mass=found.mass * keep * side, certain=self._joined(found.certain, side))
+
+    @property
+    def directions(self) -> list[Laws]:
+        """The laws with the person in the first table only, and in the second only where that is another thing."""
+        found: list[Laws] = []
+        for removed in (True, False):
+            laws = [_law(loss, count, removed) for loss, count in self._others]
+            found.append([*laws, (Normal(self._gaussian), 1)] if self._gaussian else laws)
+        return found if found[0] != found[1] else found[:1]
+
+
+def _all_finite(found: list[tuple[Fraction | None, int]]) -> bool:
+    return all(pure is not None for pure, _ in found)
+
+
+def _law(loss: Charged, count: int, removed: bool) -> tuple[Law, int]:
+    if isinstance(loss, SubsampledGaussian):
+        return Sampled(float(loss.sigma), float(loss.rate), removed), count * loss.steps
+    assert not isinstance(loss, (Gaussian, Batch))
+    if isinstance(loss, DiscreteLaplace):
+        return Bounded(float(loss.epsilon), loss.sensitivity), count
+    return Bounded(float(loss.epsilon), None if isinstance(loss, Laplace) else 1), count
+
+
+def _least(found: Sum, delta: float, step: float) -> float:
+    """The least ε ≥ 0, nearly, whose upper bound on δ is at most this."""
+    if found.certain >= delta:
+        return math.inf
+    epsilon, move = max(0.0, found.near(delta)), step * 1e-9
+    if found.delta(0.0) <= delta:
+        return 0.0
+    while found.delta(epsilon) > delta:
+        epsilon, move = epsilon + move, move * 4
+    return epsilon
+
+
+def _most(found: Sum, delta: float, step: float) -> float:
+    """The largest ε, nearly, whose lower bound on δ is still above this."""
+    epsilon, move = found.near(delta), step * 1e-9
+    while epsilon > 0 and found.delta(epsilon) <= delta:
+        epsilon, move = epsilon - move, move * 4
+    return max(0.0, epsilon)
+
+
+def _gaussian_delta(epsilon: Fraction, mu: float) -> tuple[float, float]:
+    if mu == 0:
+        return 0.0, 0.0
+    rounded = 1 + Fraction(1, 1 << 50)
+    return float(delta_bounds(epsilon, Fraction(mu) / rounded)[0]), float(
+        delta_bounds(epsilon, Fraction(mu) * rounded)[1]
+    )
+
+
+def _gaussian_epsilon(delta: float, mu: float, lower: bool) -> tuple[float, float]:
+    """Bisection in floating point, then the certified curve a little to either side. 0 < δ < 1.
+
+    A large ε comes from δ(ε) ≤ Φ(μ/2 − ε/μ) ≤ e^(−z²/2)/2 with z = ε/μ − μ/2.
+    """
+    if _gaussian_delta(Fraction(0), mu)[1] <= delta:
+        return 0.0, 0.0
+    simple = mu * mu / 2 + mu * math.sqrt(max(0.0, 2 * math.log(1 / (2 * delta))))
+    if simple > 600:
+        return 0.0, simple * _UP
+    low, high = 0.0, max(simple, 1e-300)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _gaussian_guess(middle, mu) > delta else (low, middle)
+    margin = 1e-14
+    while _gaussian_delta(Fraction(high * (1 + margin)), mu)[1] > delta:
+        margin *= 4
+    upper, margin = high * (1 + margin), 1e-14
+    while lower and margin < 1 and _gaussian_delta(Fraction(low * (1 - margin)), mu)[0] < delta * _UP:
+        margin *= 4
+    return max(0.0, low * (1 - margin)) if lower else 0.0, upper
+
+
+def _gaussian_guess(epsilon: float, mu: float) -> float:
+    first, second = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    return (math.erfc(first / math.sqrt(2)) - math.exp(epsilon) * math.erfc(second / math.sqrt(2))) / 2
