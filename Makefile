@@ -9,14 +9,14 @@ demo: .venv/run.stamp
 	.venv/bin/discreet demo --output out
 
 test: .venv/dev.stamp
-	.venv/bin/ruff format --check src tests bench
-	.venv/bin/ruff check src tests bench
+	.venv/bin/ruff format --check src tests bench docs/theory/*.py
+	.venv/bin/ruff check src tests bench docs/theory/*.py
 	.venv/bin/mypy
 	.venv/bin/pytest -n 2 --dist loadfile
 
 format: .venv/dev.stamp
-	.venv/bin/ruff format src tests bench
-	.venv/bin/ruff check --fix src tests bench
+	.venv/bin/ruff format src tests bench docs/theory/*.py
+	.venv/bin/ruff check --fix src tests bench docs/theory/*.py
 
 bench: .venv/dev.stamp
 	.venv/bin/python -m bench

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
 
-from bench import big, noise, small
+from bench import accounting, big, learning, noise, small
 
 
 def show(title: str, figures: list[tuple[str, float]]) -> None:
@@ -27,6 +27,8 @@ def main() -> None:
         show("One question on a small table", small.latency(place))
         show("Samples a second, ours over opendp's", noise.ratios())
         show("Accuracy", small.accuracy(place))
+        show("Models and functions of the owner's own", learning.figures(place))
+        accounting.main()
         show("Ten million rows, a million people", big.ratios(place))
         show("Kills and races of the ledger", storms())
 

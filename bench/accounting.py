@@ -17,9 +17,8 @@ from typing import Any
 from discreet.accounting.batch import compose
 from discreet.accounting.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.accounting.curves import mu_of_pure
-from discreet.accounting.loss import DiscreteLaplace, Gaussian, Pure
+from discreet.accounting.loss import DiscreteLaplace, Gaussian, Laplace, Loss, Pure, SubsampledGaussian
 from discreet.accounting.residue import _kept, charge, opening, times
-from discreet.accounting.textbook import Charged, Laplace, SubsampledGaussian
 from discreet.exact import exp_bounds, normal_cdf_bounds
 
 BUDGETS = ((1, "0.01"), (1, "0.1"), (3, "0.1"), (3, "0.05"), (10, "0.1"))
@@ -138,7 +137,7 @@ def latency() -> list[tuple[str, float]]:
 
 def compositions() -> list[tuple[str, float, float]]:
     """For each task and program: the ε at δ = 10^−6 that it states, and its seconds."""
-    cases: list[tuple[str, dict[Charged, int]]] = [
+    cases: list[tuple[str, dict[Loss, int]]] = [
         ("1000 x Laplace(0.01)", {Laplace("0.01"): 1000}),
         ("1000 x Gauss(50)", {Gaussian(Fraction(1, 50)): 1000}),
         ("50 x Laplace(0.05), 50 x Gauss(30)", {Laplace("0.05"): 50, Gaussian(Fraction(1, 30)): 50}),
@@ -150,16 +149,16 @@ def compositions() -> list[tuple[str, float, float]]:
         low, _ = compose(losses).epsilon_bounds(DELTA)
         figures.append((f"{name}: ours, both bounds, the lower", low, seconds(partial(both, losses))))
         figures += [(f"{name}: {program}", *figure) for program, figure in theirs(name).items()]
-    different: dict[Charged, int] = {Laplace(Fraction(1000 + k, 10**6)): 1 for k in range(0, 9000, 9)}
+    different: dict[Loss, int] = {Laplace(Fraction(1000 + k, 10**6)): 1 for k in range(0, 9000, 9)}
     figures.append(("1000 different Laplace: ours", *timed(partial(spent, different))))
     return figures
 
 
-def spent(losses: dict[Charged, int]) -> float:
+def spent(losses: dict[Loss, int]) -> float:
     return compose(losses).epsilon(DELTA)
 
 
-def both(losses: dict[Charged, int]) -> tuple[float, float]:
+def both(losses: dict[Loss, int]) -> tuple[float, float]:
     return compose(losses).epsilon_bounds(DELTA)
 
 

@@ -1,16 +1,19 @@
 """Every snippet of README and docs runs, in order, in a directory of its own; sessions print what the pages show.
 
-Noise differs from run to run, so numbers are compared as `#`, and runs of blanks as one.
+Noise differs from run to run, so numbers are compared as `#`, and runs of blanks as one. What a Python snippet prints
+stands in a block behind it: `text` is compared with every digit, `sample` is one draw, with numbers as `#`.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -25,24 +28,33 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def masked(text: str) -> str:
-    text = re.sub(r"[-−]?\d[\d,.]*(e[-+]?\d+)?", "#", text)
+    return blanks(re.sub(r"[-−]?\d[\d,.]*(e[-+]?\d+)?", "#", text))
+
+
+def blanks(text: str) -> str:
     return re.sub(r"[ \t]+", " ", text).strip()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "src").symlink_to(ROOT / "src")
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for folder in ("src", "tests", "docs"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     for name in ("patients.csv", "conditions.csv"):
         with gzip.open(ROOT / "tests" / "data" / f"{name}.gz") as packed, (tmp_path / name).open("wb") as file:
             shutil.copyfileobj(packed, file)
     names: dict[str, object] = {}
+    printed = io.StringIO()
     for kind, body in blocks(page):
         if kind == "toml":
             (tmp_path / body.splitlines()[0].removeprefix("# ")).write_text(body, "utf-8")
         elif kind == "python":
-            exec(compile(body, str(page), "exec"), names)
+            with redirect_stdout(io.StringIO()) as printed:
+                exec(compile(body, str(page), "exec"), names)
+        elif kind == "text":
+            assert blanks(printed.getvalue()) == blanks(body)
+        elif kind == "sample":
+            assert masked(printed.getvalue()) == masked(body)
         elif kind == "console":
             session(body)
 

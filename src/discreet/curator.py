@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import secrets
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,21 +15,29 @@ from types import TracebackType
 from typing import Any
 
 from discreet.accounting import Filter
+from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare, read
-from discreet.catalog.model import Source, Type
+from discreet.catalog.model import Source, Type, Value
 from discreet.catalog.sources import checked_types, of_table, together
-from discreet.door import Door, Groups
+from discreet.door import BlockLimits, Door, Groups, Watching
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault, QuestionError
 from discreet.exact import Number, fraction, show
+from discreet.learning.aggregate import Aggregation, aggregation
+from discreet.learning.model import Fit, fit
+from discreet.learning.predictor import Predictor
+from discreet.learning.procedure import key_of, released
+from discreet.learning.progress import progress
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
 from discreet.plan.bounds import lost
 from discreet.plan.measurement import Measurement, measurement
-from discreet.pricing import priced_at
+from discreet.pricing import Within, named_epsilon, priced_at
 from discreet.release import Release, answer
 from discreet.release.estimate import GROUP_FOR_MEANS, cost, expected_errors, mechanisms
 from discreet.release.show import percent
 from discreet.release.table import FREE, Cost
+from discreet.selection.choice import Select, select
+from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql import Question, lower
 
 
@@ -45,7 +54,9 @@ class Explanation:
     """What a question would cost and how far off its answer would be; nothing was spent and no row was read.
 
     `expected_error` is the half width of the 95 % interval of each column; of a mean, in a group of at least
-    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit.
+    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit. `odds` is
+    the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
+    this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow.
     """
 
     price: Cost
@@ -55,6 +66,8 @@ class Explanation:
     mechanisms: tuple[Mapping[str, str], ...]
     bounds: tuple[str, ...]
     means: tuple[str, ...]
+    odds: float
+    odds_of_budget: float
     group: int = GROUP_FOR_MEANS
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,6 +79,8 @@ class Explanation:
             "means_in_groups_of": self.group,
             "mechanisms": [dict(one) for one in self.mechanisms],
             "bounds": list(self.bounds),
+            "odds": self.odds,
+            "odds_of_budget": self.odds_of_budget,
         }
 
     def __repr__(self) -> str:
@@ -74,7 +89,12 @@ class Explanation:
             where = f" in a group of at least {self.group:,} people" if name in self.means else ""
             lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
         lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
-        return "\n".join([*lines, "bounds: " + "; ".join(self.bounds), "nothing was spent"])
+        lines.append("bounds: " + "; ".join(self.bounds))
+        lines.append(
+            "is one person in the data? Who knows everybody else guesses right with at most"
+            f" {_chance(self.odds)} after this answer, {_chance(self.odds_of_budget)} after the whole budget"
+        )
+        return "\n".join([*lines, "nothing was spent"])
 
 
 @dataclass(frozen=True)
@@ -238,12 +258,16 @@ class Curator:
         epsilon: Number | None = None,
         delta: Number | None = None,
         within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
+        together: bool = False,
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
         """The answer to a question, with noise that costs `epsilon` (and `delta`) of the budget.
 
-        `within` asks instead for the smallest price at which a column's 95 % interval is that narrow: {"n": 100}.
+        `within` asks instead for the smallest price at which a column's error stays that small: {"n": 100}, {"n": "5 %
+        of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows), with `confidence`, for one cell, or for all
+        cells `together`.
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
         A question asked before, by anybody, is answered from the ledger with the same bytes.
 
@@ -251,7 +275,7 @@ class Curator:
         """
         account = self._account(analyst)
         checked, table = self._lowered(question)
-        price = priced_at(checked, self._declaration, epsilon, delta, within)
+        price = priced_at(checked, self._declaration, epsilon, delta, _wanted(within, confidence, together))
         priced = measurement(checked.plan, price)
         self._load()
         key = self._key(table, priced)
@@ -262,6 +286,161 @@ class Curator:
         stored = json.dumps(answer(priced, reserved.measure(Groups(priced, table)), table), ensure_ascii=False).encode()
         reserved.commit(stored)
         return self._release(json.loads(stored), priced, charged=cost(priced))  # what a repeat will read
+
+    def select(
+        self,
+        question: str,
+        *,
+        k: int = 1,
+        epsilon: Number | None = None,
+        gap: bool = False,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Which group holds the most: the key of the largest count, or the `k` largest, best first, and no count.
+
+        The question counts over groups with declared keys: "SELECT city, COUNT(DISTINCT person) FROM visits GROUP BY
+        city". However many groups there are and a person touches, it costs `epsilon`. With `gap`, the release also
+        says by how many the winner's noisy count is ahead. The winner's count is a question with a price of its own.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        checked, table = self._lowered(question)
+        price = priced_at(checked, self._declaration, epsilon, None, None)
+        call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)
+        return self._through(call, call.measurement, account, request)
+
+    def above_threshold(
+        self,
+        threshold: int,
+        *,
+        epsilon: Number | None = None,
+        limit: int = 1,
+        sensitivity: int = 1,
+        analyst: str | None = None,
+    ) -> AboveThresholdRun:
+        """Opens a run of many counts: each `ask(question)` says whether the count seems to be at least `threshold`, and
+        after `limit` times yes the run ends. All replies together cost `epsilon`, charged now, however many say no.
+
+        `sensitivity` is by how much one person may move a count: 1 for counts of persons. Other questions may be asked
+        while the run is open. Raises QuestionError or BudgetError (nothing was spent), LedgerError.
+        """
+        account = self._account(analyst)
+        price = named_epsilon(self._declaration, epsilon)
+        kind = mechanism(threshold, price, limit, sensitivity)
+        words = f"above threshold {threshold}, up to {limit} times"
+        key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
+        grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
+        assert not isinstance(grant, Stored)
+        return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._load)
+
+    def sample_and_aggregate(
+        self,
+        function: Callable[[Any], object],
+        table: str,
+        *,
+        low: Number,
+        high: Number,
+        blocks: int | None = None,
+        aggregate: str = "median",
+        columns: Sequence[str] | None = None,
+        epsilon: Number | None = None,
+        step: Number | None = None,
+        seconds: int = 60,
+        memory_gib: int = 2,
+        constant_time: bool = False,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """A private summary of the owner's own `function`, computed on disjoint blocks of the persons.
+
+        `function` gets a block as a pandas frame of the declared columns and gives one number, which is clamped to
+        [`low`, `high`]; where it gives none, fails, or takes more than `seconds` of processor time or `memory_gib`, the
+        middle of the bounds counts. Released is the `mean` or the `median` of the blocks' values, in one row `value`.
+        `blocks` is how many, by default from the price alone; `step` the unit in which values are counted.
+
+        The function is trusted as this program is: only the owner may choose it, and `analyst` is refused. It must not
+        carry anything from one block to another. With `constant_time` every block lasts twice `seconds`; without, how
+        long the call takes depends on the rows. Needs the extra `functions`.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        limits = BlockLimits(seconds, memory_gib, constant_time)
+        call = aggregation(
+            self._declaration,
+            function,
+            table,
+            low=low,
+            high=high,
+            blocks=blocks,
+            aggregate=aggregate,
+            columns=columns,
+            epsilon=epsilon,
+            step=step,
+            limits=limits,
+            analyst=analyst,
+        )
+        with call.ready() as measurement:
+            return self._through(call, measurement, TOTAL, request)
+
+    def fit(
+        self,
+        table: str,
+        *,
+        target: str,
+        features: Sequence[str] | None = None,
+        model: str = "logistic",
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        sample_rate: Number = "0.1",
+        steps: int = 200,
+        clip: Number = 1,
+        learning_rate: Number | None = None,
+        positive: Value | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Predictor:
+        """A `logistic` or `linear` model of the column `target`, trained by gradient descent with noise.
+
+        Features are the declared columns with bounds, values or truth values, or those named; what they are turned into
+        follows from declarations alone. Each of the `steps` takes each person with probability `sample_rate`, clips
+        the person's gradient to `clip`, and adds as much noise as the price (epsilon, delta) asks for; without `delta`
+        that is the budget's, in the share of `epsilon`. `positive` is the positive class, by default the second value.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = fit(
+            self._declaration,
+            table,
+            target=target,
+            features=features,
+            model=model,
+            epsilon=epsilon,
+            delta=delta,
+            sample_rate=sample_rate,
+            steps=steps,
+            clip=clip,
+            learning_rate=learning_rate,
+            positive=positive,
+        )
+        with progress("steps", call.steps) as tell:
+            release = self._through(call, call.measurement(tell), account, request)
+        return Predictor(release, call.model, call.features, call.target)
+
+    def _through(
+        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
+    ) -> Release:
+        """A procedure's release: measured and stored, or from the ledger."""
+        self._load()
+        key = key_of(call.table, self._snapshots[call.table.name], self._engine.name, *call.parts)
+        content, charged = released(
+            self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
+        )
+        total = self._ledger.filter(TOTAL)
+        notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
+        return Release(content, call.cost if charged else FREE, _used(total), total.left(call.loss), notes)
 
     def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
@@ -275,10 +454,13 @@ class Curator:
         epsilon: Number | None = None,
         delta: Number | None = None,
         within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
+        together: bool = False,
     ) -> Explanation:
         """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
         checked, table = self._lowered(question)
-        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, within))
+        wanted = _wanted(within, confidence, together)
+        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, wanted))
         total = self._ledger.filter(TOTAL)
         taken = total.after(priced.loss).used() - total.used()
         return Explanation(
@@ -289,6 +471,8 @@ class Curator:
             tuple(mechanisms(priced)),
             lost(checked.plan, table),
             tuple(output.name for output in checked.plan.outputs if output.kind == "mean"),
+            best_guess(priced.loss),
+            best_guess_of_budget(total.epsilon, total.delta),
         )
 
     def check(self) -> None:
@@ -304,10 +488,20 @@ class Curator:
         checked, table = self._lowered(question)
         return self._engine.sql(checked.plan.root, table)
 
-    def left(self, question: str, *, epsilon: Number | None = None, delta: Number | None = None) -> int:
+    def left(
+        self,
+        question: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
+        together: bool = False,
+    ) -> int:
         """How many more questions of this one's price the budget admits."""
         checked, _ = self._lowered(question)
-        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, None))
+        wanted = _wanted(within, confidence, together)
+        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, wanted))
         return self._ledger.filter(TOTAL).left(priced.loss)
 
     @property
@@ -389,8 +583,17 @@ def _written(value: Number) -> Number:
         return value  # the declaration names the fault
 
 
+def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
+    return None if within is None else Within(within, confidence, together)
+
+
 def _caps(budget: Budget) -> Caps:
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
+
+
+def _chance(odds: float) -> str:
+    """Percent, rounded up: an attacker is never made smaller than he is."""
+    return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"
 
 
 def _used(total: Filter) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.catalog import Declaration
@@ -11,7 +13,8 @@ from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
 from discreet.exact import Number, ceiling, floor, fraction
 from discreet.plan.measurement import Plan, Price, measurement
-from discreet.release.estimate import expected_errors
+from discreet.plan.sensitivity import cell_count
+from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
 
 
@@ -20,7 +23,7 @@ def priced_at(
     declaration: Declaration,
     epsilon: Number | None,
     delta: Number | None,
-    within: Mapping[str, Number] | None,
+    within: Within | None,
 ) -> Price:
     """The price that the call or the question's own clause names, else the declared one. Two prices are refused.
 
@@ -29,17 +32,23 @@ def priced_at(
     named_delta = _one("delta", _amount("delta", delta), question.delta)
     if named_delta is not None and not 0 <= named_delta < 1:
         raise _wrong("delta must be at least 0 and below 1", "delta", "write delta = 1e-9")
-    if within:
+    if within is not None and within.errors:
         if epsilon is not None or question.epsilon is not None:
             raise _wrong("within and epsilon name two prices", "within", "name one of them")
         return _within(question.plan, declaration, named_delta, within)
-    named = _one("epsilon", _amount("epsilon", epsilon), question.epsilon)
+    named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon))
+    return _complete(question.plan, declaration, named, named_delta)
+
+
+def named_epsilon(declaration: Declaration, epsilon: Number | None) -> Fraction:
+    """The epsilon that was named, else the declared one. Raises QuestionError where there is none, or a bad one."""
+    named = _amount("epsilon", epsilon)
     named = declaration.question_epsilon if named is None else named
     if named is None:
         raise _wrong("the question has no price", "epsilon", "name epsilon, or declare [question] epsilon = 0.1")
     if not MINIMUM_EPSILON <= named <= MAXIMUM_EPSILON:
         raise _wrong("epsilon must lie between 1e-9 and 1e30", "epsilon", "write epsilon = 0.1")
-    return _complete(question.plan, declaration, named, named_delta)
+    return named
 
 
 def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fraction | None) -> Price:
@@ -56,23 +65,44 @@ def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fr
     return Price(epsilon, delta)
 
 
-def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within: Mapping[str, Number]) -> Price:
-    """The smallest price, to three digits and rounded up, at which every named column's 95 % half width fits."""
-    kinds = {output.name: output.kind for output in plan.outputs}
-    wanted = {}
-    for name, width in within.items():
-        amount = _amount("within", width)
-        if kinds.get(name) not in ("count", "sum"):
-            mean = ": a mean's error depends on its group" if kinds.get(name) == "mean" else ""
-            fix = "name a count or a sum of the answer" + mean
+@dataclass(frozen=True)
+class Within:
+    """The errors that an answer may have: by column, with which confidence, for one cell or for all at once.
+
+    An error is a number, the half width of the interval; or "5 % of 2000": five percent wherever the truth is at least
+    2,000, which is the same as 100. A mean's error depends on how many rows its group has: "0.5 of 300" is ±0.5 in
+    every group of at least 300 rows with a value; without it, of at least 1,000.
+    """
+
+    errors: Mapping[str, Number]
+    confidence: Number = Fraction(95, 100)
+    together: bool = False
+
+
+def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within: Within) -> Price:
+    """The smallest price, to three digits and rounded up, at which every named column's half width fits."""
+    confidence = _amount("confidence", within.confidence)
+    if confidence is None or not 0 < confidence < 1:
+        raise _wrong("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
+    miss = float(1 - confidence)
+    estimates = [output for output in plan.outputs if output.kind != "key"]
+    if within.together:
+        groups = cell_count(plan.keys)
+        if groups is None:
+            fix = "declare the values of the group keys, or ask for one cell"
+            raise _wrong("private groups cannot be counted before they are found", "together", fix)
+        miss /= max(1, groups * len(estimates))
+    kinds = {output.name: output.kind for output in estimates}
+    wanted: dict[str, tuple[float, float]] = {}
+    for name, written in within.errors.items():
+        if name not in kinds:
+            fix = "name a count, a sum or a mean of the answer"
             raise QuestionError("within", f"there is no error to fix for {name!r}", where="within", fix=fix)
-        if amount is None or amount <= 0:
-            raise QuestionError("within", "the wanted error must be above 0", where="within", fix=f"write {name}=100")
-        wanted[name] = float(amount)
+        wanted[name] = _width(name, kinds[name], written)
 
     def fits(epsilon: Fraction) -> bool:
-        errors = expected_errors(measurement(plan, _complete(plan, declaration, epsilon, delta)))
-        return all(errors[name] <= width for name, width in wanted.items())
+        priced = measurement(plan, _complete(plan, declaration, epsilon, delta))
+        return all(expected_errors(priced, miss, group)[name] <= width for name, (width, group) in wanted.items())
 
     low, high = MINIMUM_EPSILON, Fraction(1)
     while not fits(high):
@@ -84,6 +114,28 @@ def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within
         middle = Fraction(math.sqrt(low * high))
         low, high = (low, middle) if fits(middle) else (middle, high)
     return _complete(plan, declaration, ceiling(high, 3), delta)
+
+
+_WRITTEN = re.compile(r"\s*([^\s%]+?)\s*(%?)\s*(?:of\s+(\S+)\s*)?", re.ASCII)
+
+
+def _width(name: str, kind: str, written: Number) -> tuple[float, float]:
+    """The half width that is wanted, and of a mean the size of the group that it is wanted in."""
+    match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+    number, percent, of = match.groups() if match else (written, "", None)
+    amount = _amount("within", number)
+    base = None if of is None else _amount("within", of)
+    if amount is None or amount <= 0 or (base is not None and base <= 0):
+        raise QuestionError("within", "the wanted error must be above 0", where="within", fix=f"write {name}=100")
+    if kind == "mean":
+        if percent:
+            fix = f'write {name}=0.5, or {name}="0.5 of 300" for groups of at least 300'
+            raise QuestionError("within", "a mean's error is a number", where="within", fix=fix)
+        return float(amount), float(GROUP_FOR_MEANS if base is None else base)
+    if bool(percent) != (base is not None):
+        fix = f'write {name}=100, or {name}="5 % of 2000" for values of at least 2000'
+        raise QuestionError("within", "a relative error needs the size that it is relative to", where="within", fix=fix)
+    return float(amount * base / 100 if base is not None else amount), float(GROUP_FOR_MEANS)
 
 
 def _amount(name: str, value: Number | None) -> Fraction | None:

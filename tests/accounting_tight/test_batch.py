@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tight_oracles import composed_curve, gaussian_curve, lattice_atoms, normal_tail, response, response_delta
 
 from discreet.accounting.batch import compose
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Pure
-from discreet.accounting.textbook import Charged, Laplace, SubsampledGaussian
+from discreet.accounting.convolve import add
+from discreet.accounting.loss import (
+    Approximate,
+    Batch,
+    BoundedRange,
+    DiscreteLaplace,
+    EquivalentGaussian,
+    Gaussian,
+    Laplace,
+    Loss,
+    Pure,
+    SubsampledGaussian,
+    ZeroConcentrated,
+)
+from discreet.accounting.window import Rough, look
 
 THOUSAND = 1000
 
@@ -35,7 +50,7 @@ EXACT_GAUSSIAN = [("1e-5", 2.5943833805), ("1e-6", 2.9216005904), ("1e-9", 3.745
 
 
 @pytest.mark.parametrize(("losses", "delta", "expected", "apart"), VECTORS)
-def test_known_batches(losses: dict[Charged, int], delta: str, expected: float, apart: float) -> None:
+def test_known_batches(losses: dict[Loss, int], delta: str, expected: float, apart: float) -> None:
     low, high = compose(losses).epsilon_bounds(delta)
     assert low - 5e-8 <= expected <= high + apart
     assert high - apart <= expected
@@ -58,7 +73,7 @@ def test_the_mixed_batch_at_a_fixed_epsilon() -> None:
     assert 0.00199529 - 5e-9 <= high <= low * 1.0001
 
 
-def brackets(losses: list[Charged], exact: float, epsilon: float, width: float) -> None:
+def brackets(losses: list[Loss], exact: float, epsilon: float, width: float) -> None:
     """The exact δ at ε lies in both brackets, but for its own rounding, 10^−13; above 10^−35 they are narrow."""
     low, high = compose(losses).delta_bounds(epsilon)
     assert low <= exact * (1 + 1e-13)
@@ -143,6 +158,95 @@ def test_one_step_of_the_subsampled_gaussian(sigma: str, rate: str) -> None:
             brackets([SubsampledGaussian(sigma, rate, 1)], float(max(removed, added)), target, 0.02)
 
 
+@pytest.mark.parametrize(("sigma", "rate"), [("0.3", "0.9999"), ("0.5", "0.999999999999"), ("0.4", "1")])
+def test_one_step_that_samples_nearly_everybody(sigma: str, rate: str) -> None:
+    """Each direction in closed form, far below e^−36 as well, where e^ℓ − 1 + rate is lost to rounding."""
+    with mp.workdps(60):
+        s, q = mp.mpf(sigma), mp.mpf(rate)
+        for target in (0.3, 8.0, 30.0, 60.0):
+            growth = mp.e ** mp.mpf(target)
+            for laws, removed in zip(
+                compose([SubsampledGaussian(sigma, rate, 1)]).directions, (True, False), strict=False
+            ):
+                inside = ((growth if removed else 1 / growth) - 1 + q) / q
+                if inside <= 0:
+                    continue
+                place = (s * s * mp.log(inside) + mp.mpf(1) / 2) * (1 if removed else -1)
+                still, moved = normal_tail(place / s), normal_tail((place - (1 if removed else -1)) / s)
+                mixed = (1 - q) * still + q * moved
+                exact = float(mixed - growth * still if removed else still - growth * mixed)
+                rough, theta = look(laws, epsilon=target)
+                plan = rough.plan(theta, target)
+                assert add(laws, plan, upward=False).delta(target) <= exact * (1 + 1e-13)
+                assert exact * (1 - 1e-13) <= add(laws, plan, upward=True).delta(target) <= exact * 1.001 + 1e-250
+
+
+def inverted(gaussian: float, sigma: float, rate: float, steps: int, epsilon: float, removed: bool) -> float:
+    """δ(ε) = ∫ M(s)·e^(−sε)/(s(s + 1)) ds/2πi along a vertical line, M(s) = E e^(sℓ): a run and a Gaussian release.
+
+    The line goes through the place where the integrand is least on the real axis. Both integrals converge faster than
+    any power of the step, as everything is smooth and falls like a normal density.
+    """
+    x = np.linspace(-45 * sigma - 50, 50 + 45 * sigma, 8000)
+    losses = np.logaddexp(np.log1p(-rate), np.log(rate) + (2 * x - 1) / (2 * sigma**2))
+    density = -(x**2) / (2 * sigma**2) - math.log(sigma * math.sqrt(2 * math.pi)) + (losses if removed else 0.0)
+    losses = losses if removed else -losses
+
+    def logarithm(s: np.ndarray) -> np.ndarray:
+        exponents = [density + z * losses for z in s]
+        peaks = np.array([exponent.real.max() for exponent in exponents])
+        sums = np.array([np.exp(exponent - peak).sum() for exponent, peak in zip(exponents, peaks, strict=True)])
+        return (
+            steps * (np.log(sums * (x[1] - x[0])) + peaks)
+            + gaussian**2 / 2 * (s + s * s)
+            - s * epsilon
+            - np.log(s * (s + 1))
+        )
+
+    places = np.geomspace(0.5, 40, 60)
+    theta = places[np.argmin(logarithm(places))]
+    step = min(theta / 8, 0.05)
+    line = logarithm(theta + 1j * step * np.arange(int(9 / gaussian / step)))
+    values = np.exp(line - line[0].real).real
+    return float((values[0] / 2 + values[1:].sum()) * step / math.pi * np.exp(line[0].real))
+
+
+@pytest.mark.parametrize(
+    ("mu", "sigma", "rate", "steps", "delta"),
+    [("0.56", "1", "0.15", 7, "1e-12"), ("0.8", "0.7", "0.3", 5, "1e-6"), ("1.5", "2", "0.02", 40, "1e-20")],
+)
+def test_gaussian_with_a_run(mu: str, sigma: str, rate: str, steps: int, delta: str) -> None:
+    """At the ε of removing a person adding one costs next to nothing, and the bounds of that are right as well."""
+    batch = compose([Gaussian(mu), SubsampledGaussian(sigma, rate, steps)])
+    low, high = batch.epsilon_bounds(delta)
+    assert high - low <= 1e-4 * high
+    for epsilon in (0.7 * low, low, high):
+        for laws, removed in zip(batch.directions, (True, False), strict=False):
+            exact = inverted(float(mu), float(sigma), float(rate), steps, epsilon, removed)
+            rough, theta = look(laws, epsilon=epsilon)
+            plan = rough.plan(theta, epsilon)
+            least, most = (add(laws, plan, upward).delta(epsilon) for upward in (False, True))
+            assert least * (1 - 1e-9) <= exact <= most * (1 + 1e-9)
+            assert most <= 1.05 * least
+            if removed:
+                assert batch.delta_bounds(epsilon) == pytest.approx((least, most), rel=1e-9)
+
+
+@pytest.mark.parametrize("tail", [1e-5, 1e-40, 1e-300])
+def test_a_bad_window_costs_width_and_not_truth(tail: float) -> None:
+    """Tilts too small and too steep, laws cut too early, windows in the wrong place; e^700 ends no bound."""
+    batch = compose([Gaussian("0.56"), SubsampledGaussian(1, "0.15", 7)])
+    for epsilon in (1.0, 8.815659):
+        for laws, removed in zip(batch.directions, (True, False), strict=False):
+            exact = inverted(0.56, 1.0, 0.15, 7, epsilon, removed)
+            rough = Rough(laws, tail)
+            for part in (0.1, 1.0, 1.5):
+                good = rough.plan(part * rough.tilt_to(epsilon), epsilon)
+                for plan in (good.coarser(7), replace(good.coarser(5), tail=tail, low=epsilon - 0.1, high=epsilon + 1)):
+                    assert add(laws, plan, upward=False).delta(epsilon) <= exact * (1 + 1e-9)
+                    assert exact <= add(laws, plan, upward=True).delta(epsilon) * (1 + 1e-9)
+
+
 def test_a_run_that_samples_everybody_is_gaussian() -> None:
     run, plain = compose([SubsampledGaussian(20, 1, 50)]), compose([Gaussian(Fraction(1, 20))] * 50)
     low, high = run.epsilon_bounds("1e-6")
@@ -152,7 +256,7 @@ def test_a_run_that_samples_everybody_is_gaussian() -> None:
 
 def test_what_costs_keys_adds_its_delta() -> None:
     """Two of (1, .001), one of 1: δ is 1 − (1 − .001)² at once, and that part of the rest."""
-    losses: list[Charged] = [Approximate(Fraction(1), Fraction(1, 1000))] * 2 + [Pure(Fraction(1))]
+    losses: list[Loss] = [Approximate(Fraction(1), Fraction(1, 1000))] * 2 + [Pure(Fraction(1))]
     keys = 1 - 0.999**2
     for target in (0.5, 1.5, 2.5):
         exact = keys + (1 - keys) * response_delta([1.0] * 3, target)
@@ -163,6 +267,35 @@ def test_what_costs_keys_adds_its_delta() -> None:
     apart = compose([Approximate(Fraction(0), Fraction(1, 1000)), Gaussian(Fraction(1, 2))])
     exact = 0.001 + 0.999 * float(gaussian_curve(mp.mpf(1), mp.mpf("0.5")))
     assert apart.delta_bounds(1) == pytest.approx((exact, exact), rel=1e-9)
+
+
+def test_what_stands_for_a_batch_counts_as_gaussian_and_certain() -> None:
+    stood, apart = EquivalentGaussian("0.5", "1e-3"), (Gaussian("0.5"), Approximate(0, "1e-3"))
+    for more in ([], [Laplace("0.3")]):
+        assert compose([stood, *more]).delta_bounds(1) == compose([*apart, *more]).delta_bounds(1)
+    assert compose([EquivalentGaussian(1, 1)]).delta(5) == 1
+
+
+def test_bounded_range_is_composed_as_a_pure_loss_and_a_rho_not_at_all() -> None:
+    assert compose([BoundedRange(1), BoundedRange("0.5")]).delta(1) == compose([Pure(1), Pure("0.5")]).delta(1)
+    assert compose([DiscreteLaplace(1, 0)]).delta_bounds(0) == (0, 0)
+    with pytest.raises(ValueError, match="only rho is known"):
+        compose([Pure(1), Batch((ZeroConcentrated("0.1"),))])
+
+
+def test_small_losses_beside_a_large_one_need_no_fine_lattice() -> None:
+    low, high = compose([Gaussian(1), Pure("1e-7")]).epsilon_bounds("1e-6")
+    alone = compose([Gaussian(1)]).epsilon("1e-6")
+    assert low <= alone * (1 + 1e-12)
+    assert alone <= high <= alone * 1.001
+
+
+@pytest.mark.parametrize("kind", [Pure, Laplace])
+def test_single_losses_at_a_large_delta(kind: type[Pure]) -> None:
+    for epsilon in ("0.03", "1", "5"):
+        for delta in ("0.001", "0.01", "0.1"):
+            low, high = compose([kind(epsilon)]).epsilon_bounds(delta)
+            assert high - low <= 1e-5 * high
 
 
 def test_without_delta_only_the_sum_holds() -> None:
@@ -232,13 +365,13 @@ mixed = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(mixed, st.sampled_from(["1e-3", "1e-6", "1e-12"]))
-def test_brackets_of_random_batches(losses: list[Charged], delta: str) -> None:
+def test_brackets_of_random_batches(losses: list[Loss], delta: str) -> None:
     """Lower ends lie below upper ends, more releases cost no less, and ε and δ are inverse within the brackets."""
     batch = compose(losses)
     low, high = batch.epsilon_bounds(delta)
     assert 0 <= low <= high
     assert (
-        high <= float(sum((loss.pure for loss in losses), Fraction(0)) if batch._pure is not None else math.inf) * 1.001
+        high <= float(sum((loss.pure for loss in losses), Fraction(0)) if batch.pure is not None else math.inf) * 1.001
     )
     fewer = compose(losses[:-1]).epsilon_bounds(delta)
     assert fewer[0] <= high * (1 + 1e-9)

@@ -9,14 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.curves import mu_of_pure
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
+from discreet.accounting.loss import (
+    Approximate,
+    Batch,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Loss,
+    Pure,
+    SubsampledGaussian,
+)
 from discreet.accounting.residue import charge, opening, times
-from discreet.accounting.textbook import Charged, Laplace, SubsampledGaussian
 
 HUNDREDTH = Fraction(1, 100)
 
 
-def one_by_one(loss: Charged, left: Fraction | None) -> int:
+def one_by_one(loss: Loss, left: Fraction | None) -> int:
     count = 0
     while (left := charge(loss, left)) is not None:
         count += 1
@@ -47,7 +55,7 @@ def test_discrete_laplace_releases(steps: int, expected: int) -> None:
 
 def test_times_is_the_count_of_charges() -> None:
     batch = Batch((Pure(HUNDREDTH), Gaussian(Fraction(1, 50)), DiscreteLaplace(Fraction(1, 1000), 5)))
-    losses: list[Charged] = [Laplace("0.02"), Pure(Fraction(1, 7)), Gaussian(Fraction(1, 9)), batch, Pure(Fraction(3))]
+    losses: list[Loss] = [Laplace("0.02"), Pure(Fraction(1, 7)), Gaussian(Fraction(1, 9)), batch, Pure(Fraction(3))]
     for loss in losses:
         for left in (opening(1, "1e-6"), opening(3, "1e-9"), Fraction(1, 3), Fraction(0), None):
             assert times(loss, left) == one_by_one(loss, left)

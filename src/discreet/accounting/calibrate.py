@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.batch import compose
+from discreet.accounting.batch import Composition, compose
 from discreet.accounting.curves import mu_of_budget
-from discreet.accounting.textbook import Laplace, SubsampledGaussian
+from discreet.accounting.loss import Laplace, SubsampledGaussian
 from discreet.exact import Number, ceiling, floor, fraction, sqrt_ceiling
 
 _DIGITS = 8
-_CLOSE = 1e-6
+_CLOSE, _NEAR = 4e-6, 1e-3
 _ROUNDS = 24
 
 
@@ -31,7 +32,7 @@ def gaussian_sigma(epsilon: Number, delta: Number, count: int = 1, sensitivity: 
 def laplace_epsilon(epsilon: Number, delta: Number, count: int) -> Fraction:
     """The ε of each of `count` Laplace releases, declared together, which are (ε, δ)-DP in all; rounded down.
 
-    Never below ε/count, which needs no δ; else within 10^−6 of the largest that the batch's upper bound admits.
+    Never below ε/count, which needs no δ; else within 4·10^−6 of the largest that the batch's upper bound admits.
     """
     total, least = _budget(epsilon, delta)
     basic = floor(total / count, _DIGITS)
@@ -39,7 +40,7 @@ def laplace_epsilon(epsilon: Number, delta: Number, count: int) -> Fraction:
         return total
     start = max(float(basic), min(float(total), math.sqrt(float(mu_of_budget(total, least)) ** 2 / count)))
     found = _search(lambda each: compose({Laplace(each): count}).epsilon(least), float(total), start, floor, 1.0)
-    return max(basic, found or basic)
+    return max(basic, found.value or basic)
 
 
 def subsampled_sigma(epsilon: Number, delta: Number, rate: Number, steps: int) -> Fraction:
@@ -47,11 +48,14 @@ def subsampled_sigma(epsilon: Number, delta: Number, rate: Number, steps: int) -
     total, least = _budget(epsilon, delta)
     whole = float(gaussian_sigma(total, least, steps))
 
-    def spent(sigma: Fraction) -> float:
-        return compose([SubsampledGaussian(sigma, rate, steps)]).epsilon(least)
+    def run(sigma: Fraction) -> Composition:
+        return compose([SubsampledGaussian(sigma, rate, steps)])
 
-    found = _search(spent, float(total), max(0.6, whole * float(fraction(rate))), ceiling, -1.0)
-    return found if found is not None else ceiling(fraction(whole) * (1 + Fraction(1, 10**9)), _DIGITS)
+    start = max(0.6, whole * float(fraction(rate)))
+    near = _search(lambda sigma: run(sigma).rough_epsilon(least), float(total), start, ceiling, -1.0, _NEAR)
+    start = float(near.value or start)
+    found = _search(lambda sigma: run(sigma).epsilon(least), float(total), start, ceiling, -near.rate)
+    return found.value or ceiling(fraction(whole) * (1 + Fraction(1, 10**9)), _DIGITS)
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
@@ -61,10 +65,23 @@ def _budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
     return total, least
 
 
+@dataclass(frozen=True)
+class _Found:
+    """The best value that fits, if any, and how fast ln(spent) changes with ln(value), without its sign."""
+
+    value: Fraction | None
+    rate: float
+
+
 def _search(
-    spent: Callable[[Fraction], float], total: float, start: float, rounded: Callable[..., Fraction], slope: float
-) -> Fraction | None:
-    """A value with total·(1 − `_CLOSE`) ≤ spent(value) ≤ total: secants between logarithms, kept inside what is
+    spent: Callable[[Fraction], float],
+    total: float,
+    start: float,
+    rounded: Callable[..., Fraction],
+    slope: float,
+    close: float = _CLOSE,
+) -> _Found:
+    """A value with total·(1 − close) ≤ spent(value) ≤ total: secants between logarithms, kept inside what is
     known.
 
     `slope` has the sign of the dependence, and is the first guess of it.
@@ -79,7 +96,7 @@ def _search(
         cost = spent(value)
         if cost <= total:
             inside, best = place, value
-            if cost >= total * (1 - _CLOSE):
+            if cost >= total * (1 - close):
                 break
         else:
             outside = place
@@ -88,11 +105,11 @@ def _search(
             continue
         height = math.log(cost / total)
         if last is not None and last[0] != place and last[1] != height:
-            rate = min(4.0, max(0.25, (height - last[1]) / (place - last[0])))
+            rate = min(40.0, max(0.25, (height - last[1]) / (place - last[0])))
         last = (place, height)
-        place -= (height + _CLOSE / 2) / rate
+        place -= (height + close / 2) / rate
         if not inside < place < outside:
             place = (inside + outside) / 2
         if not math.isfinite(place):
             break
-    return best
+    return _Found(best, rate)

@@ -33,12 +33,14 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
         raise ValueError("delta must lie between 0 and 1")
     if batch.certain:
         raise ValueError("count the delta that finds private keys apart")
+    if batch.hopeless:
+        raise ValueError("no Gaussian release stands for this batch")
     if batch.only_gaussian is not None:
         return ceiling(Fraction(batch.only_gaussian) * Fraction(_UP), 12)
     level = float(exact) * (1 - 1e-9)
     needed = 0.0
     for laws in batch.directions:
-        found = _sums(laws, level)
+        found = upper_sums(laws, level)
         if found[-1].certain >= level:
             raise ValueError("the batch costs a delta that is not smaller")
         places, heights = _curve(found, level)
@@ -46,7 +48,7 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     return ceiling(Fraction(needed), 9)
 
 
-def _sums(laws: Laws, level: float) -> list[Sum]:
+def upper_sums(laws: Laws, level: float) -> list[Sum]:
     """Upper bounds that are close at small ε, between, and where δ comes down to the level."""
     rough, steepest = look(laws, delta=level)
     plans = [rough.plan(part * steepest) for part in (0.0, 0.25, 1.0)]

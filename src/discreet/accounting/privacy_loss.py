@@ -14,9 +14,9 @@ Floating point. libm's exp, log, erfc and numpy's exp, log are taken to be right
 below 2^−40 = `SLACK`: differences of erfc are taken only over at least .02 standard deviations; narrower cells are
 integrated by a Gauss–Legendre rule of five points, the same points for P and Q, whose relative error is
 4·10^−13·(wd)^10 at most for a cell of width w < .02 at distance d ≤ 50 from both means. Masses are moved by `SLACK`
-to the safe side. No mass below `RARE` is trusted, since floating point ends a little further down: above, it counts as
-certain; below, it is left out. Rounding displaces the edges of a cell by less than `SHIFT` times the largest loss; whoever reads a
-composed distribution adds that.
+to the safe side. No mass below `RARE` is trusted, since floating point ends a little further down: in the upper twin
+it counts as certain, in the lower it is left out. Rounding displaces the edges of a cell by less than `SHIFT` times the
+largest loss; whoever reads a composed distribution adds that.
 """
 
 from __future__ import annotations
@@ -118,30 +118,41 @@ class Normal:
 
 @dataclass(frozen=True)
 class Sampled:
-    """One step of the subsampled Gaussian: (1 − rate)·N(0, σ²) + rate·N(1, σ²) against N(0, σ²) for `removed`, and
-    the other way round for a person added."""
+    """One step of the subsampled Gaussian: rest·N(0, σ²) + rate·N(1, σ²) against N(0, σ²) for `removed`, and the
+    other way round for a person added; rest = 1 − rate, rounded by itself, so that it is right also where it is
+    small."""
 
     sigma: float
     rate: float
+    rest: float
     removed: bool
+
+    @property
+    def _least(self) -> float:
+        """ln(1 − rate), the end of the losses of a person removed."""
+        if self.rest == 0:
+            return -math.inf
+        return math.log1p(-self.rate) if self.rate < 0.5 else math.log(self.rest)
 
     def reach(self, tail: float) -> tuple[float, float]:
         spread = self.sigma * _quantile(tail)
         if self.removed:
             return self._loss(-spread), self._loss(1 + spread)
-        return -self._loss(spread), -self._loss(-spread) if self.rate == 1 else -math.log1p(-self.rate)
+        return -self._loss(spread), -self._loss(-spread) if self.rest == 0 else -self._least
 
     def _loss(self, x: float) -> float:
         exponent = (2 * x - 1) / (2 * self.sigma**2)
-        return float(np.logaddexp(math.log1p(-self.rate) if self.rate < 1 else -np.inf, math.log(self.rate) + exponent))
+        return float(np.logaddexp(self._least, math.log(self.rate) + exponent))
 
     def cells(self, edges: Array) -> tuple[Array, Array]:
         losses = edges if self.removed else -edges[::-1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            inside = np.maximum((np.expm1(losses) + self.rate) / self.rate, 0.0)
-            points = np.log(inside) * self.sigma + 1 / (2 * self.sigma)  # in units of σ
+        # e^ℓ = rest + rate·e^(x/σ − 1/2σ²), solved for x; written so that what is lost to rounding, also where the loss
+        # is near its end ln(rest) or far below zero, is a displacement of ℓ by a few units
+        with np.errstate(divide="ignore"):
+            ratio = losses + np.log(-np.expm1(np.minimum(self._least - losses, 0.0))) - math.log(self.rate)
+        points = ratio * self.sigma + 1 / (2 * self.sigma)  # in units of σ
         still, moved = normal_masses(points, 1 / self.sigma)
-        mixed = (1 - self.rate) * still + self.rate * moved
+        mixed = self.rest * still + self.rate * moved
         return (mixed, still) if self.removed else (still[::-1], mixed[::-1])
 
     def lowered(self, _step: float) -> Law:

@@ -145,6 +145,8 @@ class Rough:
         common = Fraction(math.gcd(*(int(end * below) for end in ends)), below)
         if common < step / 4:
             common = max(ends)
+        if common < step / 4:
+            return step
         return float(common) / math.ceil(float(common) / step)
 
 

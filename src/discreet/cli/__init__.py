@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from discreet import __version__
+from discreet.cli.audit import command as audit_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 
 if TYPE_CHECKING:
@@ -76,8 +77,10 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
             "--within",
             multiple=True,
             metavar="COLUMN=ERROR",
-            help="Instead of a price: the wanted 95 % error.",
+            help='Instead of a price: the wanted error, "n=100", "n=5 % of 2000", "mean=0.5 of 300".',
         ),
+        click.option("--confidence", default="0.95", help="With --within: how sure.", show_default=True),
+        click.option("--together", is_flag=True, help="With --within: for all cells of the answer at once."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -132,6 +135,8 @@ def ask(
     epsilon: str | None,
     delta: str | None,
     within: tuple[str, ...],
+    confidence: str,
+    together: bool,
     analyst: str | None,
     request: str | None,
     picture: str | None,
@@ -144,7 +149,14 @@ def ask(
         target(picture)  # before anything is paid
     with _curator(declaration, load=True, quiet=as_json) as curator:
         release = curator.ask(
-            question, epsilon=epsilon, delta=delta, within=_within(within), analyst=analyst, request=request
+            question,
+            epsilon=epsilon,
+            delta=delta,
+            within=_within(within),
+            confidence=confidence,
+            together=together,
+            analyst=analyst,
+            request=request,
         )
         click.echo(release.to_json() if as_json else repr(release))
         if picture:
@@ -163,12 +175,21 @@ def explain(
     epsilon: str | None,
     delta: str | None,
     within: tuple[str, ...],
+    confidence: str,
+    together: bool,
     sql: bool,
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
     with _curator(declaration, load=False) as curator:
-        explanation = curator.explain(question, epsilon=epsilon, delta=delta, within=_within(within))
+        explanation = curator.explain(
+            question,
+            epsilon=epsilon,
+            delta=delta,
+            within=_within(within),
+            confidence=confidence,
+            together=together,
+        )
         if as_json:
             extra = {"sql": curator.engine_sql(question)} if sql else {}
             click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
@@ -283,3 +304,6 @@ def demo(output: str) -> None:
     from discreet.cli.demo import demonstrate
 
     demonstrate(Path(output))
+
+
+main.add_command(audit_command)

@@ -49,14 +49,15 @@ class Door:
         self._engine = engine
 
     def open(
-        self, loss: Loss, table: Table, *, analyst: str, question: str, key: str, request: str | None
+        self, loss: Loss, table: Table | None, *, analyst: str, question: str, key: str, request: str | None
     ) -> Grant | Stored:
         """Reserves a loss, durably, and gives the right to measure it once; or the stored answer to the same question.
+        A run over several tables names none here.
 
         Raises BudgetError where an account does not admit it (nothing is spent), LedgerError where the ledger cannot be
         written or trusted (nothing is measured).
         """
-        if self._ledger.frozen(table.name):
+        if table is not None and self._ledger.frozen(table.name):
             raise EngineError(frozen=table.name)
         reserved = self._ledger.reserve(loss, account=analyst, question=question, key=key, request=request)
         if isinstance(reserved, Stored):
@@ -109,6 +110,10 @@ class Grant:
                 raise end
             raise EngineError
         return done[0]
+
+    def frozen(self, table: Table) -> bool:
+        """Whether the table waits for its next snapshot."""
+        return self._ledger.frozen(table.name)
 
     def commit(self, answer: bytes) -> None:
         """Stores the answer, durably, before anybody sees it."""

@@ -16,6 +16,7 @@ from discreet.engines.compile import ROW_NUMBER, column_name, statement, table_n
 from discreet.engines.functions import literal
 from discreet.engines.names import told_apart
 from discreet.engines.process import EngineProcess, Failed, Stopped
+from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Aggregate, project_of
@@ -150,6 +151,20 @@ class DuckDB:
             )
             for row in rows
         ]
+
+    def vectors(self, table: Table, wanted: Sequence[Wanted]) -> Vectors:
+        """The rows of a table, person by person, in some of its columns. For the door only.
+
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        """
+        if not self.has(table.name) or self._process is None:
+            raise Stopped
+        sql = select(table, wanted).sql("duckdb")
+        try:
+            answer = self._process.call("vectors", sql, seconds=self._limits.seconds)
+        except Failed:
+            raise EngineError from None
+        return decoded(wanted, answer)
 
     def sql(self, plan: Aggregate, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""

@@ -34,6 +34,7 @@ class EngineProcess:
             "HOME": "/nonexistent",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
+            "OPENBLAS_NUM_THREADS": "1",  # its threads would take address space that the limit leaves to the tables
             "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
         }
         self._owner = os.getpid()
@@ -72,6 +73,8 @@ class EngineProcess:
                 self._child.stdin.flush()
                 (length,) = struct.unpack(">Q", self._read(8, deadline))
                 answer = json.loads(self._read(length, deadline))
+                if "buffers" in answer:
+                    answer["buffers"] = [self._read(size, deadline) for size in answer["buffers"]]
             except (OSError, Stopped, ValueError):
                 self.kill()
                 raise Stopped from None

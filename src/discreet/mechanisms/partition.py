@@ -75,7 +75,7 @@ class PartitionSelection:
     def describe(self) -> str:
         table = self.table
         half = bisect_left(table, CERTAIN // 2)
-        return f"groups of {half} persons shown half the time, of {len(table) - 1} always"
+        return f"groups of {half} persons shown at least half the time, of {len(table) - 1} always"
 
 
 def delta_share(delta: Fraction, cells: int) -> int:

@@ -47,7 +47,7 @@ class Selection:
         return accounting.Pure(self.epsilon)
 
     def half_width(self, confidence: float, candidates: int) -> float:
-        """With `confidence`, the chosen candidate's score is the best one's or at most so much below (Theorem 3.11)."""
+        """With `confidence`, the chosen candidate's score is the best one's or so much below (Corollary 3.12)."""
         return math.log(candidates / (1 - confidence)) / float(self.rate)
 
     def describe(self) -> str:

@@ -36,7 +36,7 @@ def answer(measurement: Measurement, noisy: Noisy, table: Table) -> dict[str, An
     for output in plan.outputs:
         if output.kind == "key":
             for row, key in zip(rows, noisy.keys, strict=True):
-                row[output.name] = _plain(key[output.index])
+                row[output.name] = plain(key[output.index])
             continue
         measured = measurement.parts[output.index]
         vectors = noisy.parts[output.index]
@@ -85,18 +85,19 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
     return described
 
 
-def expected_errors(measurement: Measurement) -> dict[str, float]:
-    """The half width of the 95 % interval of each estimate, before anything is paid. For a mean: in a group of
-    GROUP_FOR_MEANS rows with a value, at the worst position of the mean."""
+def expected_errors(
+    measurement: Measurement, miss: float = 1 - CONFIDENCE, group: float = GROUP_FOR_MEANS
+) -> dict[str, float]:
+    """The half width of the interval of each estimate that fails with probability `miss`, before anything is paid. For
+    a mean: in a group of `group` rows with a value, at the worst position of the mean."""
     errors = {}
     for output in measurement.plan.outputs:
         if output.kind == "key":
             continue
         measured = measurement.parts[output.index]
-        miss = 1 - CONFIDENCE
         if output.kind == "mean":
             grid = _grid(measured)
-            wide = half_width(measured.mechanism, [1.0], miss) / GROUP_FOR_MEANS
+            wide = half_width(measured.mechanism, [1.0], miss) / group
             errors[output.name] = min(wide, float(grid.width)) * float(grid.step)
         else:
             errors[output.name] = half_width(measured.mechanism, _floats(output.weights), miss)
@@ -145,7 +146,7 @@ def _floats(weights: Sequence[Fraction]) -> list[float]:
     return [float(weight) for weight in weights]
 
 
-def _plain(value: Value) -> Any:
+def plain(value: Value) -> Any:
     """A key as JSON can hold it."""
     if isinstance(value, Fraction):
         return float(value)

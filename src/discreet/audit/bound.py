@@ -1,0 +1,82 @@
+"""From counts of two samples to what must be true of the mechanism: bounds that are wrong with a stated chance only.
+
+Clopper & Pearson (1934): if an event was seen `hits` times in `draws` independent draws, its probability is at least
+the p at which so many or more hits have the chance `miss`. The binomial tail is summed term by term from the first
+one, which comes from logarithms of factorials (absolute error below 1e-9 up to a million draws): no approximation by a
+normal distribution, which would be wrong where it matters, at chances of 1e-8.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+_STEPS = 60
+_NORMAL = NormalDist()
+
+
+def at_least(hits: int, draws: int, chance: float) -> float:
+    """P(Bin(draws, chance) ≥ hits); 1 where `hits` is no more than the mean, which no test here asks for."""
+    if hits <= draws * chance:
+        return 1.0
+    if hits > draws or chance <= 0:
+        return 0.0
+    odds = chance / (1 - chance)
+    log_term = math.lgamma(draws + 1) - math.lgamma(hits + 1) - math.lgamma(draws - hits + 1)
+    log_term += hits * math.log(chance) + (draws - hits) * math.log1p(-chance)
+    term = total = 1.0
+    for place in range(hits, draws):  # above the mean each term is smaller than the one before
+        term *= (draws - place) / (place + 1) * odds
+        total += term
+        if term < 1e-17 * total:
+            break
+    return min(1.0, math.exp(log_term) * total)
+
+
+def either_side(hits: int, draws: int, chance: float) -> float:
+    """The p-value of so many hits if their true chance is `chance`: twice the tail on the side where they lie."""
+    if hits > draws * chance:
+        return min(1.0, 2 * at_least(hits, draws, chance))
+    return min(1.0, 2 * at_least(draws - hits, draws, 1 - chance))
+
+
+def lower(hits: int, draws: int, miss: float) -> float:
+    """A probability that the event has at least, but with the chance `miss`."""
+    low, high = 0.0, hits / draws
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at_least(hits, draws, middle) < miss else (low, middle)
+    return low
+
+
+def upper(hits: int, draws: int, miss: float) -> float:
+    """A probability that the event has at most, but with the chance `miss`."""
+    return 1 - lower(draws - hits, draws, miss)
+
+
+def epsilon_bound(likely: int, rare: int, draws: int, delta: float, miss: float) -> float:
+    """An ε below which no (ε, delta)-DP mechanism gives these counts of one event on two neighbours, `draws` each.
+
+    (ε, δ)-DP says P₁ ≤ e^ε·P₀ + δ. −∞ where the counts say nothing.
+    """
+    low, high = lower(likely, draws, miss / 2), upper(rare, draws, miss / 2)
+    return math.log((low - delta) / high) if low > delta else -math.inf
+
+
+def mu_bound(likely: int, rare: int, draws: int, delta: float, miss: float) -> float:
+    """The same for μ: of two normal distributions a distance μ apart, no event has P₁ > Φ(Φ⁻¹(P₀) + μ).
+
+    With the errors of a test, 1 − P₁ and P₀: μ ≥ Φ⁻¹(1 − P₀) − Φ⁻¹(1 − P₁) (Dong, Roth & Su 2019).
+    """
+    low, high = lower(likely, draws, miss / 2) - delta, upper(rare, draws, miss / 2)
+    if low <= 0:
+        return -math.inf
+    return _NORMAL.inv_cdf(min(low, 1 - 1e-16)) - _NORMAL.inv_cdf(min(high, 1 - 1e-16))
+
+
+def wilson(hits: int, draws: int, score: float) -> tuple[float, float]:
+    """About the same interval in closed form (Wilson 1927): good enough to choose an event by, proves nothing."""
+    square = score * score
+    centre = (hits + square / 2) / (draws + square)
+    spread = score / (draws + square) * math.sqrt(hits * (draws - hits) / draws + square / 4)
+    return max(0.0, centre - spread), min(1.0, centre + spread)

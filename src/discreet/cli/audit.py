@@ -1,0 +1,52 @@
+"""`discreet audit`: an attack on the mechanisms, the filter and, with a declaration, on its questions."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+
+import click
+
+FOUND = 5
+
+
+@click.command("audit")
+@click.argument("declaration", required=False)
+@click.option("--thorough", is_flag=True, help="Ten times the draws, and every column: some minutes, not half of one.")
+@click.option("--plot", "picture", metavar="FILE", help="Also draw what was found: .png, .svg or .html.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
+def command(declaration: str | None, thorough: bool, picture: str | None, as_json: bool) -> int:
+    """Try to break what is promised, on made-up tables, and say what was found.
+
+    With DECLARATION also the questions that its tables allow. Reads no private row and spends nothing. Exit code 5 if
+    something was found.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    from discreet.audit import audit
+    from discreet.audit.picture import plot
+    from discreet.catalog import read
+    from discreet.release.plot import target
+
+    if picture:
+        target(picture)  # before the work
+    known = read(declaration) if declaration else None
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    with Progress(*columns, console=console, transient=True, disable=as_json or not console.is_terminal) as bar:
+        task = bar.add_task("getting ready")
+
+        def tell(done: int, total: int, subject: str) -> None:
+            bar.update(task, completed=done, total=total, description=subject[:60])
+
+        report = audit(known, thorough=thorough, progress=tell)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
+    else:
+        width = max(100, min(160, shutil.get_terminal_size((120, 40)).columns))
+        click.echo(report.text(width, colour=sys.stdout.isatty()))
+    if picture:
+        plot(report, picture)
+    return FOUND if report.findings else 0

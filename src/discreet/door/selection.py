@@ -1,0 +1,50 @@
+"""Which of the declared groups hold the most, and nothing else of the counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.accounting import Loss
+from discreet.catalog.model import Table, Value
+from discreet.door.groups import _combined, _dense
+from discreet.engines.duckdb import DuckDB
+from discreet.mechanisms import NoisyMax, TopK
+from discreet.plan.measurement import Plan
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What leaves the door: the winners' keys, best first, and the gap where it was asked for."""
+
+    keys: tuple[tuple[Value, ...], ...]
+    gap: int | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Report noisy max, or one-shot top-k, over the counts of a plan's public groups.
+
+    Unit: a person, with all rows. Neighbours: one person added or removed. The candidates are the declared keys,
+    whoever is in the table. One person raises each group's count by between 0 and the mechanism's `sensitivity`, and
+    lowers none: counts are monotone, so the loss is the mechanism's however many groups a person touches (Dwork & Roth
+    2014, Claim 3.9; `NoisyMax`, `TopK`). The counts themselves are not released, nor is the winner's.
+    """
+
+    plan: Plan
+    table: Table
+    mechanism: NoisyMax | TopK
+    with_gap: bool = False
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
+
+    def draw(self, engine: DuckDB) -> Chosen:
+        keys, totals = _dense(engine.run(self.plan.root, self.table), self.plan)
+        counts = _combined(self.plan.parts[0].vectors[0], totals)
+        if isinstance(self.mechanism, TopK):
+            return Chosen(tuple(keys[place] for place in self.mechanism.release(counts)))
+        if not self.with_gap:
+            return Chosen((keys[self.mechanism.release(counts)],))
+        place, gap = self.mechanism.release_with_gap(counts)
+        return Chosen((keys[place],), gap)

@@ -1,0 +1,49 @@
+"""One procedure through the door: reserve, measure, store, or the stored answer to the same call."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from discreet.catalog.model import Source, Table
+from discreet.door import Door
+from discreet.door.grant import Measurable
+from discreet.ledger import Stored
+
+Released = TypeVar("Released")
+
+
+def key_of(table: Table, snapshot: int, engine: str, *parts: str) -> str:
+    """What makes two calls the same: the declaration, the snapshot, the engine and all that decides the answer.
+
+    Where the source's file lies is no part of it: the snapshot says what was read.
+    """
+    known = [repr(replace(table, source=Source(table.source.kind))), str(snapshot), engine, *parts]
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()
+
+
+def released(
+    door: Door,
+    measurement: Measurable[Released],
+    content: Callable[[Released], Mapping[str, Any]],
+    *,
+    analyst: str,
+    question: str,
+    key: str,
+    request: str | None,
+) -> tuple[dict[str, Any], bool]:
+    """The content of the release, and whether this call was charged.
+
+    Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+    """
+    reserved = door.open(
+        measurement.loss, measurement.table, analyst=analyst, question=question, key=key, request=request
+    )
+    if isinstance(reserved, Stored):
+        return json.loads(reserved.answer), bool(reserved.charged)
+    stored = json.dumps(content(reserved.measure(measurement)), ensure_ascii=False).encode()
+    reserved.commit(stored)
+    return json.loads(stored), True  # what a repeat will read

@@ -1,0 +1,135 @@
+"""`curator.select`: which groups hold the most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import Loss
+from discreet.catalog.model import Table, Type
+from discreet.door import Choice, Chosen
+from discreet.errors import QuestionError
+from discreet.mechanisms import NoisyMax, TopK
+from discreet.plan.bounds import lost
+from discreet.plan.measurement import Plan
+from discreet.plan.nodes import Clip, LimitGroups
+from discreet.plan.sensitivity import cell_count, sensitivity
+from discreet.release.estimate import plain
+from discreet.release.intervals import CONFIDENCE
+from discreet.release.table import Cost
+from discreet.sql import Question
+
+_LARGEST = 10**9
+
+
+@dataclass(frozen=True)
+class Select:
+    """A checked call: the plan of the counts, and the mechanism that chooses among them."""
+
+    plan: Plan
+    table: Table
+    mechanism: NoisyMax | TopK
+    epsilon: Fraction
+    gap: bool
+    question: str
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(epsilon=float(self.epsilon), delta=0.0)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What decides the answer, beside the table."""
+        return ("select", repr(self.plan), repr(self.mechanism), repr(self.gap))
+
+    @property
+    def measurement(self) -> Choice:
+        return Choice(self.plan, self.table, self.mechanism, self.gap)
+
+    def content(self, chosen: Chosen) -> dict[str, Any]:
+        """The content of the release: the winners' keys, best first."""
+        outputs = [output for output in self.plan.outputs if output.kind == "key"]
+        names = [output.name for output in outputs]
+        types = {output.name: str(self.plan.keys[output.index].type) for output in outputs}
+        rows = [{output.name: plain(keys[output.index]) for output in outputs} for keys in chosen.keys]
+        if chosen.gap is not None:
+            beside = "gap"
+            while beside in names:
+                beside += "_"
+            names, types[beside] = [*names, beside], str(Type.INTEGER)
+            rows[0][beside] = chosen.gap
+        empty: list[dict[str, Any]] = [{} for _ in rows]
+        return {
+            "columns": names,
+            "types": types,
+            "rows": rows,
+            "intervals": empty,
+            "simultaneous": empty,
+            "confidence": CONFIDENCE,
+            "cost": self.cost,
+            "mechanisms": [self._described()],
+            "bounds": [*lost(self.plan, self.table), self._accuracy()],
+            "unit": "one person, added or removed with all rows",
+        }
+
+    def _described(self) -> dict[str, str]:
+        each = self.mechanism.sensitivity
+        return {
+            "columns": ", ".join(output.name for output in self.plan.outputs if output.kind == "key"),
+            "mechanism": self.mechanism.describe(),
+            "unit": "1 a step",
+            "sensitivity": f"{each} in each group, all the same way",
+        }
+
+    def _accuracy(self) -> str:
+        """How far a winner may be from the best, in counts (Theorem 3.11)."""
+        below = self.mechanism.half_width(CONFIDENCE, cell_count(self.plan.keys) or 1)
+        which = "the choice's count is" if isinstance(self.mechanism, NoisyMax) else "each choice's count is"
+        return f"with 95 %, {which} at most {below:,.3g} below the best one's"
+
+
+def select(question: Question, text: str, table: Table, *, k: int, epsilon: Fraction, gap: bool) -> Select:
+    """The call. Raises QuestionError where the question counts nothing, or its groups are not declared."""
+    plan = question.plan
+    counts = [output for output in plan.outputs if output.kind != "key"]
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= (cell_count(plan.keys) or 1):
+        raise _refused("k must be a whole number from 1 to the number of groups", "k", "write k=1")
+    if gap and k > 1:
+        raise _refused("the gap is known of one winner only", "gap", "leave out k, or gap")
+    if not plan.keys or plan.private:
+        fix = "group by columns whose values are declared: candidates must not come from the data"
+        raise _refused("select chooses among declared groups", "GROUP BY", fix)
+    if len(counts) > 1 or (plan.parts and [part.kind for part in plan.parts] not in (["count"], ["persons"])):
+        raise _refused("select compares one count", "SELECT", "write the keys and COUNT(DISTINCT person) or COUNT(*)")
+    if plan.having is not None or plan.order or plan.limit is not None:
+        raise _refused("the counts are not shown, so nothing can be picked by them", "HAVING", "write k=3 for three")
+    if not counts:
+        raise _refused("select compares a count", "SELECT", "add COUNT(*), or COUNT(DISTINCT person)")
+    if gap and cell_count(plan.keys) == 1:
+        raise _refused("a gap needs two groups", "gap", "leave out gap")
+    plan = _every_group(plan)
+    each = sensitivity(plan.root, plan.parts[0]).each
+    if plan.parts[0].vectors[0].weights[0][1] != 1 or not 1 <= each <= _LARGEST:
+        raise _refused("these counts cannot be compared", "SELECT", "leave out contribution_bounds_per_group")
+    make: Callable[..., NoisyMax | TopK] = NoisyMax if k == 1 else TopK
+    more = {} if k == 1 else {"k": k}
+    mechanism = make(epsilon / k, sensitivity=each, monotone=True, **more)
+    return Select(plan, table, mechanism, epsilon, gap, text)
+
+
+def _every_group(plan: Plan) -> Plan:
+    """The plan without a limit on a person's groups: what one person adds to each count is all that matters here."""
+    clip = plan.root.child
+    if isinstance(clip, Clip) and isinstance(clip.child, LimitGroups):
+        return replace(plan, root=replace(plan.root, child=Clip(clip.child.child)))
+    return plan
+
+
+def _refused(message: str, where: str, fix: str) -> QuestionError:
+    return QuestionError("select", message, where=where, fix=fix)

@@ -1,0 +1,119 @@
+"""`curator.above_threshold`: many counts at one price, as long as few of them reach the threshold."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from types import TracebackType
+
+from discreet.catalog.model import Table
+from discreet.door import Watching
+from discreet.errors import EngineError, QuestionError
+from discreet.mechanisms import AboveThreshold
+from discreet.plan.measurement import Plan
+from discreet.plan.sensitivity import sensitivity
+from discreet.sql import Question
+
+_CONFIDENCE = 0.95
+
+
+def mechanism(threshold: int, epsilon: Fraction, limit: int, sensitivity: int) -> AboveThreshold:
+    """The mechanism of a run. Raises QuestionError on numbers that are none."""
+    for name, value, least in (("threshold", threshold, None), ("limit", limit, 1), ("sensitivity", sensitivity, 1)):
+        if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
+            whole = "a whole number" + (f" of at least {least}" if least else "")
+            raise _refused(f"{name} must be {whole}", name, f"write {name}={least or 100}")
+    return AboveThreshold(threshold, epsilon, sensitivity, limit, monotone=True, one_sided=True)
+
+
+class AboveThresholdRun:
+    """An open run. `ask` says of each count whether it seems to reach the threshold; after `limit` times yes it ends.
+
+    The whole price was charged when it opened, whatever is asked; nothing comes back. Use it in a `with` block, or call
+    `close`: then its replies are stored in the ledger. A run that a crash ends stays charged without an answer.
+    """
+
+    def __init__(
+        self,
+        watching: Watching,
+        kind: AboveThreshold,
+        lower: Callable[[str], tuple[Question, Table]],
+        load: Callable[[], None],
+    ) -> None:
+        self._watching, self._kind = watching, kind
+        self._lower, self._load = lower, load
+        self._replies: list[tuple[str, bool]] = []
+        self._closed = False
+        self._lock = threading.RLock()
+
+    @property
+    def halted(self) -> bool:
+        """Whether nothing more can be asked."""
+        return self._closed or self._watching.ended
+
+    @property
+    def replies(self) -> list[tuple[str, bool]]:
+        """The questions so far with their replies."""
+        return list(self._replies)
+
+    def half_width(self, questions: int) -> float:
+        """With 95 %, over this many questions: each yes stands for a count of at least threshold − h, each no for one
+        of at most threshold + h (Dwork & Roth 2014, Theorem 3.24)."""
+        return self._kind.half_width(_CONFIDENCE, questions)
+
+    def ask(self, question: str) -> bool:
+        """Whether the count seems to be at least the threshold. Raises QuestionError where the question is no count
+        without groups, or the run has ended; EngineError where it failed, which ends the run."""
+        checked, table = self._lower(question)
+        self._check(checked)
+        self._load()
+        with self._lock:
+            return self._ask(question, checked.plan, table)
+
+    def _ask(self, question: str, plan: Plan, table: Table) -> bool:
+        if self.halted:
+            raise _refused("the run has ended", "above_threshold", "open another one")
+        try:
+            above = self._watching.ask(plan, table)
+        except EngineError:
+            self.close()
+            raise
+        self._replies.append((question, above))
+        if self._watching.ended:
+            self.close()
+        return above
+
+    def _check(self, question: Question) -> None:
+        plan: Plan = question.plan
+        if question.epsilon is not None or question.delta is not None:
+            raise _refused("the price was paid when the run opened", "epsilon", "ask without a price")
+        if plan.keys or plan.having is not None or [part.kind for part in plan.parts] not in (["count"], ["persons"]):
+            raise _refused("a run asks for one count at a time", "SELECT", "write SELECT COUNT(*) FROM … WHERE …")
+        moved = sensitivity(plan.root, plan.parts[0]).l1
+        if moved > self._kind.sensitivity:
+            fix = f"write COUNT(DISTINCT person), or open the run with sensitivity={moved}"
+            message = f"one person can move this count by {moved}, more than the run's {self._kind.sensitivity}"
+            raise _refused(message, "SELECT", fix)
+
+    def close(self) -> None:
+        """Ends the run and stores its replies."""
+        if not self._closed:
+            self._closed = True
+            self._watching.commit(json.dumps({"replies": self._replies}, ensure_ascii=False).encode())
+
+    def __enter__(self) -> AboveThresholdRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self._kind.name}, {len(self._replies)} replies, {'ended' if self.halted else 'open'}>"
+
+
+def _refused(message: str, where: str, fix: str) -> QuestionError:
+    return QuestionError("above-threshold", message, where=where, fix=fix)
