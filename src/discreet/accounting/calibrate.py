@@ -86,6 +86,7 @@ def _search(
 
     `slope` has the sign of the dependence, and is the first guess of it.
     """
+    total = math.nextafter(total, 0.0)  # it was rounded to nearest
     best: Fraction | None = None
     inside, outside = -math.inf, math.inf  # ln of values that fit and that do not, turned so that spent rises
     sign = math.copysign(1.0, slope)

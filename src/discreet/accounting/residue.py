@@ -102,7 +102,7 @@ def shape_of(loss: Loss) -> Shape:
     if isinstance(loss, Laplace):
         return Shape(epsilon, None)
     if isinstance(loss, DiscreteLaplace):
-        return Shape(epsilon, loss.sensitivity)
+        return Shape(epsilon, max(1, loss.sensitivity))
     return Shape(epsilon, 1)
 
 
