@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
 
-from bench import accounting, big, learning, noise, small
+from bench import accounting, audit, big, learning, noise, small
 
 
 def show(title: str, figures: list[tuple[str, float]]) -> None:
@@ -29,6 +29,7 @@ def main() -> None:
         show("Accuracy", small.accuracy(place))
         show("Models and functions of the owner's own", learning.figures(place))
         accounting.main()
+        show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))
         show("Kills and races of the ledger", storms())
 

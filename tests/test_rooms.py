@@ -33,12 +33,14 @@ BELOW: dict[str, set[str]] = {
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
     **dict.fromkeys(PROCEDURES, {"sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
-    "curator": FACADE - {"curator"} | PROCEDURES | {"engines"},
+    "explanation": {"release"},
+    "holdings": {"engines", "ledger", "catalog"} | GROUND,
+    "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings"},
     **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "__init__"}),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
-    "__init__": {"curator", "errors", "release", "tables"},
+    "__init__": {"curator", "errors", "explanation", "release", "tables"},
 }
 """What a room may import. A new room says here where it stands."""
 

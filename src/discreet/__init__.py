@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError
 
 if TYPE_CHECKING:
-    from discreet.curator import Curator, Explanation, open
+    from discreet.curator import Curator, open
+    from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.tables import Table
 
@@ -36,7 +37,7 @@ __all__ = [
 
 _LAZY = {
     "Curator": "discreet.curator",
-    "Explanation": "discreet.curator",
+    "Explanation": "discreet.explanation",
     "Release": "discreet.release",
     "Table": "discreet.tables",
     "open": "discreet.curator",

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import secrets
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +15,14 @@ from typing import Any
 from discreet.accounting import Filter
 from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare, read
-from discreet.catalog.model import Source, Type, Value
-from discreet.catalog.sources import checked_types, of_table, together
+from discreet.catalog.model import Source, Value
+from discreet.catalog.sources import together
 from discreet.door import BlockLimits, Door, Groups, Watching
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import DeclarationError, Fault, QuestionError
+from discreet.errors import QuestionError
 from discreet.exact import Number, fraction, show
+from discreet.explanation import BudgetState, Explanation
+from discreet.holdings import Holdings, typed, unfit
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
@@ -33,8 +33,7 @@ from discreet.plan.bounds import lost
 from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, named_epsilon, priced_at
 from discreet.release import Release, answer
-from discreet.release.estimate import GROUP_FOR_MEANS, cost, expected_errors, mechanisms
-from discreet.release.show import percent
+from discreet.release.estimate import cost, expected_errors, mechanisms
 from discreet.release.table import FREE, Cost
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
@@ -47,73 +46,6 @@ def open(path: str | Path) -> Curator:
     Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
     """
     return Curator.of(read(path))
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What a question would cost and how far off its answer would be; nothing was spent and no row was read.
-
-    `expected_error` is the half width of the 95 % interval of each column; of a mean, in a group of at least
-    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit. `odds` is
-    the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
-    this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow.
-    """
-
-    price: Cost
-    percent: float
-    more: int
-    expected_error: Mapping[str, float]
-    mechanisms: tuple[Mapping[str, str], ...]
-    bounds: tuple[str, ...]
-    means: tuple[str, ...]
-    odds: float
-    odds_of_budget: float
-    group: int = GROUP_FOR_MEANS
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "price": dict(self.price),
-            "percent": self.percent,
-            "more": self.more,
-            "expected_error": dict(self.expected_error),
-            "means_in_groups_of": self.group,
-            "mechanisms": [dict(one) for one in self.mechanisms],
-            "bounds": list(self.bounds),
-            "odds": self.odds,
-            "odds_of_budget": self.odds_of_budget,
-        }
-
-    def __repr__(self) -> str:
-        lines = [f"price {self.price} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
-        for name, error in self.expected_error.items():
-            where = f" in a group of at least {self.group:,} people" if name in self.means else ""
-            lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
-        lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
-        lines.append("bounds: " + "; ".join(self.bounds))
-        lines.append(
-            "is one person in the data? Who knows everybody else guesses right with at most"
-            f" {_chance(self.odds)} after this answer, {_chance(self.odds_of_budget)} after the whole budget"
-        )
-        return "\n".join([*lines, "nothing was spent"])
-
-
-@dataclass(frozen=True)
-class BudgetState:
-    """The whole budget, and how much of it is used."""
-
-    total: Mapping[str, str]
-    used: float
-    keys_used: float
-    lasting: bool
-
-    @property
-    def left(self) -> str:
-        """What is left, in words."""
-        words = f"{max(0, math.floor(100 - self.used))} % of ε {self.total['epsilon']}, δ {self.total['delta']} is left"
-        return words if self.lasting else words + "; the ledger is in memory and ends with this object"
-
-    def __repr__(self) -> str:
-        return f"{percent(self.used)} used; {self.left}"
 
 
 class Curator:
@@ -155,101 +87,18 @@ class Curator:
 
     def _start(self, declaration: Declaration, *, load: bool) -> None:
         self._engine = DuckDB(declaration.limits)
-        self._loading = threading.Lock()
-        self._snapshots: dict[str, int] = {}
         if load:
             self._engine.start()
-        self._declaration = self._typed(declaration)
+        self._declaration = typed(declaration, self._engine)
         self._ledger = Ledger(declaration.ledger)
         accounts = {TOTAL: declaration.budget, **declaration.analysts}
         self._ledger.register(
             {name: _caps(budget) for name, budget in accounts.items()}, repr(dict(self._declaration.tables))
         )
         self._door = Door(self._ledger, self._engine)
+        self._holdings = Holdings(self._declaration, self._engine, self._ledger)
         if load:
-            self._load()
-
-    def _typed(self, declaration: Declaration) -> Declaration:
-        """Fills in the types that sources state. Reads schemas, no rows."""
-        tables = {}
-        faults: list[Fault] = []
-        errors: list[DeclarationError] = []
-        for name, table in declaration.tables.items():
-            tables[name] = table
-            if all(column.type is not None for column in table.columns):
-                continue
-            try:
-                stated = {known.casefold(): kind for known, kind in self._engine.types(table.source).items()}
-            except DeclarationError as error:
-                errors.append(of_table(table, error))
-                continue
-            columns = []
-            for column in table.columns:
-                where = f"tables.{name}.columns.{column.name}"
-                kind = column.type or stated.get(column.name.casefold())
-                if kind is None:
-                    if column.name.casefold() in stated:
-                        fix = f"write its type: {', '.join(Type)}"
-                        faults.append(Fault(where, "the source does not state its type", fix))
-                    else:
-                        fix = "leave it out, or name one of: " + ", ".join(list(stated)[:20])
-                        faults.append(Fault(where, "the source has no such column", fix))
-                columns.append(replace(column, type=kind))
-            tables[name] = replace(table, columns=tuple(columns))
-        if faults:
-            errors.append(DeclarationError(faults))
-        if errors:
-            typed = [table for table in tables.values() if all(column.type for column in table.columns)]
-            raise together([*errors, *self._unfit(typed)], str(declaration.file or ""))
-        return checked_types(replace(declaration, tables=tables))
-
-    def _unfit(self, tables: Iterable[Table]) -> list[DeclarationError]:
-        """What is wrong with the sources of tables. Reads no row."""
-        errors = []
-        for table in tables:
-            try:
-                self._engine.check(table)
-            except DeclarationError as error:
-                errors.append(of_table(table, error))
-        return errors
-
-    def _load(self, *, refresh: bool = False) -> None:
-        """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew."""
-        with self._loading:
-            self._load_tables(refresh=refresh)
-
-    def _load_tables(self, *, refresh: bool) -> None:
-        tables = [table for table in self._declaration.tables.values() if not table.public]
-        if not refresh and all(self._current(table) for table in tables):
-            return
-        if self._engine.shut:
-            self._engine.close()
-        for table in tables:
-            try:
-                fingerprint = self._engine.load(table, self._ledger.salt())
-            except DeclarationError as error:
-                self._engine.close()  # with what was loaded so far: the next try starts anew
-                raise together([of_table(table, error)], self._file) from None
-            known = self._ledger.snapshot(table.name)
-            if known is None or refresh:
-                self._snapshots[table.name] = self._ledger.register_snapshot(table.name, fingerprint)
-            elif known.fingerprint == fingerprint:
-                self._snapshots[table.name] = known.number
-            else:
-                self._engine.close()
-                message = f"the source, or what is declared of it, differs from snapshot {known.number}"
-                fix = "run `discreet refresh` to take it as the new snapshot; the budget goes on"
-                raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=self._file)
-        self._engine.lock()
-
-    def _current(self, table: Table) -> bool:
-        """Whether the engine holds the table's last snapshot: another process may have registered a new one."""
-        known = self._ledger.snapshot(table.name)
-        return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known.number
-
-    @property
-    def _file(self) -> str:
-        return str(self._declaration.file or "")
+            self._holdings.load()
 
     def ask(
         self,
@@ -277,7 +126,7 @@ class Curator:
         checked, table = self._lowered(question)
         price = priced_at(checked, self._declaration, epsilon, delta, _wanted(within, confidence, together))
         priced = measurement(checked.plan, price)
-        self._load()
+        self._holdings.load()
         key = self._key(table, priced)
         reserved = self._door.open(priced.loss, table, analyst=account, question=question, key=key, request=request)
         if isinstance(reserved, Stored):
@@ -333,7 +182,7 @@ class Curator:
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
         grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
-        return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._load)
+        return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._holdings.load)
 
     def sample_and_aggregate(
         self,
@@ -433,8 +282,8 @@ class Curator:
         self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
     ) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
-        self._load()
-        key = key_of(call.table, self._snapshots[call.table.name], self._engine.name, *call.parts)
+        self._holdings.load()
+        key = key_of(call.table, self._holdings.number(call.table.name), self._engine.name, *call.parts)
         content, charged = released(
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
@@ -480,8 +329,8 @@ class Curator:
 
         Raises DeclarationError with every fault at once.
         """
-        if errors := self._unfit(self._declaration.tables.values()):
-            raise together(errors, self._file)
+        if errors := unfit(self._declaration.tables.values(), self._engine):
+            raise together(errors, str(self._declaration.file or ""))
 
     def engine_sql(self, question: str) -> str:
         """The statement that the engine would run, with a placeholder for the salt. For the owner only."""
@@ -529,7 +378,7 @@ class Curator:
     def refresh(self) -> None:
         """Takes the sources as they are now for the new snapshot, and thaws tables that were frozen. The owner's act:
         old and new versions hold the same persons, so the budget goes on."""
-        self._load(refresh=True)
+        self._holdings.load(refresh=True)
 
     def close(self) -> None:
         """Ends the engine and closes the ledger."""
@@ -569,7 +418,7 @@ class Curator:
             repr(priced.plan),
             repr(replace(table, source=Source(table.source.kind))),
             repr(priced.price),
-            str(self._snapshots[table.name]),
+            str(self._holdings.number(table.name)),
             self._engine.name,
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -589,11 +438,6 @@ def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: b
 
 def _caps(budget: Budget) -> Caps:
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
-
-
-def _chance(odds: float) -> str:
-    """Percent, rounded up: an attacker is never made smaller than he is."""
-    return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"
 
 
 def _used(total: Filter) -> float:

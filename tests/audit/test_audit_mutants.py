@@ -45,8 +45,8 @@ def test_every_right_mechanism_passes() -> None:
 
 @pytest.mark.parametrize("how", ["sampled", "fit"])
 def test_half_the_noise(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """From outside, P(x ≥ 1) is .88 and .12 for a claim of ln 2.7: 1,500 test draws prove 1.7. The fit sees P(x = 0)
-    = .76 where .46 is right: 30 standard deviations."""
+    """From outside, 1,500 test draws prove an ε of 1.60 ± .05. The fit sees P(x = 0) = .76 where .46 is right: tens of
+    standard deviations."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(1, 2)))
     assert findings(textbook.additive(Laplace(ONE), 1, SIZES), how)
 
@@ -58,7 +58,7 @@ def test_noise_of_four_fifths(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_noise_of_four_fifths_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """50,000 draws on either neighbour: the true ε is 1.25, the bound lies about .09 below it, its spread is .013."""
+    """25,000 test draws prove an ε of 1.171 ± .008 of the true 1.25."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(4, 5)))
     assert findings(textbook.additive(Laplace(ONE), 1, Sizes(50_000, 100)), "sampled")
 
@@ -81,7 +81,8 @@ def test_a_sensitivity_that_is_too_small() -> None:
 
 @pytest.mark.parametrize("how", ["sampled", "fit"])
 def test_noise_in_floating_point(how: str) -> None:
-    """About every eleventh draw of 0 + noise lies in (0, 1/4) off the lattice of 2^−53, none of 1 + noise does."""
+    """About every tenth draw of 0 + noise lies in (0, 1/4) off the lattice of 2^−53, none of 1 + noise does: 1,500 test
+    draws prove an ε of 1.76 ± .09."""
     assert findings(textbook.additive(mutants.FloatLaplace(ONE), 1, SIZES), how)
 
 
@@ -121,7 +122,7 @@ def test_a_threshold_that_is_one_too_low() -> None:
 
 
 def test_a_threshold_that_is_one_too_low_from_outside() -> None:
-    """P(shown) = .12 where δ is .05, and never on the other table: e^ε·upper(0 of 10,000) + δ < .07."""
+    """P(shown) = .12 where δ is .05, and never on the other table: 10,000 test draws prove an ε of 3.55 ± .04."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
     low = LaplaceThreshold(right.scale, right.threshold - 1, 1, right.delta)
     assert findings(textbook.groups(low, Sizes(20_000, 400)), "sampled")
@@ -145,7 +146,8 @@ def test_more_than_place_and_gap(wrong: Callable[[Fraction], NoisyMax]) -> None:
 
 
 def test_the_winners_count_from_outside() -> None:
-    """Counts (0, 0) and (1, 1): the winner's noisy count is 0 with probability .4, and never."""
+    """Counts (0, 0) and (1, 1): the winner's noisy count is 0 with probability .4, and never. 500 test draws prove an
+    ε of 2.2 ± .14."""
     target = textbook.choice(
         "winner's count",
         textbook.Claim.of(NoisyMax(ONE).loss()),
@@ -165,7 +167,7 @@ def test_answers_without_noise_above_a_noisy_threshold() -> None:
 
 
 def test_randomised_response_that_forgets_the_number_of_choices() -> None:
-    """The truth with e^ε/(1 + e^ε) among four: ε is 2.1, not 1."""
+    """The truth with e^ε/(1 + e^ε) among four: ε is 2.1, not 1; 1,500 test draws prove 1.61 ± .07."""
     assert findings(textbook.response(mutants.louder_response(ONE, 4), SIZES), "exact")
     assert findings(textbook.response(mutants.louder_response(ONE, 4), SIZES), "sampled")
     assert not findings(textbook.response(randomised_response(ONE, 4), SIZES))

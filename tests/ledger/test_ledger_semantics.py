@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -342,7 +343,7 @@ def test_without_a_registered_budget_nothing_is_charged() -> None:
 def test_snapshots_count_up_and_thaw(ledger: Ledger) -> None:
     assert ledger.snapshot("t") is None
     assert not ledger.frozen("t")
-    assert ledger.register_snapshot("t", "first") == 1
+    assert ledger.register_snapshot("t", "first").number == 1
     assert ledger.snapshot("t") == Snapshot(1, "first")
     ledger.freeze("t")
     head = ledger.head
@@ -351,7 +352,7 @@ def test_snapshots_count_up_and_thaw(ledger: Ledger) -> None:
     assert ledger.frozen("t")
     assert not ledger.frozen("u")
     assert ledger.snapshot("t") == Snapshot(1, "first")
-    assert ledger.register_snapshot("t", "second") == 2
+    assert ledger.register_snapshot("t", "second").number == 2
     assert not ledger.frozen("t")
     ledger.freeze("unknown")
     assert ledger.frozen("unknown")
@@ -484,3 +485,13 @@ def test_other_caps_reckon_every_release_anew() -> None:
         assert ledger.verify().accounts[TOTAL] == expected
     with pytest.raises(BudgetError):
         ask(ledger, "more", loss=Pure(Fraction("1e-6")))
+
+
+def test_the_first_snapshot_is_registered_once(tmp_path: Path) -> None:
+    """Two processes that open a new ledger at the same instant: the second gets the first one's snapshot."""
+    place = tmp_path / "new.ledger"
+    with closing(Ledger(place)) as one, closing(Ledger(place)) as two:
+        assert one.register_snapshot("t", "seen", first=True).number == 1
+        assert two.register_snapshot("t", "seen", first=True) == one.snapshot("t")
+        assert two.register_snapshot("t", "other", first=True).fingerprint == "seen"
+        assert two.register_snapshot("t", "other").number == 2

@@ -70,7 +70,7 @@ def counts_of(frame: pandas.DataFrame, question: str) -> tuple[list[int], NoisyM
     with curator_of(frame) as curator:
         table: Table = curator.declaration.tables["t"]
         call = select(lower(question, curator.declaration), question, table, k=1, epsilon=Pure(1).epsilon, gap=False)
-        curator._load()
+        curator._holdings.load()
         _, totals = _dense(curator._engine.run(call.plan.root, table), call.plan)
         assert isinstance(call.mechanism, NoisyMax)
         return _combined(call.plan.parts[0].vectors[0], totals), call.mechanism
@@ -211,7 +211,7 @@ def test_runs_that_are_none(wrong: dict[str, Any], curator: discreet.Curator) ->
 def test_a_failure_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with curator_of(persons({"a": 30})) as curator:
         run = curator.above_threshold(10, epsilon=5)
-        curator._load()
+        curator._holdings.load()
         with monkeypatch.context() as patch:
             patch.setattr(type(curator._engine), "run", lambda *_: 1 / 0)
             with pytest.raises(discreet.EngineError) as failed:

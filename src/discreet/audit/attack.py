@@ -30,9 +30,14 @@ from discreet.ledger.store import Reserved
 from discreet.mechanisms import Gaussian, LaplaceThreshold
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import project_of
+from discreet.plan.sensitivity import cell_count
 
-RUNS = 3
+RUNS = 2
 """How often each neighbour runs through the engine, each time with a fresh salt."""
+
+CELLS = 100
+FEWEST = 100
+"""Questions with more public groups than CELLS are sampled less often, but at least FEWEST times."""
 
 CROWD = 5
 MOST_CROWD = 400
@@ -105,8 +110,10 @@ class Attack:
 
     def targets(self, draws: int) -> list[Target]:
         """All attacks on this question; its tables are made when the first one's turn comes."""
+        cells = cell_count(self.measurement.plan.keys) or 1
+        pairs = max(FEWEST, min(draws, draws * CELLS // cells))
         fits = [Late(self.name, partial(self._fitted, index, measured, draws)) for index, measured in self._noisy]
-        return [Computed(self.name, self._change), Late(self.name, partial(self._sampled, draws)), *fits]
+        return [Computed(self.name, self._change), Late(self.name, partial(self._sampled, pairs)), *fits]
 
     @cached_property
     def neighbours(self) -> list[Neighbour]:

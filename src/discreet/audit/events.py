@@ -17,7 +17,7 @@ from typing import Any
 from discreet.audit.bound import wilson
 from discreet.audit.claims import Claim
 
-_SCORE = 3.0  # how careful the choice of an event is, in standard deviations
+_SCORE = 5.5  # as careful as the test that follows: what looks best by chance would not pass it
 _THRESHOLDS = 199
 _ATOMS = 64
 _NORMAL = NormalDist()

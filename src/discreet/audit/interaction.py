@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from discreet.accounting import Approximate, Batch, DiscreteLaplace, Filter, Gaussian, Loss, Pure
-from discreet.audit.claims import Claim, Result
+from discreet.audit.claims import TINY, Claim, Result
 from discreet.audit.targets import Computed, Target
 from discreet.catalog import Budget
 
@@ -183,6 +183,7 @@ class Course:
         else:
             found, admitted = script(self.guard, self.order, self.claim.epsilon)
             event = f"{admitted} releases admitted of {sum(times for _, times in self.order)}"
+        found = found if found > TINY / 1000 else 0.0  # what rounding leaves of a sum of losses that is ε exactly
         return Result(self.name, "interaction", self.claim, found, self.claim.exceeded(found), event)
 
 

@@ -73,7 +73,7 @@ def _every(table: Table) -> Iterator[Asked]:
     single = table.person is None or table.one_row_per_person
     keys = [column for column in table.columns if column.name != table.person]
     groupings: list[tuple[Column, ...]] = [(), *((column,) for column in keys)]
-    public = [column for column in keys if column.keys() is not None and len(column.keys() or ()) <= 300]
+    public = sorted((column for column in keys if column.keys()), key=lambda column: len(column.keys() or ()))
     if len(public) > 1:
         groupings.append((public[0], public[1]))
     for grouping in groupings:

@@ -97,9 +97,9 @@ class Report:
         console.print(self._table())
         for result in self.findings:
             words = f"FOUND  {result.subject} ({result.how}): {_losses(result)}{result.event}"
-            console.print(words, style="bold red", highlight=False, markup=False)
+            console.print(words, style="bold red", highlight=False, markup=False, soft_wrap=True)
         style = "bold red" if self.findings else "green"
-        console.print(self.verdict(), style=style, highlight=False, markup=False)
+        console.print(self.verdict(), style=style, highlight=False, markup=False, soft_wrap=True)
         return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
     def _table(self) -> Table:

@@ -45,7 +45,7 @@ def command(declaration: str | None, thorough: bool, picture: str | None, as_jso
     if as_json:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
-        width = max(100, min(160, shutil.get_terminal_size((120, 40)).columns))
+        width = max(100, min(160, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else 160
         click.echo(report.text(width, colour=sys.stdout.isatty()))
     if picture:
         plot(report, picture)

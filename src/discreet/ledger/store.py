@@ -86,14 +86,22 @@ class Ledger:
                 fields: dict[str, object] = {"changes": changes, "declaration": declaration}
                 self._append(look, "register", fields, changed)
 
-    def register_snapshot(self, table: str, fingerprint: str) -> int:
-        """Record a table's next snapshot, and thaw it. Gives the snapshot's number, from 1."""
+    def register_snapshot(self, table: str, fingerprint: str, *, first: bool = False) -> Snapshot:
+        """Record a table's next snapshot (numbered from 1), and thaw it. Gives what then is the table's snapshot.
+
+        With `first` only a table without any gets one: of two processes that open a new ledger at the same instant, the
+        second gets the first one's."""
+        if first and (known := self.snapshot(table)) is not None:
+            return known
         with self._file.write("snapshot") as look:
-            snapshot = Snapshot(look.table(table).snapshot.number + 1, fingerprint)
+            before = look.table(table).snapshot
+            if first and before.number:
+                return before
+            snapshot = Snapshot(before.number + 1, fingerprint)
             state = TableState(snapshot, frozen=False).to_json()
             fields = {"table": table, "number": snapshot.number, "fingerprint": fingerprint}
             self._append(look, "snapshot", fields, {("table", table): state})
-            return snapshot.number
+            return snapshot
 
     def freeze(self, table: str) -> None:
         """Mark a table that must not be asked about until its next snapshot is registered."""

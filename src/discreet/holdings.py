@@ -1,0 +1,109 @@
+"""The tables that a curator holds: their types, their rows in the engine, and the snapshots they are held against."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+from discreet.catalog import Declaration, Table
+from discreet.catalog.model import Type
+from discreet.catalog.sources import checked_types, of_table, together
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import DeclarationError, Fault
+from discreet.ledger import Ledger
+
+
+def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
+    """The declaration with the types that its sources state. Reads schemas, no rows."""
+    tables = {}
+    faults: list[Fault] = []
+    errors: list[DeclarationError] = []
+    for name, table in declaration.tables.items():
+        tables[name] = table
+        if all(column.type is not None for column in table.columns):
+            continue
+        try:
+            stated = {known.casefold(): kind for known, kind in engine.types(table.source).items()}
+        except DeclarationError as error:
+            errors.append(of_table(table, error))
+            continue
+        columns = []
+        for column in table.columns:
+            where = f"tables.{name}.columns.{column.name}"
+            kind = column.type or stated.get(column.name.casefold())
+            if kind is None:
+                if column.name.casefold() in stated:
+                    fix = f"write its type: {', '.join(Type)}"
+                    faults.append(Fault(where, "the source does not state its type", fix))
+                else:
+                    fix = "leave it out, or name one of: " + ", ".join(list(stated)[:20])
+                    faults.append(Fault(where, "the source has no such column", fix))
+            columns.append(replace(column, type=kind))
+        tables[name] = replace(table, columns=tuple(columns))
+    if faults:
+        errors.append(DeclarationError(faults))
+    if errors:
+        whole = [table for table in tables.values() if all(column.type for column in table.columns)]
+        raise together([*errors, *unfit(whole, engine)], str(declaration.file or ""))
+    return checked_types(replace(declaration, tables=tables))
+
+
+def unfit(tables: Iterable[Table], engine: DuckDB) -> list[DeclarationError]:
+    """What is wrong with the sources of tables. Reads no row."""
+    errors = []
+    for table in tables:
+        try:
+            engine.check(table)
+        except DeclarationError as error:
+            errors.append(of_table(table, error))
+    return errors
+
+
+class Holdings:
+    """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
+
+    def __init__(self, declaration: Declaration, engine: DuckDB, ledger: Ledger) -> None:
+        self._declaration = declaration
+        self._engine = engine
+        self._ledger = ledger
+        self._loading = threading.Lock()
+        self._snapshots: dict[str, int] = {}
+
+    def number(self, table: str) -> int:
+        """The snapshot that the engine holds of a loaded table."""
+        return self._snapshots[table]
+
+    def load(self, *, refresh: bool = False) -> None:
+        """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew.
+
+        Raises DeclarationError where a source cannot be read, or is not what it was."""
+        with self._loading:
+            self._load(refresh=refresh)
+
+    def _load(self, *, refresh: bool) -> None:
+        tables = [table for table in self._declaration.tables.values() if not table.public]
+        if not refresh and all(self._current(table) for table in tables):
+            return
+        if self._engine.shut:
+            self._engine.close()
+        file = str(self._declaration.file or "")
+        for table in tables:
+            try:
+                fingerprint = self._engine.load(table, self._ledger.salt())
+            except DeclarationError as error:
+                self._engine.close()  # with what was loaded so far: the next try starts anew
+                raise together([of_table(table, error)], file) from None
+            known = self._ledger.register_snapshot(table.name, fingerprint, first=not refresh)
+            if known.fingerprint != fingerprint:
+                self._engine.close()
+                message = f"the source, or what is declared of it, differs from snapshot {known.number}"
+                fix = "run `discreet refresh` to take it as the new snapshot; the budget goes on"
+                raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=file)
+            self._snapshots[table.name] = known.number
+        self._engine.lock()
+
+    def _current(self, table: Table) -> bool:
+        """Whether the engine holds the table's last snapshot: another process may have registered a new one."""
+        known = self._ledger.snapshot(table.name)
+        return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known.number
