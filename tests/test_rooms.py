@@ -34,7 +34,7 @@ BELOW: dict[str, set[str]] = {
     **dict.fromkeys(PROCEDURES, {"sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},
-    "holdings": {"engines", "ledger", "catalog"} | GROUND,
+    "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
     "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings"},
     **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "__init__"}),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself

@@ -283,7 +283,7 @@ class Curator:
     ) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
         self._holdings.load()
-        key = key_of(call.table, self._holdings.number(call.table.name), self._engine.name, *call.parts)
+        key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
         content, charged = released(
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
@@ -397,8 +397,8 @@ class Curator:
         return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
-        checked = lower(question, self._declaration)
-        return checked, self._declaration.tables[checked.plan.table]
+        checked = lower(question, self._declaration, self._holdings.public_values)
+        return checked, checked.table
 
     def _account(self, analyst: str | None) -> str:
         if analyst is None:
@@ -416,9 +416,9 @@ class Curator:
         """
         parts = [
             repr(priced.plan),
-            repr(replace(table, source=Source(table.source.kind))),
+            *(repr(replace(base, source=Source(base.source.kind))) for base in table.bases),
             repr(priced.price),
-            str(self._holdings.number(table.name)),
+            self._holdings.number(table),
             self._engine.name,
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import Type
+from discreet.catalog.model import Column, Type, Value
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault
 from discreet.ledger import Ledger
+from discreet.plan.bounds import MAXIMUM_CELLS
+from discreet.plan.relations import Relation, view
 
 
 def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
@@ -21,14 +23,18 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
     errors: list[DeclarationError] = []
     for name, table in declaration.tables.items():
         tables[name] = table
-        if all(column.type is not None for column in table.columns):
+        everything = table.public and not table.columns
+        if not everything and all(column.type is not None for column in table.columns):
             continue
         try:
             stated = {known.casefold(): kind for known, kind in engine.types(table.source).items()}
         except DeclarationError as error:
-            errors.append(of_table(table, error))
+            if not table.public:  # a public table is missed only by who asks for it
+                errors.append(of_table(table, error))
             continue
         columns = []
+        if everything:  # of a public table that names no columns, all that have a type of ours
+            columns = [Column(known, kind) for known, kind in engine.types(table.source).items() if kind is not None]
         for column in table.columns:
             where = f"tables.{name}.columns.{column.name}"
             kind = column.type or stated.get(column.name.casefold())
@@ -69,10 +75,22 @@ class Holdings:
         self._ledger = ledger
         self._loading = threading.Lock()
         self._snapshots: dict[str, int] = {}
+        self._missing: dict[str, DeclarationError] = {}
 
-    def number(self, table: str) -> int:
-        """The snapshot that the engine holds of a loaded table."""
-        return self._snapshots[table]
+    def number(self, table: Table) -> str:
+        """The snapshots that the engine holds of the declared tables behind a table.
+
+        Raises DeclarationError where a public one could not be loaded."""
+        for base in table.bases:
+            if base.name in self._missing:
+                raise self._missing[base.name]
+        return " ".join(str(self._snapshots[base.name]) for base in table.bases)
+
+    def public_values(self, relation: Relation) -> list[Value]:
+        """The values of the only column of a public relation, for groups that come from a public table."""
+        self.load()
+        self.number(view(relation))
+        return self._engine.public_values(relation, MAXIMUM_CELLS)
 
     def load(self, *, refresh: bool = False) -> None:
         """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew.
@@ -82,16 +100,20 @@ class Holdings:
             self._load(refresh=refresh)
 
     def _load(self, *, refresh: bool) -> None:
-        tables = [table for table in self._declaration.tables.values() if not table.public]
-        if not refresh and all(self._current(table) for table in tables):
+        tables = list(self._declaration.tables.values())
+        if not refresh and all(table.name in self._missing or self._current(table) for table in tables):
             return
         if self._engine.shut:
             self._engine.close()
         file = str(self._declaration.file or "")
+        self._missing = {}
         for table in tables:
             try:
                 fingerprint = self._engine.load(table, self._ledger.salt())
             except DeclarationError as error:
+                if table.public:
+                    self._missing[table.name] = together([of_table(table, error)], file)
+                    continue
                 self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], file) from None
             known = self._ledger.register_snapshot(table.name, fingerprint, first=not refresh)

@@ -213,13 +213,17 @@ def test_a_fault_names_key_and_fix(text: str, where: str, message: str, fix: str
     assert found[where][1].startswith(fix)
 
 
-def test_a_path_of_keys_ends_where_each_row_is_a_person() -> None:
+def test_a_path_of_keys_ends_at_a_person() -> None:
     lower = (
         "[tables.u]\nsource = 'u.csv'\nperson = 'a'\nrows_per_person = 1\n[tables.u.columns]\na = { type = 'text' }\n"
     )
     upper = lower.replace("tables.u", "tables.t").replace("'a'\nrows", "'a -> u.a'\nrows")
-    found = faults(BUDGET + lower + upper)
-    assert found["tables.t.person"] == (
-        "u does not have one row a person",
-        "declare one_row_per_person for u, or name a column that holds the person",
+    assert faults(BUDGET + lower + upper.replace("type = 'text'", "type = 'integer'"))["tables.t.person"] == (
+        "a is integer, u.a is text",
+        "declare a and u.a with one type",
+    )
+    circle = lower.replace("'a'\nrows", "'a -> t.a'\nrows")
+    assert faults(BUDGET + circle + upper)["tables.t.person"][0] == "the foreign keys go round in a circle"
+    assert (
+        faults(BUDGET + lower + upper.replace("u.a", "u.b"))["tables.t.person"][0] == "there is no declared column u.b"
     )

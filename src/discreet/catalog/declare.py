@@ -6,6 +6,7 @@ import datetime
 import difflib
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral
@@ -180,21 +181,52 @@ class _Reader:
             tables[name] = self.table(name, self.mapping(where, value), base)
         for name, value in raw.items():
             if isinstance(value, Mapping) and isinstance(value.get("person"), str):
-                self.path(f"tables.{name}.person", value["person"], tables)
+                self.path(name, value["person"], tables)
+        self.circles(tables)
         return tables
 
-    def path(self, where: str, person: str, tables: Mapping[str, Table]) -> None:
-        """A person found along a foreign key: `PATIENT -> patients.Id`, where patients has one row a person."""
-        if "->" not in person:
+    def path(self, name: str, person: str, tables: dict[str, Table]) -> None:
+        """A person found along a foreign key: `order_id -> orders.id`: a row belongs to whom the row there belongs to.
+
+        Where the table there has one row a person, and the column names the person, the key is the person itself.
+        """
+        if "->" not in person or name not in tables:
             return
-        target = person.split("->", 1)[1].strip()
-        table_name, _, column = target.partition(".")
+        where = f"tables.{name}.person"
+        written = person.split("->", 1)[1].strip()
+        table_name, _, column_name = written.partition(".")
         table = next((table for key, table in tables.items() if key.casefold() == table_name.casefold()), None)
-        if table is None or table.column(column) is None:
-            self.fault(where, f"there is no declared column {target}", 'write "COLUMN -> table.column"')
-        elif not table.one_row_per_person:
-            fix = f"declare one_row_per_person for {table.name}, or name a column that holds the person"
-            self.fault(where, f"{table.name} does not have one row a person", fix)
+        column = table.column(column_name) if table is not None else None
+        if table is None or column is None or table.name == name:
+            self.fault(where, f"there is no declared column {written}", 'write "COLUMN -> table.column"')
+            return
+        if table.public:
+            self.fault(where, f"{table.name} is public: its rows belong to nobody", "name a table about people")
+            return
+        if table.one_row_per_person and table.person is None:
+            table = tables[table.name] = replace(table, person=column.name)
+        mine = tables[name].column(tables[name].person or "")
+        if mine is not None and mine.type and column.type and mine.type is not column.type:
+            fix = f"declare {mine.name} and {written} with one type"
+            self.fault(where, f"{mine.name} is {mine.type}, {written} is {column.type}", fix)
+        if table.person == column.name and not table.path and table.one_row_per_person:
+            return
+        tables[name] = replace(tables[name], path=(table.name, column.name))
+        if tables[name].one_row_per_person:
+            fix = "name a column that holds the person, or rows_per_person"
+            self.fault(where, "one row a person cannot be promised along a foreign key", fix)
+
+    def circles(self, tables: Mapping[str, Table]) -> None:
+        """Foreign keys must end at a table that holds the person."""
+        for name, table in tables.items():
+            seen, at = {name}, table
+            while at.path is not None:
+                if at.path[0] in seen:
+                    fix = "end them at a column that holds the person"
+                    self.fault(f"tables.{name}.person", "the foreign keys go round in a circle", fix)
+                    break
+                seen.add(at.path[0])
+                at = tables[at.path[0]]
 
     def table(self, name: str, raw: Mapping[str, Any], base: Path) -> Table:
         where = f"tables.{name}"

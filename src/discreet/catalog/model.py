@@ -82,7 +82,9 @@ class Source:
 class Table:
     """A table and whose rows it holds.
 
-    A person is a value of the column `person`; without one, with `one_row_per_person`, each row is a person.
+    A person is a value of the column `person`; without one, with `one_row_per_person`, each row is a person. With a
+    `path` (table, column), `person` is a foreign key instead: the row belongs to whom the row there belongs to.
+    `parts` are the declared tables behind what a question has put together, `relation` says how.
     `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them.
     """
 
@@ -94,6 +96,14 @@ class Table:
     rows_per_person: int | None = None
     groups_per_person: int | None = None
     public: bool = False
+    path: tuple[str, str] | None = None
+    parts: tuple[Table, ...] = ()
+    relation: Any = field(default=None, repr=False)
+
+    @property
+    def bases(self) -> tuple[Table, ...]:
+        """The declared tables whose rows are in this one."""
+        return self.parts or (self,)
 
     def column(self, name: str) -> Column | None:
         """The column of that name, whatever its case; None where there is none."""

@@ -57,8 +57,9 @@ class Door:
         Raises BudgetError where an account does not admit it (nothing is spent), LedgerError where the ledger cannot be
         written or trusted (nothing is measured).
         """
-        if table is not None and self._ledger.frozen(table.name):
-            raise EngineError(frozen=table.name)
+        for base in table.bases if table is not None else ():
+            if self._ledger.frozen(base.name):
+                raise EngineError(frozen=base.name)
         reserved = self._ledger.reserve(loss, account=analyst, question=question, key=key, request=request)
         if isinstance(reserved, Stored):
             _log.info("reserve %s repeated", reserved.reserve_id)
@@ -105,7 +106,8 @@ class Grant:
         if not done:
             _log.warning("reserve %s %s", self.reserve_id, outcome)
             if outcome == "stopped":
-                self._ledger.freeze(table.name)
+                for base in table.bases:
+                    self._ledger.freeze(base.name)
             if end is not None:
                 raise end
             raise EngineError
@@ -113,7 +115,7 @@ class Grant:
 
     def frozen(self, table: Table) -> bool:
         """Whether the table waits for its next snapshot."""
-        return self._ledger.frozen(table.name)
+        return any(self._ledger.frozen(base.name) for base in table.bases)
 
     def commit(self, answer: bytes) -> None:
         """Stores the answer, durably, before anybody sees it."""

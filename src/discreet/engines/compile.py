@@ -10,14 +10,15 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.catalog.model import Table, Type
-from discreet.engines.functions import as_double, compiled, double_literal, is_whole, literal
-from discreet.plan.expressions import Call, Literal
-from discreet.plan.lattice import Lattice
+from discreet.engines.functions import compiled, literal
+from discreet.engines.names import ROW_NUMBER, column_name, table_name
+from discreet.engines.quantities import clamped, quantity
+from discreet.engines.relations import PERSON, rows_of
+from discreet.plan.expressions import Literal
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -27,18 +28,10 @@ from discreet.plan.nodes import (
     LimitRows,
     PersonGroup,
     Project,
-    Quantity,
+    Scan,
     Total,
     project_of,
 )
-
-ROW_NUMBER = "row_of_person"
-"""The engine's column that numbers the rows of one person, in a table where a person may have several."""
-
-
-def column_name(index: int) -> str:
-    """The engine's name of the declared column at this position."""
-    return f"c{index}"
 
 
 def columns_of(table: Table) -> Mapping[str, exp.Expression]:
@@ -54,7 +47,7 @@ def statement(plan: Aggregate, table: Table, salt: str) -> exp.Select:
         inner = plan.child.child
         grouped = _person_groups(inner.child if isinstance(inner, LimitGroups) else inner, plan.totals, table, salt)
         if isinstance(inner, LimitGroups):
-            grouped = _limited(grouped, [exp.column("person")], [*keys], inner.groups, salt)
+            grouped = _limited(grouped, [exp.column(PERSON)], [*keys], inner.groups, salt)
         totals = [_over_persons(total, index) for index, total in enumerate(plan.totals)]
     else:
         grouped = _rows(plan.child, table, salt)
@@ -66,33 +59,40 @@ def statement(plan: Aggregate, table: Table, salt: str) -> exp.Select:
 def _rows(node: Project | LimitRows, table: Table, salt: str) -> exp.Select:
     """Person, keys and quantities of each row that counts."""
     project = node.child if isinstance(node, LimitRows) else node
-    columns = columns_of(table)
-    selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
-    selected += [
-        exp.alias_(_quantity(quantity, columns), f"q{index}") for index, quantity in enumerate(project.quantities)
-    ]
     scan = project.child.child if isinstance(project.child, Filter) else project.child
+    columns, source, person, ids = _source(scan, table)
+    selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
+    selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [_key_condition(key, columns) for key in project.keys]
     if isinstance(project.child, Filter):
         conditions.append(compiled(project.child.predicate, columns))
-    if scan.person is not None:
-        selected.append(exp.alias_(columns[scan.person].copy(), "person"))
-        conditions.append(_not_null(columns[scan.person]))
-        if not scan.one_row_per_person:
-            selected.append(exp.column(ROW_NUMBER))
+    if person is not None:
+        selected.append(exp.alias_(person.copy(), PERSON))
+        conditions.append(_not_null(person))
+        selected += [column.copy() for column in ids]
     if not selected:
         selected.append(exp.alias_(exp.Literal.number(1), "one"))
-    select = exp.select(*selected).from_(exp.to_table(table_name(table)))
+    select = exp.select(*selected).from_(source)
     for condition in conditions:
         select = select.where(condition)
     if isinstance(node, LimitRows):
-        select = _limited(select, [exp.column("person")], [exp.column(ROW_NUMBER)], node.rows, salt)
+        select = _limited(select, [exp.column(PERSON)], ids, node.rows, salt)
     return select
 
 
-def table_name(table: Table) -> str:
-    """The engine's name of a declared table, whatever letters the owner used."""
-    return f"t_{table.name.encode().hex()}"
+def _source(
+    scan: Scan, table: Table
+) -> tuple[Mapping[str, exp.Expression], exp.Expression, exp.Expression | None, list[exp.Expression]]:
+    """What is read: how its columns are written, the person, and what tells one person's rows apart."""
+    if scan.relation is None:
+        columns = columns_of(table)
+        person = columns[scan.person] if scan.person is not None else None
+        several = person is not None and not scan.one_row_per_person
+        return columns, exp.to_table(table_name(table)), person, [exp.column(ROW_NUMBER)] if several else []
+    rows = rows_of(scan.relation)
+    ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
+    person = exp.column(PERSON) if rows.person else None
+    return rows.columns(), rows.select.subquery("source"), person, ids
 
 
 def _not_null(node: exp.Expression) -> exp.Expression:
@@ -111,47 +111,6 @@ def _key_condition(key: Key, columns: Mapping[str, exp.Expression]) -> exp.Expre
     return exp.In(this=column.copy(), expressions=[literal(Literal(value, key.type)) for value in key.values])
 
 
-def _quantity(quantity: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
-    """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included."""
-    expression, lattice = quantity.expression, quantity.lattice
-    if lattice is None:
-        node = compiled(expression, columns)
-        return exp.Case(ifs=[exp.If(this=_unknown(quantity, node), true=exp.null())], default=exp.Literal.number(1))
-    if is_whole(expression) and lattice.step == 1:
-        node = compiled(expression, columns)
-        inside = _clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
-    else:
-        node = as_double(expression, columns)
-        inside = _rounded(node, lattice)
-    return exp.Case(ifs=[exp.If(this=_unknown(quantity, node), true=exp.null())], default=exp.cast(inside, "BIGINT"))
-
-
-def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
-    """Whether a row's value is NULL or not a number. Columns hold no NaN; arithmetic in doubles may make one."""
-    null = exp.Is(this=node.copy(), expression=exp.null())
-    expression = quantity.expression
-    if isinstance(expression, Call) and expression.type.numeric and not is_whole(expression):
-        return exp.Or(this=null, expression=exp.IsNan(this=node.copy()))
-    return null
-
-
-def _rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
-    """The nearest lattice step, halves up, computed in doubles and clamped there, so that the cast cannot overflow."""
-    inverse = 1 / lattice.step
-    if inverse.denominator == 1:
-        scaled: exp.Expression = exp.Mul(this=node.copy(), expression=double_literal(inverse))
-    else:
-        scaled = exp.Div(this=node.copy(), expression=double_literal(lattice.step), typed=True)
-    nearest = exp.Floor(this=exp.Add(this=scaled, expression=double_literal(Fraction(1, 2))))
-    return _clamped(nearest, double_literal(Fraction(lattice.low)), double_literal(Fraction(lattice.high)))
-
-
-def _clamped(node: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
-    """Between low and high. NULL must not reach this: LEAST and GREATEST skip it."""
-    least = exp.Least(this=node.copy(), expressions=[high], ignore_nulls=True)
-    return exp.Greatest(this=least, expressions=[low], ignore_nulls=True)
-
-
 def _total(total: Total) -> exp.Expression:
     """A total over rows; NULL where a sum has nothing to add."""
     if total.kind in ("rows", "persons"):
@@ -168,7 +127,7 @@ def _person_groups(node: PersonGroup, totals: tuple[Total, ...], table: Table, s
     """Each person's totals in each group."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
     selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
-    person = exp.column("person")
+    person = exp.column(PERSON)
     rows = _rows(node.child, table, salt)
     return (
         exp.select(person, *keys, *selected)
@@ -185,7 +144,7 @@ def _over_persons(total: Total, index: int) -> exp.Expression:
     if total.bounds is not None:
         low, high = (exp.Literal.number(bound) for bound in total.bounds)
         nothing = exp.Is(this=column.copy(), expression=exp.null())
-        inside = exp.cast(_clamped(column, low, high), "BIGINT")
+        inside = exp.cast(clamped(column, low, high), "BIGINT")
         column = exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
     return _or_zero(exp.Sum(this=column))
 

@@ -12,14 +12,16 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
-from discreet.engines.compile import ROW_NUMBER, column_name, statement, table_name
+from discreet.engines.compile import statement
 from discreet.engines.functions import literal
-from discreet.engines.names import told_apart
+from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
 from discreet.engines.process import EngineProcess, Failed, Stopped
+from discreet.engines.relations import rows_of
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Aggregate, project_of
+from discreet.plan.relations import Relation, bases, shape
 
 _ENGINE_TYPES = {
     Type.INTEGER: "BIGINT",
@@ -69,6 +71,10 @@ class DuckDB:
     def has(self, table: str) -> bool:
         """Whether the table is loaded in a child that still lives."""
         return self._process is not None and self._process.usable and table in self._loaded
+
+    def holds(self, table: Table) -> bool:
+        """Whether all declared tables behind a table are loaded."""
+        return all(self.has(base.name) for base in table.bases)
 
     def types(self, source: Source) -> dict[str, Type | None]:
         """The columns of a source that states types, from its schema alone; None for a type that is not ours."""
@@ -136,7 +142,7 @@ class DuckDB:
 
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
         """
-        if not self.has(table.name) or self._process is None:
+        if not self.holds(table) or self._process is None:
             raise Stopped
         sql = statement(plan, table, secrets.token_hex(16)).sql("duckdb")
         try:
@@ -165,6 +171,26 @@ class DuckDB:
         except Failed:
             raise EngineError from None
         return decoded(wanted, answer)
+
+    def public_values(self, relation: Relation, most: int) -> list[Value]:
+        """The values of the first column of a relation that is about nobody, sorted, NULL left out; at most `most` + 1.
+
+        Raises EngineError where the engine failed, ValueError where the relation is about people.
+        """
+        known = shape(relation)
+        if known.private or not all(table.public for table in bases(relation)) or self._process is None:
+            raise ValueError("only public tables can be read outside the door")
+        column = exp.column("c0")
+        select = exp.select(column).distinct().from_(rows_of(relation).select.subquery("p"))
+        select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
+        try:
+            sql = select.order_by(column.copy()).limit(most + 1).sql("duckdb")
+            rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
+        except (Failed, Stopped):
+            raise EngineError from None
+        kind = known.columns[0].type
+        assert kind is not None
+        return [_key(row[0], kind) for row in rows]
 
     def sql(self, plan: Aggregate, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""

@@ -1,9 +1,24 @@
-"""Names of a source's columns, as an engine can hold them: it would give new ones of its own to those that repeat."""
+"""Names in the engine: of tables and columns, and of a source's columns, where it would rename those that repeat."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+
+from discreet.catalog.model import Table
+
+ROW_NUMBER = "row_of_person"
+"""The engine's column that numbers the rows of one person, in a table where a person may have several."""
+
+
+def column_name(index: int) -> str:
+    """The engine's name of the declared column at this position."""
+    return f"c{index}"
+
+
+def table_name(table: Table) -> str:
+    """The engine's name of a declared table, whatever letters the owner used."""
+    return f"t_{table.name.encode().hex()}"
 
 
 def told_apart(names: Sequence[str]) -> list[str]:

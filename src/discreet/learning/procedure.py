@@ -16,12 +16,12 @@ from discreet.ledger import Stored
 Released = TypeVar("Released")
 
 
-def key_of(table: Table, snapshot: int, engine: str, *parts: str) -> str:
+def key_of(table: Table, snapshot: str, engine: str, *parts: str) -> str:
     """What makes two calls the same: the declaration, the snapshot, the engine and all that decides the answer.
 
     Where the source's file lies is no part of it: the snapshot says what was read.
     """
-    known = [repr(replace(table, source=Source(table.source.kind))), str(snapshot), engine, *parts]
+    known = [repr(replace(table, source=Source(table.source.kind))), snapshot, engine, *parts]
     return hashlib.sha256("\n".join(known).encode()).hexdigest()
 
 

@@ -241,7 +241,7 @@ class _Builder:
         """The nodes: rows are limited where some part has no bound by group, groups where a person could touch more
         than allowed, and persons are grouped only where something is bounded by person and group."""
         request, table = self.request, self.table
-        scan = Scan(table.name, table.person, table.one_row_per_person)
+        scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
         below = Filter(scan, request.predicate) if request.predicate is not None else scan
         project = Project(below, request.keys, tuple(self.quantities))
         if self.single:

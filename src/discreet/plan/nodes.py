@@ -17,15 +17,20 @@ from fractions import Fraction
 from discreet.catalog.model import Type, Value
 from discreet.plan.expressions import Expression
 from discreet.plan.lattice import Lattice
+from discreet.plan.relations import Relation
 
 
 @dataclass(frozen=True)
 class Scan:
-    """The rows of a table. `person` is the column that holds whose row it is; None where each row is a person."""
+    """The rows of a table. `person` is the column that holds whose row it is; None where each row is a person.
+
+    With a `relation`, the rows of that: of several tables, or of what is made of them.
+    """
 
     table: str
     person: str | None
     one_row_per_person: bool
+    relation: Relation | None = None
 
 
 @dataclass(frozen=True)

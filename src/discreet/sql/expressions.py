@@ -128,10 +128,10 @@ class Reader:
     def _compared(
         self, operator: str, left: exp.Expression, right: exp.Expression, where: exp.Expression
     ) -> Expression:
-        sides = self._alike([self.read(left), self.read(right)], where)
+        sides = self.alike([self.read(left), self.read(right)], where)
         return Call(operator, tuple(sides), Type.BOOLEAN)
 
-    def _alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
+    def alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
         """Expressions that meet: of one type, or numbers of both kinds; text literals beside dates are dates."""
         kinds = {side.type for side in sides if not _is_null(side)}
         if kinds & {Type.DATE, Type.TIMESTAMP}:
@@ -184,7 +184,7 @@ class Reader:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
             raise refused(node, "write IN with a list of values")
         only(node, "this", "expressions")
-        sides = self._alike([self.read(side) for side in (node.this, *node.expressions)], node)
+        sides = self.alike([self.read(side) for side in (node.this, *node.expressions)], node)
         if not all(isinstance(side, Literal) for side in sides[1:]):
             raise refused(node, "write IN with a list of constants")
         return Call("in", tuple(sides), Type.BOOLEAN)
@@ -226,13 +226,13 @@ class Reader:
 
     def _choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
         chosen = [*arguments[results], arguments[-1]]
-        alike = self._alike(chosen, node)
+        alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
         return Call(operator, tuple(arguments), _common(alike, node))
 
     def _coalesce(self, node: exp.Expression) -> Expression:
         only(node, "this", "expressions", "is_nvl")
-        sides = self._alike([self.read(side) for side in (node.this, *node.expressions)], node)
+        sides = self.alike([self.read(side) for side in (node.this, *node.expressions)], node)
         return Call("coalesce", tuple(sides), _common(sides, node))
 
     def _absolute(self, node: exp.Expression) -> Expression:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -15,15 +15,16 @@ from discreet.plan.bounds import Request, Wanted, plan
 from discreet.plan.expressions import ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
+from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.expressions import Reader, only, refused, unknown_name
 from discreet.sql.grammar import DifferentialPrivacy, parse
+from discreet.sql.sources import PublicValues, Sources, named_queries
+from discreet.sql.subquery import group_item
 
 _BOUNDS = "contribution_bounds_per_group"
 _OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
 _CLAUSES = {
-    "joins": "ask about one table",
-    "laterals": "ask about one table",
-    "with_": "write the question without WITH",
+    "laterals": "join tables with JOIN … ON",
     "distinct": "write GROUP BY, or COUNT(DISTINCT person)",
     "windows": "windows read other rows; group instead",
     "qualify": "windows read other rows; group instead",
@@ -43,15 +44,17 @@ class Question:
     plan: Plan
     epsilon: Fraction | None
     delta: Fraction | None
+    table: Table
+    """What is read: a declared table, or what the question makes of several; its `bases` are the declared ones."""
 
 
-def lower(text: str, declaration: Declaration) -> Question:
-    """The plan of a question. Reads text and declarations only.
+def lower(text: str, declaration: Declaration, values: PublicValues | None = None) -> Question:
+    """The plan of a question. Reads text and declarations only; `values` reads public tables, where groups come of one.
 
     Raises QuestionError where the question is not in the allow-list, with what to write instead.
     """
     try:
-        return _Select(parse(text), declaration).question()
+        return _Select(parse(text), declaration, values).question()
     except RecursionError:
         raise QuestionError(
             "syntax", "this is nested too deeply", where="question", fix="ask something simpler"
@@ -68,67 +71,58 @@ class _Options:
 
 
 class _Select:
-    def __init__(self, statement: exp.Expression, declaration: Declaration) -> None:
+    def __init__(self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None) -> None:
+        if isinstance(statement, exp.Union):
+            fix = "write SELECT … FROM (SELECT … UNION ALL SELECT …)"
+            raise QuestionError("union", "UNION ALL stands in FROM", where="UNION ALL", fix=fix)
         if not isinstance(statement, exp.Select):
             kind = statement.key.upper()
             raise QuestionError("statement", f"{kind} is no question", where=kind, fix="write SELECT … FROM table")
         self.tree = statement
         self.declaration = declaration
         self._clauses()
-        self.table, self.names = self._table()
-        self.reader = Reader(self._column)
+        sources = Sources(declaration, values)
+        queries = named_queries(statement, {})
+        self.scope, self.predicate = sources.conditions(statement, sources.scope(statement, queries), queries)
+        self.shape = self.scope.shape
+        if not self.shape.private:
+            name = self.scope.sources[0].alias
+            message = f"{name} is public: nothing in it needs protection"
+            raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
+        self.reader = Reader(self.scope.read)
         self.options = self._options()
         self.keys: list[Key] = []
+        self.groups: list[Expression] = []
+        self.labels: list[str] = []
+        self.computed: list[tuple[str, Expression]] = []
         self.wanted: list[Wanted] = []
 
     def _clauses(self) -> None:
-        known = ("expressions", "from_", "where", "group", "having", "order", "limit", "hint")
+        known = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "with_")
         for name, value in self.tree.args.items():
             if value not in (None, False, [], "") and name not in known:
                 fix = _CLAUSES.get(name, "leave it out")
                 word = name.rstrip("_").upper()
                 raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
-        if self.tree.args.get("from_") is None:
-            raise QuestionError("clause", "there is no table", where="FROM", fix="write FROM table")
 
-    def _table(self) -> tuple[Table, tuple[str, ...]]:
-        source = self.tree.args["from_"].this
-        if not isinstance(source, exp.Table) or not isinstance(source.this, exp.Identifier):
-            raise QuestionError("source", "this is no declared table", where="FROM", fix=self._tables_fix())
-        only(source, "this", "alias", fix=self._tables_fix())
-        if (alias := source.args.get("alias")) is not None:
-            only(alias, "this", fix=self._tables_fix())
-        table = self.declaration.table(source.this.name)
-        if table is None:
-            raise unknown_name(source.this.name, list(self.declaration.tables), kind="table", where="FROM")
-        if table.public:
-            message = f"{table.name} is public: nothing in it needs protection"
-            raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
-        return table, (source.alias or table.name, table.name)
+    def _view(self) -> Table:
+        """What is read: the declared table itself, or what the question makes of it and others."""
+        relation = self.scope.relation
+        if isinstance(relation, Base) and not self.computed:
+            return self.declaration.tables[relation.table.name]
+        if self.computed:
+            kept = [(column.name, ColumnOf(column.name, column.type or Type.TEXT)) for column in self.shape.columns]
+            relation = Computed(relation, (*kept, *self.computed))
+        return view(relation)
 
-    def _tables_fix(self) -> str:
-        return "write FROM " + " or ".join(list(self.declaration.tables)[:10])
+    def _declared(self, node: exp.Column) -> Column | None:
+        """The column that a name means, or None where USING made it of two."""
+        expression = self.scope.read(node)
+        return self.scope.column(expression.name) if isinstance(expression, ColumnOf) else None
 
-    def _column(self, node: exp.Column) -> Expression:
-        column = self._declared(node)
-        assert column.type is not None
-        return ColumnOf(column.name, column.type)
-
-    def _declared(self, node: exp.Column) -> Column:
-        if not isinstance(node.this, exp.Identifier):
-            raise QuestionError(
-                "star",
-                "all columns at once cannot be asked for",
-                where="SELECT",
-                fix="name the columns and aggregates",
-            )
-        if node.table and node.table.casefold() not in {name.casefold() for name in self.names}:
-            raise unknown_name(node.table, list(self.names), kind="table", where=node.sql()[:60])
-        column = self.table.column(node.name)
-        if column is None:
-            known = [column.name for column in self.table.columns]
-            raise unknown_name(node.name, known, kind="column", where=self.table.name, quoted=bool(node.this.quoted))
-        return column
+    def _persons(self) -> str:
+        """The person's column as an analyst would write it."""
+        return self.shape.persons[0] if self.shape.persons else ""
 
     def _options(self) -> _Options:
         clause = self.tree.args.get("hint")
@@ -200,11 +194,11 @@ class _Select:
         if node is None:
             return None
         column = self._declared(node) if isinstance(node, exp.Column) else None
-        if column is None or column.name != self.table.person:
+        if column is None or column.name not in self.shape.persons:
             message = "privacy_unit_column option cannot override the privacy unit column set in the declaration"
             fix = (
-                f"write privacy_unit_column = {self.table.person}"
-                if self.table.person
+                f"write privacy_unit_column = {self._persons()}"
+                if self.shape.persons
                 else "leave it out: each row is a person"
             )
             raise QuestionError("option", message, where="OPTIONS", fix=fix)
@@ -212,12 +206,11 @@ class _Select:
 
     def question(self) -> Question:
         """The whole question."""
-        where = self.tree.args.get("where")
-        predicate = self.reader.boolean(where.this) if where is not None else None
         self._group()
         columns = self._columns()
         groups = self.options.groups
-        request = Request(self.table, predicate, tuple(self.keys), tuple(self.wanted), tuple(columns), groups)
+        table = self._view()
+        request = Request(table, self.predicate, tuple(self.keys), tuple(self.wanted), tuple(columns), groups)
         if not self.wanted and not any(key.values is None for key in self.keys):
             fix = "add an aggregate such as COUNT(*)"
             raise QuestionError(
@@ -227,50 +220,41 @@ class _Select:
                 fix=fix,
             )
         whole = replace(plan(request), having=self._having(columns), order=self._order(columns), limit=self._limit())
-        return Question(whole, self.options.epsilon, self.options.delta)
+        return Question(whole, self.options.epsilon, self.options.delta, table)
 
     def _group(self) -> None:
         group = self.tree.args.get("group")
         if group is None:
             return
-        only(group, "expressions", fix="group by declared columns, one after another")
-        aliases = {node.alias.casefold(): node.this for node in self.tree.expressions if isinstance(node, exp.Alias)}
+        only(group, "expressions", fix="group by columns or expressions, one after another")
         for written in group.expressions:
-            node = written
-            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
-                position = int(node.this)
-                if not 1 <= position <= len(self.tree.expressions):
-                    raise QuestionError(
-                        "position", f"there is no column {position}", where="GROUP BY", fix="name the column"
-                    )
-                node = self.tree.expressions[position - 1].unalias()
-            elif (
-                isinstance(node, exp.Column)
-                and self.table.column(node.name) is None
-                and node.name.casefold() in aliases
-            ):
-                node = aliases[node.name.casefold()]
-            if not isinstance(node, exp.Column):
-                raise refused(node, "group by declared columns")
-            self._key(self._declared(node))
+            node = group_item(self.tree, written, self.scope)
+            if node.find(exp.AggFunc) or isinstance(node, exp.Literal | exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise refused(node, "group by columns or expressions of one row")
+            expression = self.reader.read(node)
+            label = node.name if isinstance(node, exp.Column) else ""
+            if isinstance(expression, ColumnOf):
+                column = self.scope.column(expression.name)
+            else:
+                column = derived(f"key {len(self.keys)}", expression, self.shape.by_name)
+                self.computed.append((column.name, expression))
+            self._key(column, label or node.sql()[:60], expression)
 
-    def _key(self, column: Column) -> None:
-        if any(key.name == column.name for key in self.keys):
-            raise QuestionError("twice", f"{column.name} stands there twice", where="GROUP BY", fix="group by it once")
+    def _key(self, column: Column, label: str, expression: Expression) -> None:
+        if expression in self.groups:
+            raise QuestionError("twice", f"{label} stands there twice", where="GROUP BY", fix="group by it once")
         assert column.type is not None
         values = column.keys()
-        if column.name == self.table.person:
+        if column.name in self.shape.persons:
             fix = "group by something that many persons share"
             raise QuestionError("person-key", "groups of one person cannot be shown", where="GROUP BY", fix=fix)
         if values is None and column.type is Type.NUMBER:
-            fix = f"declare values for {column.name}, or its type as integer"
-            raise QuestionError(
-                "number-key",
-                f"{column.name} is a number with fractions: it makes no groups",
-                where="GROUP BY",
-                fix=fix,
-            )
+            fix = f"declare values for {label}, or its type as integer; or group by FLOOR({label})"
+            message = f"{label} is a number with fractions: it makes no groups"
+            raise QuestionError("number-key", message, where="GROUP BY", fix=fix)
         self.keys.append(Key(column.name, column.type, values))
+        self.groups.append(expression)
+        self.labels.append(label)
 
     def _columns(self) -> list[tuple[str, str, int]]:
         """The select list: names, and which key or aggregate stands there."""
@@ -287,22 +271,29 @@ class _Select:
                     self.wanted.append(wanted)
                 columns.append((name, "aggregate", self.wanted.index(wanted)))
                 continue
-            if not isinstance(inner, exp.Column):
-                raise self._not_selectable(inner)
-            column = self._declared(inner)
-            index = next((i for i, key in enumerate(self.keys) if key.name == column.name), None)
-            if index is None:
-                fix = f"add {column.name} to GROUP BY, or aggregate it"
-                raise QuestionError(
-                    "ungrouped", f"{column.name} is neither grouped nor aggregated", where="SELECT", fix=fix
-                )
-            columns.append((node.alias if isinstance(node, exp.Alias) else column.name, "key", index))
+            index = self._grouped(inner)
+            plain = self._declared(inner) if isinstance(inner, exp.Column) else None
+            name = self.scope.visible(plain.name) if plain is not None else f"key_{index + 1}"
+            columns.append((node.alias if isinstance(node, exp.Alias) else name, "key", index))
         names = [name.casefold() for name, _, _ in columns]
         if len(set(names)) < len(names):
             raise QuestionError(
                 "names", "two columns of the answer have one name", where="SELECT", fix="name them with AS"
             )
         return columns
+
+    def _grouped(self, node: exp.Expression) -> int:
+        """Which group key stands here."""
+        if not isinstance(node, exp.Column) and (node.find(exp.AggFunc) or not self.computed):
+            raise self._not_selectable(node)
+        expression = self.reader.read(node)
+        if expression not in self.groups:
+            if not isinstance(node, exp.Column):
+                raise self._not_selectable(node)
+            fix = f"add {node.name} to GROUP BY, or aggregate it"
+            message = f"{node.name} is neither grouped nor aggregated"
+            raise QuestionError("ungrouped", message, where="SELECT", fix=fix)
+        return self.groups.index(expression)
 
     def _not_selectable(self, node: exp.Expression) -> QuestionError:
         if isinstance(node, exp.Star):
@@ -341,10 +332,10 @@ class _Select:
             only(counted, "expressions")
             inner = counted.expressions[0] if len(counted.expressions) == 1 else None
             column = self._declared(inner) if isinstance(inner, exp.Column) else None
-            if column is None or column.name != self.table.person:
+            if column is None or column.name not in self.shape.persons:
                 fix = (
-                    f"write COUNT(DISTINCT {self.table.person})"
-                    if self.table.person
+                    f"write COUNT(DISTINCT {self._persons()})"
+                    if self.shape.persons
                     else "write COUNT(*): each row is a person"
                 )
                 raise QuestionError("distinct", "only persons can be counted once each", where="COUNT", fix=fix)
@@ -367,7 +358,7 @@ class _Select:
             raise QuestionError(
                 "option", f"AVG takes its bounds from the declaration, not {_BOUNDS}", where="AVG", fix=fix
             )
-        if self.options.given and self.table.person is not None and not self.table.one_row_per_person:
+        if self.options.given and not self.shape.single:
             fix = "write AVG without the clause for the mean over rows, or ask for SUM and COUNT"
             message = "AVG inside WITH DIFFERENTIAL_PRIVACY is the mean of each person's mean, which is not offered"
             raise QuestionError("not-allowed", message, where="AVG", fix=fix)
@@ -417,20 +408,33 @@ class _Select:
                 if not node.table and name.casefold() == node.name.casefold():
                     return place(index)
             for index, (_, kind, which) in enumerate(columns):
-                if kind == "key" and self.keys[which].name.casefold() == node.name.casefold():
+                if kind == "key" and self.labels[which].casefold() == node.name.casefold():
                     return place(index)
             raise unknown_name(node.name, [name for name, _, _ in columns], kind="column", where="the answer")
 
         def aggregate(node: exp.Expression) -> Expression | None:
             wanted = self._aggregate(node)
             if wanted is None:
-                return None
+                return self._computed_key(node, columns, place)
             for index, (_, kind, which) in enumerate(columns):
                 if kind == "aggregate" and self.wanted[which] == wanted:
                     return place(index)
             raise refused(node, "put it into the SELECT list: it has to be measured")
 
         return Reader(resolve, aggregate)
+
+    def _computed_key(
+        self, node: exp.Expression, columns: Sequence[tuple[str, str, int]], place: Callable[[int], Expression]
+    ) -> Expression | None:
+        """A group's expression, written again in HAVING or ORDER BY."""
+        if not self.computed or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
+            return None
+        try:
+            expression = self.reader.read(node)
+        except QuestionError:
+            return None
+        found = [i for i, (_, kind, which) in enumerate(columns) if kind == "key" and self.groups[which] == expression]
+        return place(found[0]) if found else None
 
     def _having(self, columns: Sequence[tuple[str, str, int]]) -> Expression | None:
         having = self.tree.args.get("having")

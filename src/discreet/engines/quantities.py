@@ -1,0 +1,54 @@
+"""One row's value as an integer on the lattice, in the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.engines.functions import as_double, compiled, double_literal, is_whole
+from discreet.plan.expressions import Call
+from discreet.plan.lattice import Lattice
+from discreet.plan.nodes import Quantity
+
+
+def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+    """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included."""
+    expression, lattice = one.expression, one.lattice
+    if lattice is None:
+        node = compiled(expression, columns)
+        return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
+    if is_whole(expression) and lattice.step == 1:
+        node = compiled(expression, columns)
+        inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
+    else:
+        node = as_double(expression, columns)
+        inside = _rounded(node, lattice)
+    return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.cast(inside, "BIGINT"))
+
+
+def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
+    """Whether a row's value is NULL or not a number. Columns hold no NaN; arithmetic in doubles may make one."""
+    null = exp.Is(this=node.copy(), expression=exp.null())
+    expression = quantity.expression
+    if isinstance(expression, Call) and expression.type.numeric and not is_whole(expression):
+        return exp.Or(this=null, expression=exp.IsNan(this=node.copy()))
+    return null
+
+
+def _rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
+    """The nearest lattice step, halves up, computed in doubles and clamped there, so that the cast cannot overflow."""
+    inverse = 1 / lattice.step
+    if inverse.denominator == 1:
+        scaled: exp.Expression = exp.Mul(this=node.copy(), expression=double_literal(inverse))
+    else:
+        scaled = exp.Div(this=node.copy(), expression=double_literal(lattice.step), typed=True)
+    nearest = exp.Floor(this=exp.Add(this=scaled, expression=double_literal(Fraction(1, 2))))
+    return clamped(nearest, double_literal(Fraction(lattice.low)), double_literal(Fraction(lattice.high)))
+
+
+def clamped(node: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:
+    """Between low and high. NULL must not reach this: LEAST and GREATEST skip it."""
+    least = exp.Least(this=node.copy(), expressions=[high], ignore_nulls=True)
+    return exp.Greatest(this=least, expressions=[low], ignore_nulls=True)

@@ -1,0 +1,365 @@
+"""What a question may read below its groups: declared tables, and what is made of them row by row, person by person.
+
+Every relation about people obeys one rule, from which everything follows that is said about neighbours:
+
+    the rows that carry a person depend on that person's own rows, on public tables and on the question alone.
+
+So adding or removing a person adds or removes exactly the rows that carry this person, however tables are combined.
+The rule holds for each node if it holds below:
+
+* Base       a declared table; a person's rows are the rows that hold the person's value;
+* Attributed a declared table whose rows belong to whom the row that they refer to belongs to;
+* Where, Computed    row by row;
+* Joined     of two relations about people, only rows of one person meet (the engine compares the persons, whatever the
+             condition says); an outer join adds rows of a person without a partner among the person's own rows. With a
+             public table, rows meet as the condition says, and rows of the public side alone are never kept: whether
+             they exist would depend on everybody;
+* PerPerson  groups by the person first, so that a total reads one person's rows;
+* Stacked    rows one after another;
+* Matched    keeps rows by whether a value stands in a public column, or whether the person's own rows exist elsewhere.
+
+How many rows a person has above a join or a stack is bounded by nothing here. The limits of rows and groups are applied
+above all of this, on what finally counts (`discreet.plan.nodes`); only the promise of at most one row a person is
+carried along, where it survives: it decides which plan is cheapest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.catalog.model import Column, Source, Table, Type, Value
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, interval
+from discreet.plan.lattice import Lattice
+
+HIDDEN = "the person of a row"
+"""The name of the person where no column of a relation shows it."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """The rows of a declared table. Where its file lies is no part of a plan."""
+
+    table: Table
+
+    @classmethod
+    def of(cls, table: Table) -> Base:
+        return cls(replace(table, source=Source(table.source.kind)))
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """The rows of a table whose person is found along a foreign key: `column` holds what `target` holds in `owner`.
+
+    A row belongs to whoever the row there belongs to. Where several rows there carry the same value, each gets a copy:
+    a copy depends on that person's rows alone.
+    """
+
+    child: Base
+    column: str
+    owner: Relation
+    target: str
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """The same rows, with other names for the columns, in their order."""
+
+    child: Relation
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Where:
+    """The rows for which the predicate is true."""
+
+    child: Relation
+    predicate: Expression
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Each row's columns made anew. The person stays with the row, shown or not."""
+
+    child: Relation
+    columns: tuple[tuple[str, Expression], ...]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Pairs of rows for which the condition is true. `kind` is inner, left, right or full.
+
+    Names of columns are told apart before. Without `condition` every pair counts, of the same person where both sides
+    are about people.
+    """
+
+    kind: str
+    left: Relation
+    right: Relation
+    condition: Expression | None
+
+
+@dataclass(frozen=True)
+class Exact:
+    """A total over the rows of one person, as an integer or a value of one of these rows.
+
+    `kind` is rows, present, distinct, sum, mean, minimum or maximum. Sums are made on a lattice: a sum of doubles
+    depends on the order of its terms, and so on more than one person's rows.
+    """
+
+    kind: str
+    expression: Expression | None = None
+    lattice: Lattice | None = None
+
+
+@dataclass(frozen=True)
+class PerPerson:
+    """One row for each person and value of the keys (of a public relation: for each value of the keys)."""
+
+    child: Relation
+    keys: tuple[tuple[str, Expression], ...]
+    totals: tuple[tuple[str, Exact, Column], ...]
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """All rows of several relations with the same columns, under the names of the first."""
+
+    children: tuple[Relation, ...]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The rows whose `value` stands, or with `negated` does not stand, in the only column of `among`.
+
+    That one is public; or it holds persons, and `value` is the row's person: then the row is kept by whether its person
+    has a row there. With `value` None the person itself is looked up.
+    """
+
+    child: Relation
+    value: Expression | None
+    among: Relation
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The same rows, with public keys for some columns: the values that a public table lists."""
+
+    child: Relation
+    names: tuple[str, ...]
+    values: tuple[Value, ...]
+
+
+Relation = Base | Attributed | Renamed | Where | Computed | Joined | PerPerson | Stacked | Matched | Listed
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is known of a relation from declarations alone.
+
+    `persons` are the columns that always hold the row's person. `single`: no person has more than one row. `rows` and
+    `groups` are the limits that a question over it takes unless it names its own.
+    """
+
+    columns: tuple[Column, ...]
+    private: bool
+    persons: tuple[str, ...] = ()
+    single: bool = False
+    person_type: Type | None = None
+    """None where a row's person is told by nothing but that it is a row."""
+    rows: int = 1
+    groups: int = 1
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def by_name(self) -> Mapping[str, Column]:
+        return {column.name: column for column in self.columns}
+
+
+def shape(relation: Relation) -> Shape:
+    """The columns of a relation, whose rows they are, and how many a person may have."""
+    if isinstance(relation, Base):
+        return _base(relation.table)
+    if isinstance(relation, Attributed):
+        table = relation.child.table
+        limits = table.rows_per_person or 1, table.groups_per_person or 1
+        return Shape(table.columns, True, (), False, shape(relation.owner).person_type, *limits)
+    if isinstance(relation, Joined):
+        return _joined(relation)
+    if isinstance(relation, Stacked):
+        return _stacked(relation)
+    below = shape(relation.child)
+    if isinstance(relation, Renamed):
+        names = dict(zip((column.name for column in below.columns), relation.names, strict=True))
+        columns = tuple(replace(column, name=names[column.name]) for column in below.columns)
+        return replace(below, columns=columns, persons=tuple(names[name] for name in below.persons))
+    if isinstance(relation, Computed):
+        known = below.by_name
+        columns = tuple(derived(name, expression, known) for name, expression in relation.columns)
+        persons = tuple(name for name, expression in relation.columns if holds_person(expression, below))
+        return replace(below, columns=columns, persons=persons)
+    if isinstance(relation, Listed):
+        keyed = {name: Column(name, below.column(name).type, values=relation.values) for name in relation.names}
+        return replace(below, columns=tuple(keyed.get(column.name, column) for column in below.columns))
+    if isinstance(relation, PerPerson):
+        known = below.by_name
+        keys = tuple(derived(name, expression, known) for name, expression in relation.keys)
+        persons = tuple(name for name, expression in relation.keys if holds_person(expression, below))
+        single = below.private and len(persons) == len(relation.keys)
+        limits = (1, 1) if single else (below.rows, below.groups)
+        columns = (*keys, *(column for _, _, column in relation.totals))
+        return Shape(columns, below.private, persons, below.single or single, below.person_type, *limits)
+    return below
+
+
+def holds_person(expression: Expression, below: Shape) -> bool:
+    """Whether the expression is a row's person, as it stands: what is computed from a person is none."""
+    return isinstance(expression, ColumnOf) and expression.name in below.persons
+
+
+def _base(table: Table) -> Shape:
+    column = table.column(table.person) if table.person is not None else None
+    return Shape(
+        table.columns,
+        not table.public,
+        (column.name,) if column is not None else (),
+        not table.public and table.one_row_per_person,
+        column.type if column is not None else None,
+        table.rows_per_person or 1,
+        table.groups_per_person or 1,
+    )
+
+
+def _joined(relation: Joined) -> Shape:
+    left, right = shape(relation.left), shape(relation.right)
+    columns = (*left.columns, *right.columns)
+    if not (left.private and right.private):
+        about = left if left.private else right
+        single = about.single and _at_most_one(relation, about is left)
+        return replace(about, columns=columns, single=single, private=left.private or right.private)
+    persons = {
+        "inner": (*left.persons, *right.persons),
+        "left": left.persons,
+        "right": right.persons,
+        "full": (),
+    }[relation.kind]
+    rows, groups = max(left.rows, right.rows), max(left.groups, right.groups)
+    return Shape(columns, True, persons, left.single and right.single, left.person_type, rows, groups)
+
+
+def _at_most_one(relation: Joined, left_is_private: bool) -> bool:
+    """Whether a row of the private side meets at most one row: the public side was grouped by what is compared."""
+    public = relation.right if left_is_private else relation.left
+    while isinstance(public, Renamed | Where):
+        public = public.child
+    if not isinstance(public, PerPerson) or not public.keys or relation.condition is None:
+        return False
+    names = [column.name for column in shape(relation.right if left_is_private else relation.left).columns]
+    needed = set(names[: len(public.keys)])
+    for part in conjuncts(relation.condition):
+        if isinstance(part, Call) and part.operator == "equal":
+            sides = {side.name for side in part.arguments if isinstance(side, ColumnOf)}
+            others = [side for side in part.arguments if not (isinstance(side, ColumnOf) and side.name in names)]
+            if len(others) == 1:
+                needed -= sides
+    return not needed
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """The conditions that are joined by AND."""
+    if isinstance(expression, Call) and expression.operator == "and":
+        return tuple(part for argument in expression.arguments for part in conjuncts(argument))
+    return (expression,)
+
+
+def _stacked(relation: Stacked) -> Shape:
+    shapes = [shape(child) for child in relation.children]
+    columns = []
+    for place, first in enumerate(shapes[0].columns):
+        same = [one.columns[place] for one in shapes]
+        columns.append(_either(first, same))
+    persons = tuple(
+        column.name
+        for place, column in enumerate(shapes[0].columns)
+        if all(one.columns[place].name in one.persons for one in shapes)
+    )
+    rows, groups = sum(one.rows for one in shapes), sum(one.groups for one in shapes)
+    return Shape(tuple(columns), shapes[0].private, persons, False, shapes[0].person_type, rows, groups)
+
+
+def _either(first: Column, same: list[Column]) -> Column:
+    """A column that holds values of any of these."""
+    kind = first.type if all(one.type is first.type for one in same) else Type.NUMBER
+    values = None
+    if all(one.values is not None for one in same):
+        values = tuple(dict.fromkeys(value for one in same for value in one.values or ()))
+    low = high = None
+    if all(one.minimum is not None and one.maximum is not None for one in same):
+        low = min(one.minimum for one in same)  # type: ignore[type-var]
+        high = max(one.maximum for one in same)  # type: ignore[type-var]
+    step = first.step if all(one.step == first.step for one in same) else None
+    return Column(first.name, kind, low, high, step, values)
+
+
+def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> Column:
+    """What is known of a computed column: its type, bounds by interval arithmetic, and values where it lists them."""
+    if isinstance(expression, ColumnOf):
+        return replace(known[expression.name], name=name)
+    bounds = interval(expression, known) if expression.type.numeric else None
+    low = high = None
+    if bounds is not None:
+        low, high = bounds
+        if expression.type is Type.INTEGER:
+            low, high = Fraction(-(-low // 1)), Fraction(high // 1)
+            return Column(name, expression.type, int(low), int(high), values=_listed(expression))
+    return Column(name, expression.type, low, high, values=_listed(expression))
+
+
+def _listed(expression: Expression) -> tuple[Value, ...] | None:
+    """The values of a CASE whose results are constants; None where there are others."""
+    if not isinstance(expression, Call) or expression.operator != "case" or expression.type is Type.NUMBER:
+        return None
+    results = case_results(expression)
+    if not all(isinstance(result, Literal) for result in results):
+        return None
+    found = [result.value for result in results if isinstance(result, Literal) and result.value is not None]
+    return tuple(dict.fromkeys(found))
+
+
+def bases(relation: Relation) -> tuple[Table, ...]:
+    """The declared tables below a relation, each once."""
+    if isinstance(relation, Base):
+        return (relation.table,)
+    if isinstance(relation, Joined):
+        found = (*bases(relation.left), *bases(relation.right))
+    elif isinstance(relation, Attributed):
+        found = (*bases(relation.child), *bases(relation.owner))
+    elif isinstance(relation, Stacked):
+        found = tuple(table for child in relation.children for table in bases(child))
+    elif isinstance(relation, Matched):
+        found = (*bases(relation.child), *bases(relation.among))
+    else:
+        found = bases(relation.child)
+    return tuple({table.name: table for table in found}.values())
+
+
+def view(relation: Relation) -> Table:
+    """A relation as a table that a question can be asked of."""
+    known = shape(relation)
+    parts = bases(relation)
+    person = known.persons[0] if known.persons else HIDDEN
+    return Table(
+        " + ".join(table.name for table in parts),
+        Source("relation"),
+        known.columns,
+        person if known.person_type is not None else None,
+        known.single,
+        1 if known.single else known.rows,
+        1 if known.single else known.groups,
+        parts=parts,
+        relation=relation,
+    )

@@ -1,0 +1,231 @@
+"""A SELECT inside a question: rows made anew, or totals of each person's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.catalog.model import Column, Type
+from discreet.errors import QuestionError
+from discreet.plan.expressions import ColumnOf, Expression, interval
+from discreet.plan.lattice import lattice
+from discreet.plan.relations import Computed, Exact, PerPerson, Relation, Shape, Where, derived, shape
+from discreet.sql.expressions import Reader, only, refused
+from discreet.sql.scope import Scope
+from discreet.sql.sources import Queries, Sources, named_queries
+
+_CLAUSES = {
+    "windows": "windows read other rows; group by the person instead",
+    "qualify": "windows read other rows; group by the person instead",
+    "order": "order the answer, not the subquery",
+    "limit": "the rows of a subquery have no order; group by the person and use MIN or MAX",
+    "offset": "the rows of a subquery have no order",
+    "hint": "write WITH DIFFERENTIAL_PRIVACY once, in the outer SELECT",
+    "laterals": "join tables with JOIN … ON",
+}
+_KNOWN = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+_SCALE = Fraction(2**10)
+"""Sums in a subquery of values without bounds are counted in steps of 2^−20."""
+
+
+def select(sources: Sources, tree: exp.Select, queries: Queries, *, shown: bool = True) -> Relation:
+    """The relation of a subquery. Rows about people keep their person, and its column has to be in the list."""
+    for name, value in tree.args.items():
+        if value not in (None, False, [], "") and name not in _KNOWN:
+            word = name.rstrip("_").upper()
+            message = f"{word} cannot be used in a subquery"
+            raise QuestionError("clause", message, where=word, fix=_CLAUSES.get(name, "leave it out"))
+    queries = named_queries(tree, queries)
+    scope = sources.scope(tree, queries)
+    scope, predicate = sources.conditions(tree, scope, queries)
+    below = Where(scope.relation, predicate) if predicate is not None else scope.relation
+    reader = _Reading(scope, below, tree)
+    made = reader.grouped() if reader.groups else reader.plain()
+    found = shape(made)
+    if shown and found.private and found.person_type is not None and not found.persons:
+        person = f"'{scope.visible(scope.shape.persons[0])}'" if scope.shape.persons else "of the table"
+        message = f"Subqueries of differential_privacy queries must explicitly SELECT the userid column {person}"
+        raise QuestionError("subquery", message, where="SELECT", fix="add the person's column, as it is, to its list")
+    return made
+
+
+class _Reading:
+    """One inner SELECT. `groups` says whether rows are put together."""
+
+    def __init__(self, scope: Scope, below: Relation, tree: exp.Select) -> None:
+        self.scope = scope
+        self.below = below
+        self.tree = tree
+        self.keys: list[tuple[str, Expression]] = []
+        self.totals: list[tuple[str, Exact, Column]] = []
+        aggregated = any(node.find(exp.AggFunc) for node in tree.expressions)
+        self.distinct = tree.args.get("distinct") is not None
+        self.groups = bool(tree.args.get("group")) or bool(tree.args.get("having")) or aggregated or self.distinct
+        if self.distinct:
+            only(tree.args["distinct"], fix="write SELECT DISTINCT a, b")
+            if aggregated or tree.args.get("group"):
+                raise QuestionError("clause", "DISTINCT and GROUP BY together", where="DISTINCT", fix="use one of them")
+
+    def plain(self) -> Relation:
+        """Row by row."""
+        return Computed(self.below, tuple(self._items(Reader(self.scope.read).read)))
+
+    def grouped(self) -> Relation:
+        """Group by group; about people, within each person."""
+        about = shape(self.below)
+        if about.private and about.person_type is None:
+            message = "each row is a person here: there is nothing to group within a person"
+            raise QuestionError("subquery", message, where="GROUP BY", fix="declare a person column, or leave it out")
+        if self.distinct:
+            reader = Reader(self.scope.read)
+            items = self._items(reader.read)
+            return PerPerson(self.below, tuple(items), ())
+        self._group()
+        read = Reader(self._key, self._total).read
+        items = self._items(read)
+        if about.private and not any(isinstance(one, ColumnOf) and one.name in about.persons for _, one in self.keys):
+            person = f" {self.scope.visible(about.persons[0])}" if about.persons else " its column"
+            message = "a subquery about people must group by the person"
+            raise QuestionError("subquery", message, where="GROUP BY", fix=f"add{person} to its GROUP BY and its list")
+        having = self.tree.args.get("having")
+        predicate = Reader(self._key, self._total).boolean(having.this) if having is not None else None
+        made: Relation = PerPerson(self.below, tuple(self.keys), tuple(self.totals))
+        if predicate is not None:
+            made = Where(made, predicate)
+        return Computed(made, tuple(items))
+
+    def _items(self, read: Callable[[exp.Expression], Expression]) -> list[tuple[str, Expression]]:
+        items: list[tuple[str, Expression]] = []
+        for node in self.tree.expressions:
+            inner = node.unalias()
+            if inner.find(exp.Window) is not None:
+                raise refused(inner.find(exp.Window) or inner, _CLAUSES["windows"])
+            star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+            if star and not (self.groups and not self.distinct):
+                only(inner if isinstance(inner, exp.Star) else inner.this, fix="name the columns")
+                items += self.scope.all(inner.table if isinstance(inner, exp.Column) else "")
+                continue
+            name = node.alias if isinstance(node, exp.Alias) else ""
+            name = name or (inner.name if isinstance(inner, exp.Column) else f"column_{len(items) + 1}")
+            items.append((name, read(inner)))
+        names = [name.casefold() for name, _ in items]
+        if len(set(names)) < len(names):
+            fix = "name them with AS"
+            raise QuestionError("names", "two columns of a subquery have one name", where="SELECT", fix=fix)
+        return items
+
+    def _group(self) -> None:
+        group = self.tree.args.get("group")
+        if group is None:
+            return
+        only(group, "expressions", fix="group by columns, one after another")
+        reader = Reader(self.scope.read)
+        for written in group.expressions:
+            expression = reader.read(group_item(self.tree, written, self.scope))
+            if expression not in [known for _, known in self.keys]:
+                self.keys.append((f"key {len(self.keys)}", expression))
+
+    def _key(self, node: exp.Column) -> Expression:
+        """A column above the groups: it has to be grouped by."""
+        expression = self.scope.read(node)
+        found = self._grouped_as(expression)
+        if found is None:
+            fix = f"add {node.name} to GROUP BY, or aggregate it"
+            message = f"{node.name} is neither grouped nor aggregated"
+            raise QuestionError("ungrouped", message, where="SELECT", fix=fix)
+        return found
+
+    def _grouped_as(self, expression: Expression) -> Expression | None:
+        for name, known in self.keys:
+            if known == expression:
+                return ColumnOf(name, expression.type)
+        return None
+
+    def _total(self, node: exp.Expression) -> Expression | None:
+        """An aggregate, or an expression that is grouped by; None for anything else."""
+        made = exact(node, self.scope, self.below)
+        if made is None:
+            return self._grouped_expression(node)
+        total, column = made
+        for name, known, _ in self.totals:
+            if known == total:
+                return ColumnOf(name, column.type or Type.NUMBER)
+        name = f"total {len(self.totals)}"
+        self.totals.append((name, total, Column(name, column.type, column.minimum, column.maximum, column.step)))
+        return ColumnOf(name, column.type or Type.NUMBER)
+
+    def _grouped_expression(self, node: exp.Expression) -> Expression | None:
+        if not self.keys or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
+            return None
+        try:
+            return self._grouped_as(Reader(self.scope.read).read(node))
+        except QuestionError:
+            return None
+
+
+def group_item(tree: exp.Select, written: exp.Expression, scope: Scope) -> exp.Expression:
+    """What an item of GROUP BY means: a position, an alias of the list that no column has, or an expression."""
+    if isinstance(written, exp.Literal) and not written.is_string and str(written.this).isdigit():
+        position = int(written.this)
+        if not 1 <= position <= len(tree.expressions):
+            message = f"there is no column {position}"
+            raise QuestionError("position", message, where="GROUP BY", fix="name the column")
+        named: exp.Expression = tree.expressions[position - 1].unalias()
+        return named
+    if isinstance(written, exp.Column) and not written.table:
+        names = {visible.casefold() for one in scope.sources for visible, _ in one.names} | set(scope.merged)
+        aliases: Mapping[str, exp.Expression] = {
+            node.alias.casefold(): node.this for node in tree.expressions if isinstance(node, exp.Alias)
+        }
+        if written.name.casefold() not in names and written.name.casefold() in aliases:
+            return aliases[written.name.casefold()]
+    return written
+
+
+def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, Column] | None:
+    """A total within a person, and what is known of it; None where the node is no aggregate."""
+    reader = Reader(scope.read)
+    rows = shape(below).rows if shape(below).private else None
+    if isinstance(node, exp.Count):
+        only(node, "this", "big_int")
+        counted = node.this
+        column = Column("", Type.INTEGER, 0 if rows else None, rows)
+        if isinstance(counted, exp.Star):
+            return Exact("rows"), column
+        if isinstance(counted, exp.Distinct):
+            only(counted, "expressions")
+            if len(counted.expressions) != 1:
+                raise refused(node, "count one expression")
+            return Exact("distinct", reader.read(counted.expressions[0])), column
+        return Exact("present", reader.read(counted)), column
+    if isinstance(node, exp.Min | exp.Max):
+        only(node, "this")
+        expression = reader.read(node.this)
+        known = derived("", expression, shape(below).by_name)
+        return Exact("minimum" if isinstance(node, exp.Min) else "maximum", expression), known
+    if isinstance(node, exp.Sum | exp.Avg):
+        only(node, "this")
+        return _summed(node, reader.number(node.this), shape(below), rows)
+    if isinstance(node, exp.AggFunc):
+        raise refused(node, "use COUNT, SUM, AVG, MIN or MAX in a subquery")
+    return None
+
+
+def _summed(node: exp.Expression, expression: Expression, below: Shape, rows: int | None) -> tuple[Exact, Column]:
+    bounds = interval(expression, below.by_name)
+    step = Fraction(1) if expression.type is Type.INTEGER else None
+    if isinstance(expression, ColumnOf):
+        step = below.column(expression.name).step or step
+    grid = lattice(bounds, step, scale=_SCALE)
+    if isinstance(node, exp.Avg):
+        low, high = bounds if bounds else (None, None)
+        return Exact("mean", expression, grid), Column("", Type.NUMBER, low, high)
+    kind = Type.INTEGER if expression.type is Type.INTEGER else Type.NUMBER
+    if bounds is None or rows is None:
+        return Exact("sum", expression, grid), Column("", kind, step=step)
+    low, high = min(bounds[0], bounds[0] * rows), max(bounds[1], bounds[1] * rows)
+    if kind is Type.INTEGER:
+        return Exact("sum", expression, grid), Column("", kind, int(low // 1), int(-(-high // 1)))
+    return Exact("sum", expression, grid), Column("", kind, low, high, step)
