@@ -3,6 +3,7 @@
 from discreet.mechanisms.additive import Gaussian, Laplace
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.partition import PartitionSelection
+from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
 from discreet.mechanisms.sparse import AboveThreshold, Watch
@@ -17,6 +18,7 @@ __all__ = [
     "NoisyMax",
     "PartitionSelection",
     "PermuteAndFlip",
+    "Quantiles",
     "RandomisedResponse",
     "TopK",
     "Watch",

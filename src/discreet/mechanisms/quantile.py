@@ -35,6 +35,11 @@ class Node:
     upper: Node | None = None
 
     @property
+    def inner(self) -> bool:
+        """Whether others are chosen after it, from its two sides."""
+        return self.lower is not None or self.upper is not None
+
+    @property
     def sensitivity(self) -> Fraction:
         """How far one row more or less moves a score: max(τ, 1 − τ)."""
         return max(self.share, 1 - self.share)
@@ -59,14 +64,14 @@ class Quantiles:
     monotone, and the factor 2 stays. One choice then costs 2·rate·Δ a row (Dwork & Roth 2014, Theorem 3.10), and has
     that as its bounded range (Durfee & Rogers 2019). The median has Δ = 1/2: half a row.
 
-    Several fractions, with *one* rate for all choices, in the cheaper of two ways; which is public (`shared`).
+    Several fractions, with *one* rate for all choices, in one of two ways; which is public (`shared`).
     (a) Apart: each fraction is chosen from all buckets. The losses add up (Theorem 3.14): Σ 2·rate·R·Δ(τ).
-    (b) Shared (Kaplan, Schnapp & Stemmer 2022): the middle fraction τ first; then those below it from the rows before
-    the place v chosen, as fractions σ/τ of these rows, those above it from the others, and so on. Given the choices
-    before, a row belongs to one branch of each level and the scores of a branch depend on its rows only. Let r_i of the
-    person's rows be in branch i, Σ r_i ≤ R. Branch i costs 2·rate·Δ_i·r_i, in pure loss and in bounded range; branches
-    are independent, logarithms of ratios add up, so a level costs at most 2·rate·R·max Δ_i. Levels add up. So this
-    holds for any R, though a person's rows may be in many branches.
+    (b) Shared, which costs less from three fractions on (Kaplan, Schnapp & Stemmer 2022): the middle fraction τ first;
+    then those below it from the rows before the place v chosen, as fractions σ/τ of these rows, those above it from the
+    others, and so on. Given the choices before, a row belongs to one branch of each level, and the scores of a branch
+    depend on its rows only. Let r_i of the person's rows be in branch i, Σ r_i ≤ R. Branch i costs 2·rate·Δ_i·r_i, in
+    pure loss and in bounded range; branches are independent, logarithms of ratios add up, so a level costs at most
+    2·rate·R·max Δ_i. Levels add up. So this holds for any R, though a person's rows may be in many branches.
     In (b) rows of one bucket may belong to different branches, or a bucket that holds half of all rows would shift the
     fractions of what is left. So every row is put into one of 2^grain places of its bucket, uniformly and independently
     of all else, before anything is chosen. Couple neighbours by giving the rows they share the same places: for any
@@ -120,8 +125,8 @@ class Quantiles:
 
     @cached_property
     def shared(self) -> bool:
-        """Whether (b) promises less error than (a). It depends on the fractions and the number of buckets only."""
-        return len(self.ordered) > 1 and self._steps(0.95, True) < self._steps(0.95, False)
+        """Whether (b) leaves at least 4/3 of the rate that (a) does. It depends on the fractions only."""
+        return 4 * sum(self._parts(True)) < 3 * sum(self._parts(False))
 
     def _parts(self, shared: bool) -> tuple[Fraction, ...]:
         """Δ of each fraction, or of each level."""
@@ -139,23 +144,25 @@ class Quantiles:
         ranges = tuple(accounting.BoundedRange(2 * self.rate * self.rows * part) for part in self._parts(self.shared))
         return ranges[0] if len(ranges) == 1 else accounting.Batch(ranges)
 
-    def _steps(self, confidence: float, shared: bool) -> float:
-        """The bound on a rank's error, in units of 2R/ε."""
-        parts = self._parts(shared)
-        fraction = len(self.ordered) / (1 - confidence)
-        last = math.log(self.buckets * fraction)
-        inner = math.log((self.buckets << self.grain) * fraction)
-        return float(sum(parts)) * (last + (len(parts) - 1) * inner if shared else last)
-
     def half_width(self, confidence: float = 0.95) -> float:
         """With `confidence`, each bucket released holds a rank within this many rows of its τ·n.
 
         One choice among M is off by at most ln(M/β)/rate but for a probability β (Corollary 3.12, with best score 0).
-        A union bound shares the failures among the fractions. Where choices are shared, the ranks between which a
-        branch aims are off by the errors of the levels above, so the errors of the levels add up; rows in one
-        *place*, on average 2^−grain of those in the bucket, come on top.
+        A union bound shares the failures among the fractions. Where choices are shared, a branch aims between ranks
+        that are off by E₁ and E₂ themselves, so (1 − τ)·E₁ + τ·E₂ is added, τ being its share; and the rows in one
+        *place*, on average 2^−grain of those in its bucket, come on top.
         """
-        return self._steps(confidence, self.shared) * 2 * self.rows / float(self.epsilon)
+        chances = len(self.ordered) / (1 - confidence)
+        last, inner = (math.log((self.buckets << grain) * chances) for grain in (0, self.grain))
+
+        def widest(node: Node | None, below: float, above: float) -> float:
+            if node is None:
+                return 0.0
+            share = float(node.share)
+            own = (inner if node.inner else last) + (1 - share) * below + share * above
+            return max(own, widest(node.lower, below, own), widest(node.upper, own, above))
+
+        return (widest(self.tree, 0.0, 0.0) if self.shared else last) / float(self.rate)
 
     def describe(self) -> str:
         how = f"shared by {len(_levels(self.tree))} levels" if self.shared else "each apart"
@@ -190,9 +197,8 @@ class Quantiles:
         self, node: Node, held: Held, low: int, high: int, stop: int, words: Words
     ) -> Iterator[tuple[int, int]]:
         """The choices of a branch and of those below it: which of the fractions, and its bucket."""
-        inner = node.lower is not None or node.upper is not None
-        chosen = self._branch(held, inner, low, high, stop, node.share).choose(words)
-        yield node.place, chosen >> held.grain if inner else chosen
+        chosen = self._branch(held, node.inner, low, high, stop, node.share).choose(words)
+        yield node.place, chosen >> held.grain if node.inner else chosen
         if node.lower:
             yield from self._follow(node.lower, held, low, chosen, chosen, words)
         if node.upper:
