@@ -116,7 +116,7 @@ def test_bounds_rarely_go_beyond_the_data() -> None:
     [("income", 0, 2**18, 0.9), ("age", 0, 128, 0.93), ("both", -(2**12), 2**12, 0.93), ("zero", 0, 1, 0.93)],
 )
 def test_typical_data(name: str, low: int, high: int, inside: float) -> None:
-    """A thousand persons at ε = 0.1: bounds hold nine in ten on average, and are no wider than the powers of two around all."""
+    """A thousand persons at ε = 0.1: nine in ten within bounds no wider than the powers of two around all."""
     source = np.random.default_rng(3)
     values = {
         "income": source.lognormal(10.5, 0.6, 1000),

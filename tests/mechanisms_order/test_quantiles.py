@@ -206,22 +206,22 @@ def test_blocks_hold_every_candidate_once_at_its_level() -> None:
         (Quantiles(ONE, (Fraction(9, 10),), 8, 2), (0, 3, 0, 1, 5, 0, 2, 0)),
         (Quantiles(ONE, (Fraction(3, 4), Fraction(1, 4)), 4), (2, 0, 5, 1)),
         (Quantiles(Fraction(3), QUARTILES, 3, grain=2), (1, 3, 1)),
-        (Quantiles(Fraction(4), QUARTILES, 5, grain=0), (4, 0, 9, 1, 2)),
+        (Quantiles(Fraction(2), QUARTILES, 5, grain=0), (4, 0, 9, 1, 2)),
         (Quantiles(ONE, QUARTILES, 5), (0, 0, 0, 0, 0)),
     ],
 )
 def test_draws_fit(mechanism: Quantiles, counts: tuple[int, ...]) -> None:
-    """2,500 releases (p < 1e-6 fails), of fractions in their own order; with noise at half they do not fit."""
+    """1,500 releases (p < 1e-6 fails), of fractions in their own order; with noise at half they do not fit."""
     if not any(counts):
         expected = shared(counts, mechanism.ordered, mechanism.rate, 8)  # places without rows: any number of them
         mechanism = Quantiles(mechanism.epsilon, mechanism.fractions, mechanism.buckets, grain=3)
     else:
         expected = in_order(law(mechanism, counts))
-    drawn = [tuple(sorted(mechanism.release(pairs(counts)))) for _ in range(2_500)]
+    drawn = [tuple(sorted(mechanism.release(pairs(counts)))) for _ in range(1_500)]
     assert goodness(drawn, expected) > SMALLEST
     if any(counts):
         wrong = Doubled(mechanism.epsilon, mechanism.fractions, mechanism.buckets, mechanism.rows, mechanism.grain)
-        assert goodness([tuple(sorted(wrong.release(pairs(counts)))) for _ in range(2_500)], expected) < SMALLEST
+        assert goodness([tuple(sorted(wrong.release(pairs(counts)))) for _ in range(1_500)], expected) < SMALLEST
 
 
 def test_answers_keep_the_order_of_the_question() -> None:

@@ -1,10 +1,10 @@
 """Noise fitted to a sensitivity, each mechanism with its argument and its loss."""
 
 from discreet.mechanisms.additive import Gaussian, Laplace
+from discreet.mechanisms.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.partition import PartitionSelection
 from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.range import Bounds, Edge, LogarithmicRange
 from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
 from discreet.mechanisms.sparse import AboveThreshold, Watch

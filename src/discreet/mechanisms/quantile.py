@@ -74,8 +74,11 @@ class Quantiles:
     2·rate·R·max Δ_i. Levels add up. So this holds for any R, though a person's rows may be in many branches.
     In (b) rows of one bucket may belong to different branches, or a bucket that holds half of all rows would shift the
     fractions of what is left. So every row is put into one of 2^grain places of its bucket, uniformly and independently
-    of all else, before anything is chosen. Couple neighbours by giving the rows they share the same places: for any
-    fixed places the above holds, hence on average. Inner choices choose a place, the last of a branch a bucket.
+    of all else, before anything is chosen. Between two neighbours, give the rows they share the same places, and draw
+    the person's too where they are not used: then the places have one distribution on both, and cost nothing. Were they
+    known first, all of the above would hold for them; what is released is a function of them and the choices after. It
+    is a level's choices, given places and earlier choices, that have bounded range. Inner choices choose a place, the
+    last of a branch a bucket.
     ε = 2·rate·R·Σ Δ, over the fractions or the levels: rate = ε/(2·R·Σ Δ), `loss` the bounded ranges.
 
     Sampling, by rejection: the buckets with k ≤ rate·d < k + 1 lie in one stretch on either side of the target; one of
