@@ -56,7 +56,7 @@ def worst(mechanism: LogarithmicRange, touched: int) -> Fraction | float:
     return max(ratio(find(one), find(two)) for one, two in neighbours(mechanism, touched))
 
 
-@pytest.mark.parametrize(("touched", "epsilon"), [(1, ONE), (2, Fraction(1, 2)), (2, Fraction(3)), (3, ONE)])
+@pytest.mark.parametrize(("touched", "epsilon"), [(1, ONE), (2, Fraction(1, 2)), (3, Fraction(3))])
 def test_the_loss_is_at_most_epsilon_and_nearly_reached(touched: int, epsilon: Fraction) -> None:
     mechanism = LogarithmicRange(epsilon, touched, 0, 0)
     assert at_most(epsilon * Fraction(2, 3)) < worst(mechanism, touched) <= at_most(epsilon)
@@ -200,3 +200,5 @@ def test_bad_parameters(bad: dict) -> None:
         LogarithmicRange(**{"epsilon": ONE, **bad})
     with pytest.raises(ValueError, match="bucket"):
         LogarithmicRange(ONE).release({129: 1})
+    with pytest.raises(ValueError, match="integers"):
+        LogarithmicRange(ONE).release({1: 1.5})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from fractions import Fraction
 from itertools import pairwise
 
@@ -55,7 +54,7 @@ def worst(mechanism: Quantiles, most: int, rows: int) -> Fraction | float:
 @pytest.mark.parametrize(("rows", "epsilon"), [(1, "1"), (2, "1/10"), (2, "3"), (3, "1")])
 def test_the_loss_of_one_fraction_is_at_most_epsilon(share: str, rows: int, epsilon: str) -> None:
     mechanism = Quantiles(Fraction(epsilon), (Fraction(share),), 4, rows)
-    assert worst(mechanism, 5, rows) <= at_most(Fraction(epsilon))
+    assert worst(mechanism, 4, rows) <= at_most(Fraction(epsilon))
 
 
 def test_the_loss_of_one_fraction_is_reached() -> None:
@@ -138,12 +137,12 @@ class OneLevel(Quantiles):
 @pytest.mark.parametrize(
     ("mutant", "most"),
     [
-        (Doubled(ONE, (HALF,), 5), 8),
-        (AnyRows(ONE, (HALF,), 4, 2), 6),
-        (AnyRows(ONE, (HALF,), 4, 3), 6),
+        (Doubled(ONE, (HALF,), 5), 6),
+        (AnyRows(ONE, (HALF,), 4, 2), 5),
+        (AnyRows(ONE, (HALF,), 4, 3), 5),
         (OneLevel(ONE, (HALF, Fraction(9, 10)), 3), 6),
-        (OneLevel(ONE, QUARTILES, 4, grain=0), 5),
-        (Doubled(ONE, QUARTILES, 4, 2, grain=0), 5),
+        (OneLevel(ONE, QUARTILES, 3, grain=0), 5),
+        (Doubled(ONE, QUARTILES, 3, 2, grain=0), 5),
     ],
 )
 def test_mutants_are_caught(mutant: Quantiles, most: int) -> None:
@@ -255,20 +254,40 @@ def test_ranks_are_within_the_half_width(count: int) -> None:
     mechanism = Quantiles(ONE, tuple(Fraction(i, count + 1) for i in range(1, count + 1)), 100_000)
     for values in (tied, spread_out):
         held = [(int(at), int(n)) for at, n in zip(*np.unique(values, return_counts=True), strict=True)]
-        found = np.array([errors(values, mechanism.release(held), mechanism) for _ in range(4)])
+        found = np.array([errors(values, mechanism.release(held), mechanism) for _ in range(3)])
         assert found.max() <= mechanism.half_width(1 - 1e-9)
         assert found.mean() < 25  # of 20,000
 
 
-@pytest.mark.parametrize("epsilon", [ONE, Fraction(1, 1000)])
-def test_ten_thousand_values_take_no_time(epsilon: Fraction) -> None:
-    """The time of the processor, thrice what is usual."""
-    held = [(10 * i, 1 + i % 7) for i in range(10_000)]
-    mechanism = Quantiles(epsilon, (HALF,), 100_000)
-    mechanism.release(held)
-    start = time.process_time()
-    mechanism.release(held)
-    assert time.process_time() - start < 0.05
+@pytest.mark.parametrize("epsilon", [Fraction(100), ONE, Fraction(1, 1000)])
+def test_few_of_ten_thousand_values_are_looked_at(epsilon: Fraction) -> None:
+    """So the time a choice takes does not grow with them: two buckets for each level of the exponent at most."""
+    mechanism = Quantiles(epsilon, (HALF,), 1_000_000)
+    held = Held([(90 * i, 1 + i % 7) for i in range(10_000)], mechanism.buckets, mechanism.grain, SystemWords())
+    branch = mechanism._branch(held, True, 0, held.end - 1, held.end, HALF)
+    assert len(list(branch.blocks())) <= 2 * 134
+    assert len(held._inside) <= 2 * 134
+
+
+def test_many_rows_of_one_value() -> None:
+    """Three million, which get their places a million at a time: as many as there are, in all places alike."""
+    held = Held([(1, 5), (2, 3_000_000), (3, 1)], 4, 4, SystemWords())
+    places, most = held.inside(1)
+    assert places.tolist() == list(range(32, 48))
+    assert most[-1] == 3_000_005
+    each = np.diff(most, prepend=5)
+    assert abs(each - 187_500).max() < 7 * 420  # standard deviations
+    assert held.rank(33) == most[0]
+    assert Quantiles(ONE, QUARTILES, 4).release([(1, 5), (2, 3_000_000), (3, 1)]) == [2, 2, 2]
+
+
+def test_without_places_ties_shift_the_other_fractions() -> None:
+    """Three rows in five at one value: the quartiles of what is left before and behind it are not those of all."""
+    held = [(500, 12_000), *((at, 1) for at in range(1_000, 9_000))]
+    values = np.repeat([at for at, _ in held], [count for _, count in held])
+    right, wrong = (Quantiles(Fraction(10), QUARTILES, 10_000, grain=grain) for grain in (13, 0))
+    assert max(errors(values, right.release(held), right)) < 200
+    assert max(errors(values, wrong.release(held), wrong)) > 3_000
 
 
 def test_losses() -> None:
@@ -306,7 +325,10 @@ def test_bad_parameters(bad: dict) -> None:
         Quantiles(**{"epsilon": ONE, "fractions": (HALF,), "buckets": 5, **bad})
 
 
-@pytest.mark.parametrize("counts", [[(1, 1), (0, 1)], [(5, 1)], [(-1, 1)], [(1, 1), (1, 1)], [(1, -1)]])
+NO_LISTS = [[(1, 1), (0, 1)], [(5, 1)], [(-1, 1)], [(1, 1), (1, 1)], [(1, -1)], [(1, 1.5)], [(1,)]]
+
+
+@pytest.mark.parametrize("counts", NO_LISTS)
 def test_what_is_no_list_of_counts(counts: list[tuple[int, int]]) -> None:
-    with pytest.raises(ValueError, match=r"in order|negative"):
+    with pytest.raises(ValueError, match=r"in order|negative|integers"):
         Quantiles(ONE, (HALF,), 5).release(counts)

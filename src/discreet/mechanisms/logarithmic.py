@@ -123,10 +123,12 @@ class LogarithmicRange:
     def release(self, counts: Mapping[int, int]) -> Bounds:
         """The bounds for exact counts by number of bucket; buckets that are not named count 0.
 
-        Raises ValueError on a bucket that there is not; never because of a count.
+        Raises ValueError on a bucket that there is not and on what is no integer; never because of a count's size.
         """
         if any(not -self.last <= number <= self.last for number in counts):
             raise ValueError("no such bucket")
+        if not all(type(count) is int for count in counts.values()):
+            raise ValueError("counts must be integers")
         exact = [counts.get(number, 0) for number in range(-self.last, self.last + 1)]
         return self.around(self.noise.release(exact))
 

@@ -21,6 +21,7 @@ from discreet.noise.words import SystemWords, Words
 
 _MOST = 1 << 40  # buckets
 _FAR = 134  # e^−134 < 2^−193
+_CHUNK = 1 << 20  # rows put into places at a time
 
 Places = NDArray[np.int64]
 
@@ -96,7 +97,7 @@ class Quantiles:
     fractions: tuple[Fraction, ...]
     buckets: int
     rows: int = 1
-    grain: int = 16
+    grain: int = 13
 
     name = "quantiles by rank"
 
@@ -212,7 +213,10 @@ class Held:
     """The rows in their places. The rows of a bucket get theirs when somebody first asks about its inside."""
 
     def __init__(self, counts: Iterable[tuple[int, int]], buckets: int, grain: int, words: Words) -> None:
-        pairs = np.array(list(counts), dtype=np.int64).reshape(-1, 2)
+        pairs = np.array(list(counts) or np.empty((0, 2), np.int64))
+        if pairs.dtype.kind not in "iu" or pairs.shape[1:] != (2,):
+            raise ValueError("counts must be pairs of integers")
+        pairs = pairs.astype(np.int64)
         self.at, each = pairs[:, 0], pairs[:, 1]
         if len(pairs) and (self.at[0] < 0 or self.at[-1] >= buckets or (np.diff(self.at) <= 0).any()):
             raise ValueError("buckets must be in order, each once, and below their number")
@@ -236,12 +240,22 @@ class Held:
     def inside(self, index: int) -> tuple[Places, Places]:
         """The places of bucket at[index] that hold rows, in order, and the number of rows up to each."""
         if index not in self._inside:
-            size = int(self.sums[index + 1] - self.sums[index])
-            drawn = self._words.integers(self.grain, size)
-            places, each = np.unique(drawn, return_counts=True)
-            first = int(self.at[index]) << self.grain
-            self._inside[index] = places.astype(np.int64) + first, np.cumsum(each) + self.sums[index]
+            size, first = int(self.sums[index + 1] - self.sums[index]), int(self.at[index]) << self.grain
+            places, each = self._scattered(size) if size > _CHUNK else self._few(size)
+            self._inside[index] = places + first, np.cumsum(each) + self.sums[index]
         return self._inside[index]
+
+    def _few(self, size: int) -> tuple[Places, Places]:
+        """The places of so many rows, within their bucket, and the number of rows in each."""
+        places, each = np.unique(self._words.integers(self.grain, size), return_counts=True)
+        return places.astype(np.int64), each
+
+    def _scattered(self, size: int) -> tuple[Places, Places]:
+        """The same for more rows than should be held at a time."""
+        each = np.zeros(1 << self.grain, np.int64)
+        for start in range(0, size, _CHUNK):
+            each += np.bincount(self._words.integers(self.grain, min(size - start, _CHUNK)), minlength=len(each))
+        return np.flatnonzero(each), each[each > 0]
 
     def where(self, row: int, fine: bool) -> int:
         """The place, or the bucket, of a row: rows are numbered from 1 in the order of their places."""
