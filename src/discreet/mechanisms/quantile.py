@@ -80,6 +80,8 @@ class Quantiles:
     known first, all of the above would hold for them; what is released is a function of them and the choices after. It
     is a level's choices, given places and earlier choices, that have bounded range. Inner choices choose a place, the
     last of a branch a bucket.
+    For several groups, each with a release of its own, what r of a person's rows cost is at most ε·r/R everywhere: so
+    if `rows` bounds the person's rows in all groups together, all releases together cost ε.
     ε = 2·rate·R·Σ Δ, over the fractions or the levels: rate = ε/(2·R·Σ Δ), `loss` the bounded ranges.
 
     Sampling, by rejection: the buckets with k ≤ rate·d < k + 1 lie in one stretch on either side of the target; one of
