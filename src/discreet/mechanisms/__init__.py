@@ -1,25 +1,33 @@
 """Noise fitted to a sensitivity, each mechanism with its argument and its loss."""
 
 from discreet.mechanisms.additive import Gaussian, Laplace
+from discreet.mechanisms.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.mechanisms.noisy_max import NoisyMax
 from discreet.mechanisms.partition import PartitionSelection
+from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
 from discreet.mechanisms.sparse import AboveThreshold, Watch
 from discreet.mechanisms.threshold import LaplaceThreshold, laplace_threshold
+from discreet.mechanisms.winners import Winners
 
 __all__ = [
     "AboveThreshold",
+    "Bounds",
+    "Edge",
     "ExponentialMechanism",
     "Gaussian",
     "Laplace",
     "LaplaceThreshold",
+    "LogarithmicRange",
     "NoisyMax",
     "PartitionSelection",
     "PermuteAndFlip",
+    "Quantiles",
     "RandomisedResponse",
     "TopK",
     "Watch",
+    "Winners",
     "laplace_threshold",
     "randomised_response",
     "two_coins",
