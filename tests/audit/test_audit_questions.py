@@ -21,6 +21,7 @@ from discreet.audit.questions import Asked, asked_of, of_declaration, typed
 from discreet.audit.targets import run
 from discreet.catalog import Declaration, Table, declare, read
 from discreet.engines import compile as compiler
+from discreet.engines import quantities
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Gaussian, additive
 from discreet.plan.measurement import Price, measurement
@@ -148,10 +149,15 @@ def unclamped(known: Any) -> exp.Expression:
     return exp.TryCast(this=exp.column(known.name, quoted=True), to=exp.DataType.build(kind), safe=True)
 
 
+def unclamped_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in (compiler, quantities):
+        monkeypatch.setattr(room, "clamped", lambda node, *_: node.copy())
+
+
 def test_values_beyond_their_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither loading nor the lattice clamps: what lies beyond the declared bounds counts in full."""
     monkeypatch.setattr("discreet.engines.duckdb._typed", unclamped)
-    monkeypatch.setattr(compiler, "_clamped", lambda node, *_: node.copy())
+    unclamped_everywhere(monkeypatch)
     (found,) = findings(attacked(stage, Asked("SUM(age)"), ONE), 40, "change")
     assert found.found is not None
     assert found.found > 1e15
@@ -160,7 +166,7 @@ def test_values_beyond_their_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatc
 def test_one_persons_rows_that_make_the_engine_fail(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clamp is left out, and infinity does not fit an integer: the failure gives the person away."""
     monkeypatch.setattr("discreet.engines.duckdb._typed", unclamped)
-    monkeypatch.setattr(compiler, "_clamped", lambda node, *_: node.copy())
+    unclamped_everywhere(monkeypatch)
     attack = attacked(stage, SUM, ONE)
     assert {one.how for one in findings(attack, 400)} == {"change", "sampled"}
 

@@ -60,6 +60,9 @@ class _Reading:
         self.tree = tree
         self.keys: list[tuple[str, Expression]] = []
         self.totals: list[tuple[str, Exact, Column]] = []
+        for node in tree.expressions:
+            if (window := node.find(exp.Window)) is not None:
+                raise refused(window, _CLAUSES["windows"])
         aggregated = any(node.find(exp.AggFunc) for node in tree.expressions)
         self.distinct = tree.args.get("distinct") is not None
         self.groups = bool(tree.args.get("group")) or bool(tree.args.get("having")) or aggregated or self.distinct
@@ -100,8 +103,6 @@ class _Reading:
         items: list[tuple[str, Expression]] = []
         for node in self.tree.expressions:
             inner = node.unalias()
-            if inner.find(exp.Window) is not None:
-                raise refused(inner.find(exp.Window) or inner, _CLAUSES["windows"])
             star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
             if star and not (self.groups and not self.distinct):
                 only(inner if isinstance(inner, exp.Star) else inner.this, fix="name the columns")
