@@ -52,17 +52,19 @@ def named_epsilon(declaration: Declaration, epsilon: Number | None) -> Fraction:
 
 
 def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fraction | None) -> Price:
-    """A question with private keys that names no delta takes the same share of keys_delta as of epsilon."""
+    """A question with private keys that names no delta takes the same share of keys_delta as of epsilon; one that names
+    it may have Gaussian noise where the budget has a delta for that."""
     budget = declaration.budget
     if not plan.private:
         gaussian = budget.delta > budget.keys_delta
         return Price(epsilon, delta if delta is not None and gaussian else Fraction(0))
+    named = delta is not None
     if delta is None:
         delta = floor(min(budget.keys_delta, budget.keys_delta * epsilon / budget.epsilon), 3)
     if delta == 0:
         fix = "declare values for the grouped columns, or a budget with delta and keys_delta above 0"
         raise _wrong("private keys cannot be found without a delta", "GROUP BY", fix)
-    return Price(epsilon, delta)
+    return Price(epsilon, delta, gaussian=named and budget.delta > budget.keys_delta)
 
 
 @dataclass(frozen=True)

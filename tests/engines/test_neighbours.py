@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -97,18 +98,21 @@ def cases(draw: st.DrawFn) -> tuple[Mapping[str, Any], str, list[Record], int, s
 
 
 def changes(bench: Bench, plan: Plan, table: Any, rows: list[Record], gone: list[Record], salt: str) -> list[Any]:
-    """For each part, the ℓ1 norm of the change in each group that changes at all."""
+    """For each part, the norm of the change in each group that changes at all: ℓ1; of joint parts the largest of
+    their blocks' ℓ1 norms."""
     left, right = (
         bench.load(table, rows),
         bench.load(table, [row for row in rows if not any(row is one for one in gone)]),
     )
     parts = []
-    for before, after in zip(bench.vectors(plan, left, salt), bench.vectors(plan, right, salt), strict=True):
+    sides = bench.vectors(plan, left, salt), bench.vectors(plan, right, salt)
+    for part, before, after in zip(plan.parts, *sides, strict=True):
         norms = []
         for key in before.keys() | after.keys():
             none = (0,) * len(next(iter((before | after).values())))
-            change = zip(before.get(key, none), after.get(key, none), strict=True)
-            norms.append(sum(abs(one - two) for one, two in change))
+            change = [abs(one - two) for one, two in zip(before.get(key, none), after.get(key, none), strict=True)]
+            ends = list(itertools.accumulate(part.blocks, initial=0)) if part.axes else [0, len(change)]
+            norms.append(max(sum(change[start:stop]) for start, stop in itertools.pairwise(ends)))
         parts.append([norm for norm in norms if norm])
     return parts
 

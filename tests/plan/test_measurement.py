@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_tools import ONE, people, planned
 
-from discreet.accounting import Approximate, DiscreteLaplace
+from discreet.accounting import Approximate, DiscreteLaplace, Pure
 from discreet.accounting import Gaussian as GaussianLoss
 from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.exact import sqrt_ceiling
-from discreet.mechanisms import Gaussian, Laplace, LaplaceThreshold
+from discreet.mechanisms import Ball, Gaussian, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Price, measurement
 
 QUESTIONS = [
@@ -39,6 +39,9 @@ def test_pure_noise_costs_its_price_exactly(case: tuple[Mapping[str, Any], str],
     assert measured.loss.pure == epsilon
     assert measured.loss.keys_delta == 0
     for part, event in zip(measured.parts, measured.loss.parts, strict=True):
+        if isinstance(part.mechanism, Ball):
+            assert event == Pure(part.sensitivity.l1 / part.mechanism.scale)
+            continue
         assert isinstance(part.mechanism, Laplace)
         assert event == DiscreteLaplace(part.sensitivity.l1 / part.mechanism.scale, part.sensitivity.l1)
 
@@ -55,7 +58,9 @@ def test_private_keys_cost_epsilon_and_their_delta(
     (keys,) = [part for part in measured.parts if part.part.kind == "keys"]
     assert isinstance(keys.mechanism, LaplaceThreshold)
     assert keys.mechanism.cells == keys.sensitivity.cells
-    assert Approximate(epsilon / len(measured.parts), delta) in measured.loss.parts
+    columns = sum(output.kind != "key" for output in measured.plan.outputs)
+    used = sum(output.kind != "key" and measured.parts[output.index] is keys for output in measured.plan.outputs)
+    assert Approximate(epsilon * (used + 1) / (columns + 1), delta) in measured.loss.parts
     assert all(not isinstance(part.mechanism, Gaussian) for part in measured.parts)
 
 
@@ -101,10 +106,10 @@ def test_gaussian_noise_stays_within_epsilon_and_delta(epsilon: str, delta: str)
             Price(Fraction(1, 10), Fraction(1, 10**9)),
             Laplace,
         ),
-        # private keys have no Gaussian mechanism
+        # private keys have Gaussian noise only where the budget has a delta for it
         (
             people(200),
-            "SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h",
+            "SELECT h, COUNT(*) FROM t GROUP BY h",
             Price(Fraction(1, 10), Fraction(1, 10**4)),
             Laplace,
         ),

@@ -139,11 +139,11 @@ def test_how_many_groups_there_are(keys: tuple[Key, ...], expected: int | None) 
         (ONE, "SELECT AVG(v), SUM(v), COUNT(v), COUNT(*) FROM t", [("mean", 1, 12)]),
         (ONE, f"SELECT COUNT(*, {BOUNDS} => (4, 9)) FROM t", [("count", 1, 4)]),
         (ONE, f"SELECT SUM(u, {BOUNDS} => (-3, 2)) FROM t", [("sum", 1, 3)]),
-        (ONE, "SELECT h, COUNT(*) FROM t GROUP BY h", [("count", 1, 1), ("keys", 1, 1)]),
+        (ONE, "SELECT h, COUNT(*) FROM t GROUP BY h", [("keys", 1, 1)]),
         (people(4), "SELECT COUNT(*), AVG(v) FROM t GROUP BY g", [("mean", 3, 48)]),
         (people(4), "SELECT SUM(v) FROM t WHERE b", [("sum", 1, 28)]),
-        (people(4), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("persons", 4, 4), ("keys", 4, 4)]),
-        (people(4, 2), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("persons", 2, 2), ("keys", 2, 2)]),
+        (people(4), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("keys", 4, 4)]),
+        (people(4, 2), "SELECT COUNT(DISTINCT p) FROM t GROUP BY h", [("keys", 2, 2)]),
         (people(4, 2), "SELECT COUNT(*) FROM t GROUP BY h", [("count", 2, 4), ("keys", 2, 2)]),
         # a lower bound above 1 counts one row as several, also where rows are limited for another part's sake
         (people(2), f"SELECT COUNT(*, {BOUNDS} => (5, 5)) FROM t", [("count", 1, 5)]),
@@ -159,7 +159,7 @@ def test_how_many_groups_there_are(keys: tuple[Key, ...], expected: int | None) 
         (
             people(9, 2),
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 3) COUNT(DISTINCT p) FROM t GROUP BY h",
-            [("persons", 3, 3), ("keys", 3, 3)],
+            [("keys", 3, 3)],
         ),
     ],
 )

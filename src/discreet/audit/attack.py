@@ -27,8 +27,8 @@ from discreet.engines.duckdb import DuckDB, Row
 from discreet.errors import EngineError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.store import Reserved
-from discreet.mechanisms import Gaussian, LaplaceThreshold
-from discreet.plan.measurement import Measured, Measurement, Noisy
+from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
+from discreet.plan.measurement import Measured, Measurement, Noisy, Threshold
 from discreet.plan.nodes import project_of
 from discreet.plan.sensitivity import cell_count
 
@@ -105,14 +105,15 @@ class Attack:
         self._noisy = [
             (index, measured)
             for index, measured in enumerate(measurement.parts)
-            if not isinstance(measured.mechanism, LaplaceThreshold)
+            if not isinstance(measured.mechanism, Threshold)
         ]
 
     def targets(self, draws: int) -> list[Target]:
         """All attacks on this question; its tables are made when the first one's turn comes."""
         cells = cell_count(self.measurement.plan.keys) or 1
         pairs = max(FEWEST, min(draws, draws * CELLS // cells))
-        fits = [Late(self.name, partial(self._fitted, index, measured, draws)) for index, measured in self._noisy]
+        alone = [(index, measured) for index, measured in self._noisy if not isinstance(measured.mechanism, Ball)]
+        fits = [Late(self.name, partial(self._fitted, index, measured, draws)) for index, measured in alone]
         return [Computed(self.name, self._change), Late(self.name, partial(self._sampled, pairs)), *fits]
 
     @cached_property
@@ -135,7 +136,7 @@ class Attack:
     def _crowd(self) -> int:
         """As many persons as make it a toss-up whether the group that they fill is shown."""
         parts = self.measurement.parts
-        limits = [one.mechanism.threshold for one in parts if isinstance(one.mechanism, LaplaceThreshold)]
+        limits = [one.mechanism.threshold for one in parts if isinstance(one.mechanism, Threshold)]
         return min(MOST_CROWD, max(limits, default=CROWD))
 
     # the exact loss
@@ -154,13 +155,13 @@ class Attack:
         for measured in self.measurement.parts:
             mechanism = measured.mechanism
             moved = changes(measured, nobody.vectors(measured), person.vectors(measured, salt))
-            if isinstance(mechanism, Gaussian):
-                square += sum(size * size for _, size in moved) / float(mechanism.sigma) ** 2
-                continue
-            if isinstance(mechanism, LaplaceThreshold) and (
+            if isinstance(mechanism, Threshold) and (
                 len(moved) > mechanism.cells or max((size for _, size in moved), default=0) > 1
             ):
                 return math.inf
+            if isinstance(mechanism, Gaussian | GaussianThreshold):
+                square += sum(size * size for _, size in moved) / float(mechanism.sigma) ** 2
+                continue
             pure += sum(size for _, size in moved) / float(mechanism.scale)
         return pure if self.claim.mu is None else math.sqrt(square)
 
@@ -184,6 +185,7 @@ class Attack:
     def _fitted(self, index: int, measured: Measured, draws: int) -> Fitted:
         """The noise of one part: what releases of the crowd's table differ by from its exact numbers."""
         mechanism = measured.mechanism
+        assert not isinstance(mechanism, Threshold)
         if isinstance(mechanism, Gaussian):
             law = pmf.gaussian_law(float(mechanism.sigma))
         else:
@@ -237,12 +239,15 @@ class Attack:
         return features
 
 
-def changes(measured: Measured, one: Vectors, two: Vectors) -> list[tuple[tuple[Any, ...], int]]:
-    """The groups that change, and by how much in ℓ1."""
+def changes(measured: Measured, one: Vectors, two: Vectors) -> list[tuple[tuple[Any, ...], float]]:
+    """The groups that change, and by how much: in ℓ1, in joint parts in the norm that the noise is made for."""
     nothing = (0,) * len(measured.part.vectors)
     found = []
     for keys in {**one, **two}:
-        size = sum(abs(a - b) for a, b in zip(one.get(keys, nothing), two.get(keys, nothing), strict=True))
+        change = [a - b for a, b in zip(one.get(keys, nothing), two.get(keys, nothing), strict=True)]
+        size: float = sum(map(abs, change))
+        if measured.part.axes:
+            size = measured.mechanism.norm(change) if isinstance(measured.mechanism, Ball) else math.hypot(*change)
         if size:
             found.append((keys, size))
     return found
@@ -253,6 +258,13 @@ def _likelihood(
 ) -> float:
     """How much likelier the shown numbers are on the second neighbour: the logarithm of the ratio."""
     nothing, mechanism, total = (0,) * len(measured.part.vectors), measured.mechanism, 0.0
+    if isinstance(mechanism, Ball):
+        for group, *values in zip(keys, *vectors, strict=True):
+            sides = (side.get(plain(group), nothing) for side in (one, two))
+            first, second = (mechanism.norm([v - x for v, x in zip(values, side, strict=True)]) for side in sides)
+            total += (first - second) / float(mechanism.scale)
+        return total
+    assert not isinstance(mechanism, Threshold)
     for place, vector in enumerate(vectors):
         for group, value in zip(keys, vector, strict=True):
             a, b = one.get(plain(group), nothing)[place], two.get(plain(group), nothing)[place]

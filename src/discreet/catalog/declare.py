@@ -31,7 +31,7 @@ _TABLE = {
     "public",
     "columns",
 }
-_COLUMN = {"type", "min", "max", "step", "values"}
+_COLUMN = {"type", "min", "max", "step", "values", "nulls"}
 _BUDGET = {"epsilon", "delta", "keys_delta"}
 
 
@@ -382,7 +382,8 @@ class _Reader:
         if "step" in raw and (kind not in (Type.NUMBER, None) or (step is not None and step <= 0)):
             self.fault(f"{where}.step", "step is for numbers, and above 0", "write step = 0.01, or leave it out")
             step = None
-        return Column(name, kind, low, high, step, self.values(where, raw, kind))
+        nulls = self.flag(f"{where}.nulls", raw.get("nulls", True))
+        return Column(name, kind, low, high, step, self.values(where, raw, kind), nulls)
 
     def values(self, where: str, raw: Mapping[str, Any], kind: Type | None) -> tuple[Value, ...] | None:
         if "values" not in raw:

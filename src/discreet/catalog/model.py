@@ -36,7 +36,8 @@ class Column:
     """One declared column. Values outside `minimum` and `maximum` are clamped when the table is loaded.
 
     `values` are public keys: a question that groups by the column shows all of them and no others.
-    `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in.
+    `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in. With `nulls`
+    false the owner says that every row has a value: questions need not measure how many have none.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Column:
     maximum: Value | None = None
     step: Fraction | None = None
     values: tuple[Value, ...] | None = None
+    nulls: bool = True
 
     def keys(self) -> tuple[Value, ...] | None:
         """The public keys of this column; None where they are private."""

@@ -10,7 +10,7 @@ from fractions import Fraction
 from discreet.accounting import Loss
 from discreet.catalog.model import Table, Value
 from discreet.engines.duckdb import DuckDB, Row
-from discreet.mechanisms import LaplaceThreshold
+from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Noisy, Plan
 from discreet.plan.nodes import Vector
 
@@ -38,9 +38,10 @@ def _draw(engine: DuckDB, measurement: Measurement, table: Table) -> Noisy:
     parts: list[tuple[tuple[int, ...], ...]] = []
     for measured in measurement.parts:
         exact = [_combined(vector, totals) for vector in measured.part.vectors]
-        if isinstance(measured.mechanism, LaplaceThreshold):
-            shown = measured.mechanism.release(exact[0])
-            parts.append(())
+        if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
+            counts = measured.mechanism.counts(exact[0])
+            shown = [count is not None for count in counts]
+            parts.append((tuple(count or 0 for count in counts),))  # of those that are not shown, nothing is kept below
             continue
         noise = measured.mechanism.release([value for vector in exact for value in vector])
         parts.append(tuple(tuple(noise[i * len(keys) : (i + 1) * len(keys)]) for i in range(len(exact))))

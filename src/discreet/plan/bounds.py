@@ -11,7 +11,8 @@ from discreet.catalog.model import Column, Table, Value
 from discreet.errors import QuestionError
 from discreet.exact import show
 from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
-from discreet.plan.lattice import Lattice, lattice
+from discreet.plan.jointly import may_be_null
+from discreet.plan.lattice import ROW_LIMIT, Lattice, lattice
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
     Aggregate,
@@ -32,6 +33,7 @@ from discreet.plan.nodes import (
     project_of,
 )
 from discreet.plan.sensitivity import cell_count
+from discreet.plan.together import KEYS, together
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""
@@ -76,7 +78,7 @@ def plan(request: Request) -> Plan:
         )
     builder = _Builder(request)
     estimates = builder.estimates()
-    if any(key.values is None for key in request.keys):
+    if builder.private:
         builder.part(Part("keys", (builder.vector(builder.persons_total()),), 1))
     outputs = []
     for name, kind, index in request.columns:
@@ -84,6 +86,7 @@ def plan(request: Request) -> Plan:
             outputs.append(Output(name, "key", index, text=request.keys[index].name))
         else:
             part, shape, weights = estimates[index]
+            part = len(builder.parts) - 1 if part == KEYS else part
             outputs.append(Output(name, shape, part, weights, request.wanted[index].text))
     return Plan(request.table.name, builder.root(), request.keys, tuple(builder.parts), tuple(outputs))
 
@@ -100,17 +103,26 @@ class _Builder:
         self.table = request.table
         self.columns: Mapping[str, Column] = {column.name: column for column in request.table.columns}
         self.single = request.table.person is None or request.table.one_row_per_person
+        self.private = any(key.values is None for key in request.keys)
         self.quantities: list[Quantity] = []
         self.totals: list[Total] = []
         self.parts: list[Part] = []
 
     def estimates(self) -> list[Estimate]:
         """How each aggregate is made. What stands twice in a question is measured once: the sum and the count of a
-        column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside."""
-        wanted = self.request.wanted
+        column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside;
+        several columns of the same rows are measured together (`plan.together`)."""
+        joined = together(self, self.request.wanted)
+        apart = self.apart([one for place, one in enumerate(self.request.wanted) if place not in joined])
+        others = iter(apart)
+        return [joined[place] if place in joined else next(others) for place in range(len(self.request.wanted))]
+
+    def apart(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+        """Aggregates that are not measured together with others: each by itself, but for what comes with a mean."""
         means = [one.expression for one in wanted if one.kind == "mean"]
         rows_from = means[0] if any(one == Wanted("count") for one in wanted) and means else None
-        made = {expression: self.mean(expression, absent=expression == rows_from) for expression in means if expression}
+        nulls = rows_from is not None and may_be_null(rows_from, self.columns)
+        made = {one: self.mean(one, absent=nulls and one == rows_from) for one in means if one}
         estimates: list[Estimate] = []
         for one in wanted:
             if one.kind == "mean" and one.expression is not None:
@@ -148,7 +160,7 @@ class _Builder:
         assert grid is not None
         one = Fraction(1, grid.width)
         if kind == "count":
-            return index, "count", (one, one, one)
+            return index, "count", (one,) * len(part.vectors)
         rest = (Fraction(0),) * (len(part.vectors) - 2)
         if kind == "present":
             return index, "count", (one, one, *rest)
@@ -192,20 +204,29 @@ class _Builder:
             total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
             part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
             return self.part(part), "sum", (grid.step,)
-        step = self.step(one.expression)
-        _sized(one.bounds, "SUM")
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
-            grid = lattice(one.bounds, step)
+            grid = lattice(_sized(one.bounds, "SUM"), self.step(one.expression))
             total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
             part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
             return self.part(part), "sum", (grid.step,)
-        inside = lattice(one.bounds, step)
-        grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
-        bounds = (inside.low, inside.high)
-        total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid)), bounds))
+        total, inside = self.clamped(one)
         largest = max(abs(inside.low), abs(inside.high))
-        part = Part("sum", (self.vector(total),), grid.high, bound=largest, lattice=grid)
-        return self.part(part), "sum", (grid.step,)
+        part = Part("sum", (self.vector(total),), ROW_LIMIT, bound=largest, lattice=inside)
+        return self.part(part), "sum", (inside.step,)
+
+    def clamped(self, one: Wanted) -> tuple[int, Lattice]:
+        """A total that is clamped to the question's bounds for each person and group, and where it then lies."""
+        assert one.bounds is not None
+        if one.kind != "sum":
+            low, high = int(one.bounds[0]), int(one.bounds[1])
+            quantity = None if one.expression is None else self.quantity(Quantity(one.expression, None))
+            kind = "rows" if quantity is None else "present"
+            return self.total(Total(kind, quantity, (low, high))), Lattice(Fraction(1), low, max(high, low + 1))
+        assert one.expression is not None
+        inside = lattice(_sized(one.bounds, "SUM"), self.step(one.expression))
+        grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
+        quantity = self.quantity(Quantity(one.expression, grid))
+        return self.total(Total("sum", quantity, (inside.low, inside.high))), inside
 
     def grid(self, expression: Expression, function: str) -> Lattice:
         known = interval(expression, self.columns)
@@ -294,11 +315,9 @@ def lost(whole: Plan, table: Table) -> tuple[str, ...]:
         words.append(f"at most {node.rows} rows a person; further rows are left out, at random")
     for part in whole.parts:
         if part.bound is not None:
-            step = part.lattice.step if part.lattice else Fraction(1)
-            total = whole.root.totals[part.vectors[0].weights[0][0]]
-            assert total.bounds is not None
-            low, high = (show(step * bound) for bound in total.bounds)
-            words.append(f"each person's {part.kind} in a group is clamped to [{low}, {high}]")
+            for kind, step, total in _bounded(whole, part):
+                low, high = (show(step * bound) for bound in total.bounds or ())
+                words.append(f"each person's {kind} in a group is clamped to [{low}, {high}]")
     words += _clamped(table, _quantities(whole))
     if table.person is None or table.one_row_per_person:
         words.insert(0, "one row a person")
@@ -307,6 +326,15 @@ def lost(whole: Plan, table: Table) -> tuple[str, ...]:
     if whole.private:
         words.append("groups of too few persons are left out")
     return tuple(words)
+
+
+def _bounded(whole: Plan, part: Part) -> list[tuple[str, Fraction, Total]]:
+    """The clamped totals of a part: what they are, their step, and the total."""
+    if not part.axes:
+        step = part.lattice.step if part.lattice else Fraction(1)
+        return [(part.kind, step, whole.root.totals[part.vectors[0].weights[0][0]])]
+    totals = [(axis, whole.root.totals[part.vectors[axis.place].weights[0][0]]) for axis in part.axes]
+    return [("sum" if total.kind == "sum" else "count", axis.lattice.step, total) for axis, total in totals]
 
 
 def _quantities(whole: Plan) -> Sequence[Quantity]:

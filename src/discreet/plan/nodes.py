@@ -146,12 +146,27 @@ class Vector:
 
 
 @dataclass(frozen=True)
+class Axis:
+    """A column in a joint part: the vector at `place` holds Σ multiple·(2x − low − high), over rows or over persons.
+
+    With `absent`, the vector before it counts the rows without a value, which add 0 to the sum; without, such rows
+    count as 0, or where the column is declared to have none, as the middle.
+    """
+
+    lattice: Lattice
+    place: int
+    multiple: int
+    absent: bool = False
+
+
+@dataclass(frozen=True)
 class Part:
     """What is measured with one price: vectors whose joint change by one row is bounded.
 
     `row_bound` bounds the ℓ1 norm of what one row adds to all the vectors together. `bound` bounds the same norm for
     all rows of a person in one group, where totals are clamped; None where they are not.
-    `kind` is count, sum, mean, persons or keys. `lattice` gives the vectors' unit.
+    `kind` is count, sum, mean, persons, keys or joint. `lattice` gives the vectors' unit. A joint part has `axes`,
+    one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of `plan.jointly`.
     """
 
     kind: str
@@ -159,14 +174,20 @@ class Part:
     row_bound: int
     bound: int | None = None
     lattice: Lattice | None = None
+    axes: tuple[Axis, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """How the vectors of a joint part stand together: the count, then one or two for each column."""
+        return (1, *(2 if axis.absent else 1 for axis in self.axes))
 
 
 @dataclass(frozen=True)
 class Output:
     """A column of the answer: a key, or an estimate from one part.
 
-    `kind` is key, count, sum or mean. `weights` give a count or a sum as a combination of the part's noisy vectors;
-    `index` is the key's position or the part's.
+    `kind` is key, count, sum or mean. `weights` give a count or a sum as a combination of the part's noisy vectors, and
+    of a mean in a joint part they say which column it is of; `index` is the key's position or the part's.
     """
 
     name: str

@@ -18,6 +18,9 @@ that contribution:
 ℓ2: a vector of non-negative norms with entries at most `each`, sum at most `total` and at most `cells` entries has the
 largest sum of squares at an extreme point: ⌊total/each⌋ full entries and the remainder. Within a group the ℓ2 norm of
 the part's vectors is at most their ℓ1 norm.
+
+A joint part is measured in another norm than ℓ1 (`plan.jointly`); `each` and `total` bound that one, as only the
+triangle inequality was used. Its ball's blocks are at most 1 long in ℓ2, so within a group ℓ2 is at most √blocks of it.
 """
 
 from __future__ import annotations
@@ -90,7 +93,8 @@ def sensitivity(plan: Aggregate, part: Part) -> Sensitivity:
         raise ValueError("the plan does not bound what a person adds to a group")
     total = bounds.cells * each if by_rows is None else min(by_rows, bounds.cells * each)
     full, rest = divmod(total, each) if each else (0, 0)
-    return Sensitivity(bounds.cells, each, total, full * each * each + rest * rest)
+    blocks = len(part.blocks) if part.kind == "joint" else 1
+    return Sensitivity(bounds.cells, each, total, blocks * (full * each * each + rest * rest))
 
 
 def cell_count(keys: tuple[Key, ...]) -> int | None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from discreet.catalog.model import Table, Value
 from discreet.exact import show
+from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.bounds import lost
+from discreet.plan.jointly import axis_of, ends_of
 from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
-from discreet.release.intervals import CONFIDENCE, half_width, mean_interval
+from discreet.release import joint
+from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
+from discreet.release.shown import shown_intervals
 from discreet.release.table import Cost, arranged
 
 GROUP_FOR_MEANS = 1_000
@@ -73,10 +78,11 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
     described = []
     for index, measured in enumerate(measurement.parts):
         names = [output.name for output in measurement.plan.outputs if output.kind != "key" and output.index == index]
+        shown = ["which groups are shown"] if measured.part.kind == "keys" else []
         unit = measured.part.lattice.step if measured.part.lattice else Fraction(1)
         described.append(
             {
-                "columns": ", ".join(names) if names else "which groups are shown",
+                "columns": ", ".join([*names, *shown]),
                 "mechanism": measured.mechanism.describe(),
                 "unit": f"{show(unit)} a step" if unit != 1 else "1 a step",
                 "sensitivity": f"{measured.sensitivity.l1} steps in all, {measured.sensitivity.cells} groups",
@@ -96,22 +102,47 @@ def expected_errors(
             continue
         measured = measurement.parts[output.index]
         if output.kind == "mean":
-            grid = _grid(measured)
-            wide = half_width(measured.mechanism, [1.0], miss) / group
+            grid = _grid(output, measured)
+            wide = _widest_mean(output, measured, miss) / group
             errors[output.name] = min(wide, float(grid.width)) * float(grid.step)
         else:
-            errors[output.name] = half_width(measured.mechanism, _floats(output.weights), miss)
+            errors[output.name] = _half_width(output, measured, miss)
     return errors
+
+
+def _half_width(output: Output, measured: Measured, miss: float) -> float:
+    """How far a count or a sum may lie from the truth. A count that decides whether its group is shown: in a group far
+    above the threshold."""
+    mechanism = measured.mechanism
+    if isinstance(mechanism, LaplaceThreshold | GaussianThreshold):
+        return half_width(mechanism.noise, [1.0], miss)
+    if measured.part.axes:
+        assert isinstance(mechanism, Ball | Gaussian)
+        return joint.half_width(mechanism, output.weights, miss)
+    assert isinstance(mechanism, Laplace | Gaussian)
+    return half_width(mechanism, _floats(output.weights), miss)
+
+
+def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
+    """The quantile of the noise of a mean at its worst position, in steps, for one row."""
+    mechanism, part = measured.mechanism, measured.part
+    if part.axes:
+        assert isinstance(mechanism, Ball | Gaussian)
+        return joint.widest(mechanism, part, axis_of(part, output.weights), miss)
+    assert isinstance(mechanism, Laplace | Gaussian)
+    return half_width(mechanism, [1.0], miss)
 
 
 def _column(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
     if output.kind == "mean":
-        return _means(measured, vectors, miss)
-    wide = half_width(measured.mechanism, _floats(output.weights), miss)
-    grid = measured.part.lattice
-    whole = output.kind == "count" or (grid is not None and grid.step == 1)
+        return _means(output, measured, vectors, miss)
+    if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
+        near = shown_intervals(measured.mechanism, vectors[0], miss)
+        return list(vectors[0]), list(near)
+    wide = _half_width(output, measured, miss)
+    whole = output.kind == "count" or _grid(output, measured).step == 1
     values: list[float] = []
     intervals: list[Interval] = []
     for cell in zip(*vectors, strict=True):
@@ -126,10 +157,20 @@ def _column(
     return values, intervals
 
 
-def _means(measured: Measured, vectors: Sequence[Sequence[int]], miss: float) -> tuple[list[float], list[Interval]]:
-    grid = _grid(measured)
-    above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])
-    position, low, high = mean_interval(measured.mechanism, above, below, miss)
+def _means(
+    output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
+) -> tuple[list[float], list[Interval]]:
+    grid, mechanism, part = _grid(output, measured), measured.mechanism, measured.part
+    if part.axes:
+        assert isinstance(mechanism, Ball | Gaussian)
+        axis = axis_of(part, output.weights)
+        above, below = (_summed(weights, vectors) for weights in ends_of(part, axis))
+        quantile = joint.spread(mechanism, part, axis, miss)
+    else:
+        assert isinstance(mechanism, Laplace | Gaussian)
+        above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])
+        quantile = partial(mean_quantile, mechanism, miss=miss)
+    position, low, high = mean_interval(quantile, above, below)
 
     def scaled(part: Any) -> list[float]:
         return [float(grid.step) * (grid.low + grid.width * float(t)) for t in part]
@@ -137,9 +178,18 @@ def _means(measured: Measured, vectors: Sequence[Sequence[int]], miss: float) ->
     return scaled(position), list(zip(scaled(low), scaled(high), strict=True))
 
 
-def _grid(measured: Measured) -> Lattice:
-    assert measured.part.lattice is not None
-    return measured.part.lattice
+def _summed(weights: Sequence[Fraction], vectors: Sequence[Sequence[int]]) -> Any:
+    """A combination of vectors, exact until it is a floating-point number."""
+    cells = zip(*vectors, strict=True)
+    return np.array([float(sum(w * v for w, v in zip(weights, cell, strict=True) if w)) for cell in cells], float)
+
+
+def _grid(output: Output, measured: Measured) -> Lattice:
+    """The lattice of a sum or a mean."""
+    part = measured.part
+    grid = axis_of(part, output.weights).lattice if part.axes else part.lattice
+    assert grid is not None
+    return grid
 
 
 def _floats(weights: Sequence[Fraction]) -> list[float]:

@@ -6,17 +6,17 @@ Intervals speak of the noise alone. What the bounds left out is said in words be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms import Gaussian, Laplace, LaplaceThreshold
+from discreet.mechanisms import Gaussian, Laplace
 
 Floats = NDArray[np.float64]
-Mechanism = Laplace | Gaussian | LaplaceThreshold
+Mechanism = Laplace | Gaussian
 
 CONFIDENCE = 0.95
 
@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 def half_width(mechanism: Mechanism, weights: Sequence[float], miss: float) -> float:
     """The least h with P(|Σ wᵢ·noiseᵢ| > h) ≤ miss, for independent noises of one mechanism."""
     used = [abs(weight) for weight in weights if weight]
-    if isinstance(mechanism, LaplaceThreshold) or not used:
+    if not used:
         return 0.0
     if isinstance(mechanism, Gaussian):
         norm = math.sqrt(sum(weight**2 for weight in used))
@@ -74,23 +74,23 @@ def mean_quantile(mechanism: Mechanism, position: Floats, miss: float) -> Floats
         spread = np.sqrt((1 - position) ** 2 + position**2)
         result: Floats = -NormalDist().inv_cdf(miss / 2) * float(mechanism.sigma) * spread
         return result
-    assert isinstance(mechanism, Laplace)
     grid, values = _mean_quantiles(miss)
     return np.interp(position, grid, values) * (float(mechanism.scale) if mechanism.half_width(0.999999) else 0.0)
 
 
-def mean_interval(mechanism: Mechanism, above: Floats, below: Floats, miss: float) -> tuple[Floats, Floats, Floats]:
+def mean_interval(spread: Callable[[Floats], Floats], above: Floats, below: Floats) -> tuple[Floats, Floats, Floats]:
     """A mean's position t in [0, 1] and its interval, from noisy A = n·t·w and B = n·(1 − t)·w (in any one unit).
 
-    The truth satisfies A·(1 − t) − B·t = 0, so for the noisy ones that difference is (1 − t)·X − t·Y, whose quantile
-    c(t) is known: the interval {t : |A(1 − t) − B·t| ≤ c(t)} misses the truth with probability `miss`, whatever n is
-    (Fieller's construction). Where it is everything, or the noisy count is not positive, the answer is all of [0, 1].
+    `spread` gives c(t), the quantile of |(1 − t)·X − t·Y| at a position t, X and Y the noise of A and B. The truth
+    satisfies A·(1 − t) − B·t = 0, so for the noisy ones that difference is (1 − t)·X − t·Y: the interval
+    {t : |A(1 − t) − B·t| ≤ c(t)} misses the truth as often as c(t) says, whatever n is (Fieller's construction). Where
+    it is everything, or the noisy count is not positive, the answer is all of [0, 1].
     """
     count = above + below
     position = np.where(count > 0, above / np.where(count > 0, count, 1.0), 0.5).clip(0.0, 1.0)
 
     def inside(t: Floats) -> NDArray[np.bool_]:
-        return np.abs(above * (1 - t) - below * t) <= mean_quantile(mechanism, t, miss) + 1e-9 * np.abs(count)
+        return np.abs(above * (1 - t) - below * t) <= spread(t) + 1e-9 * np.abs(count)
 
     usable = (count > 0) & inside(position)
     ends = []

@@ -1,0 +1,149 @@
+"""Which aggregates of a question are measured together, from the question and declarations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from discreet.catalog.model import Column
+from discreet.plan import jointly
+from discreet.plan.expressions import Expression
+from discreet.plan.jointly import Summand
+from discreet.plan.lattice import Lattice
+from discreet.plan.nodes import Axis, Part, Quantity, Total
+
+Estimate = tuple[int, str, tuple[Fraction, ...]]
+"""The part, the kind of output, and the weights of the part's vectors."""
+
+KEYS = -1
+"""Stands for the part that finds the keys, which is the last one."""
+
+Needed = tuple[Expression | None, tuple[Fraction, Fraction] | None, str]
+"""What a column of a joint part is made of: expression, bounds of a person's total, and mean, sum, present or count."""
+
+
+class Wanted(Protocol):
+    """An aggregate of the question, as `plan.bounds` has it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def expression(self) -> Expression | None: ...
+    @property
+    def bounds(self) -> tuple[Fraction, Fraction] | None: ...
+
+
+class Builder(Protocol):
+    """Where quantities, totals and parts are collected."""
+
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
+    @property
+    def single(self) -> bool: ...
+    @property
+    def private(self) -> bool: ...
+    def quantity(self, quantity: Quantity, /) -> int: ...
+    def total(self, total: Total, /) -> int: ...
+    def part(self, part: Part, /) -> int: ...
+    def grid(self, expression: Expression, function: str, /) -> Lattice: ...
+    def clamped(self, one: Any, /) -> tuple[int, Lattice]: ...
+
+
+def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
+    """Those aggregates that are made from the keys' own counts or from a joint part, by their place.
+
+    With private keys the number of persons in each group is measured anyway, and shown with the groups: it is the
+    answer to COUNT(DISTINCT person), and to COUNT(*) where each row is a person.
+    """
+    made: dict[int, Estimate] = {}
+    people = [
+        place
+        for place, one in enumerate(wanted)
+        if one.bounds is None and (one.kind == "persons" or (one.kind == "count" and builder.single))
+    ]
+    if builder.private:
+        made = {place: (KEYS, "count", (Fraction(1),)) for place in people}
+        people = []
+    rows = [place for place, one in enumerate(wanted) if place not in made and _by_row(one, builder.single)]
+    made |= _joined(builder, wanted, rows, Total("rows"))
+    if not builder.single:
+        clamped = [place for place, one in enumerate(wanted) if one.bounds is not None]
+        made |= _joined(builder, wanted, [*people, *clamped], Total("persons"))
+    return made
+
+
+def _by_row(one: Wanted, single: bool) -> bool:
+    return one.bounds is None and (one.kind != "persons" or single)
+
+
+def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], counted: Total) -> dict[int, Estimate]:
+    """One joint part for these aggregates, if that makes less noise than parts of their own.
+
+    It does for two columns or more, and for one column and a count (see `jointly`); but the AVG of one column with its
+    SUM and the counts has the same noise already. With private keys the count is not wanted here, and two sums without
+    it are as good by themselves.
+    """
+    needed = {place: _column(wanted, places, place) for place in places}
+    columns = list(dict.fromkeys(column for column in needed.values() if column))
+    means = any(column[2] == "mean" for column in columns)
+    counts = any(column is None for column in needed.values())
+    enough = 3 if builder.private and not means else 2
+    if len(columns) + (counts and not means) < enough:
+        return {}
+    rows = builder.total(counted)
+    summands: list[Summand] = []
+    kept: list[Needed] = []
+    for column in columns:
+        summand = _summand(builder, column, wanted[next(place for place in places if needed[place] == column)])
+        if 1 + sum(other.size for other in summands) + summand.size <= jointly.MOST:
+            summands.append(summand)
+            kept.append(column)
+    part = jointly.joint_part(summands, rows, clipped=counted.kind == "persons")
+    axes = dict(zip(kept, part.axes, strict=True))
+    index = builder.part(part)
+    return {
+        place: _estimate(index, part, wanted[place], column, axes.get(column) if column else None)
+        for place, column in needed.items()
+        if column is None or column in axes
+    }
+
+
+def _column(wanted: Sequence[Wanted], places: Sequence[int], place: int) -> Needed | None:
+    """The column that an aggregate needs; None where the count will do. An AVG brings the SUM and COUNT of its own."""
+    one = wanted[place]
+    if one.bounds is not None:
+        return one.expression, one.bounds, one.kind
+    if one.kind in ("count", "persons"):
+        return None
+    averaged = any(wanted[other].kind == "mean" and wanted[other].expression == one.expression for other in places)
+    return one.expression, None, "mean" if averaged else one.kind
+
+
+def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
+    expression, bounds, kind = column
+    if bounds is not None:
+        total, grid = builder.clamped(one)
+        return Summand(total, jointly.with_zero(grid) if kind == "sum" else grid)
+    assert expression is not None
+    if kind == "present":
+        flag = builder.total(Total("present", builder.quantity(Quantity(expression, None))))
+        return Summand(flag, Lattice(Fraction(1), 0, 1))
+    grid = builder.grid(expression, "AVG" if kind == "mean" else "SUM")
+    quantity = builder.quantity(Quantity(expression, grid))
+    summand = Summand(builder.total(Total("sum", quantity)), grid)
+    if kind == "sum":
+        return replace(summand, lattice=jointly.with_zero(grid))
+    present = builder.total(Total("present", quantity))
+    return replace(summand, present=present, absent=jointly.may_be_null(expression, builder.columns))
+
+
+def _estimate(index: int, part: Part, one: Wanted, column: Needed | None, axis: Axis | None) -> Estimate:
+    if column is None or axis is None:
+        return index, "count", jointly.count_of(part)
+    if one.kind == "mean":
+        return index, "mean", jointly.mean_of(part, axis)
+    if one.kind == "sum":
+        return index, "sum", jointly.sum_of(part, axis)
+    return index, "count", jointly.count_of(part, axis) if column[2] == "mean" else jointly.sum_of(part, axis)
