@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
-import difflib
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
+from discreet.plan.dialect_table import ON_ANSWERS
 from discreet.plan.expressions import Call, Expression, Literal
+from discreet.sql.calls import called, truth
+from discreet.sql.moments import difference, moment, shifted
+from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value
 
 Resolve = Callable[[exp.Column], Expression]
 """What a name means where it stands."""
@@ -40,28 +41,6 @@ DEEPEST = 100
 LARGEST = 20_000
 """How many operators, columns and constants may be read; BETWEEN and CASE x WHEN read their first operand anew."""
 
-ALLOWED = "+ - * /, comparisons, AND, OR, NOT, IS NULL, IN (list), BETWEEN, LIKE, CASE, COALESCE, ABS"
-
-
-def only(node: exp.Expression, *names: str, fix: str = "") -> None:
-    """Raises unless the node carries these arguments and no others: a part that nobody read must not vanish."""
-    for name, value in node.args.items():
-        if value not in (None, False, [], "") and name not in names:
-            raise refused(node, fix)
-
-
-def refused(node: exp.Expression, fix: str = "") -> QuestionError:
-    """The error for a construct outside the allow-list."""
-    name = (
-        node.name.upper()
-        if isinstance(node, exp.Anonymous)
-        else type(node).sql_name()
-        if isinstance(node, exp.Func)
-        else node.key
-    )
-    where = str(name)[:60]
-    return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix or f"use {ALLOWED}")
-
 
 class Reader:
     """Reads expressions. `resolve` gives names their meaning; `aggregate` knows aggregates where they are allowed."""
@@ -76,20 +55,19 @@ class Reader:
         expression = self.read(node)
         if expression.type is not Type.BOOLEAN:
             raise QuestionError(
-                "type", "this must be a condition", where=_place(node), fix="write a comparison such as x > 1"
+                "type", "this must be a condition", where=place(node), fix="write a comparison such as x > 1"
             )
         return expression
 
     def number(self, node: exp.Expression) -> Expression:
         """A numeric expression."""
-        expression = self.read(node)
+        return self._numeric(self.read(node), node)
+
+    def _numeric(self, expression: Expression, node: exp.Expression) -> Expression:
         if not expression.type.numeric:
-            raise QuestionError(
-                "type",
-                f"this must be a number, not {expression.type}",
-                where=_place(node),
-                fix="use a column of numbers",
-            )
+            moments = expression.type in (Type.DATE, Type.TIMESTAMP)
+            fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
+            raise QuestionError("type", f"this must be a number, not {expression.type}", where=place(node), fix=fix)
         return expression
 
     def read(self, node: exp.Expression) -> Expression:
@@ -116,38 +94,57 @@ class Reader:
             only(node, "this", "expression", "typed", "safe")
             return self._arithmetic(_ARITHMETIC[kind], node)
         reader = _READERS.get(kind)
-        if reader is None:
+        if reader is not None:
+            return reader(self, node)
+        found = called(self, node)
+        if found is None:
             raise refused(node)
-        return reader(self, node)
+        return self._usable(found, node)
+
+    def _usable(self, expression: Expression, node: exp.Expression) -> Expression:
+        """The expression, unless it stands on a released answer: there the operators of SQL itself are known only."""
+        call = expression.arguments[0] if isinstance(expression, Call) and expression.operator == "not" else expression
+        if self._aggregate is not None and isinstance(call, Call) and call.operator not in ON_ANSWERS:
+            raise refused(node, "compute it from the answer: HAVING knows + - * /, comparisons, CASE, COALESCE, ABS")
+        return expression
 
     def _arithmetic(self, operator: str, node: exp.Expression) -> Expression:
-        left, right = self.number(node.this), self.number(node.expression)
+        first, second = node.this, node.expression
+        if operator in ("add", "subtract"):
+            if isinstance(first, exp.Interval) and operator == "add":
+                first, second = second, first
+            if isinstance(second, exp.Interval):
+                return self._usable(shifted(moment(self, first), second, backwards=operator == "subtract"), node)
+        left, right = self.read(first), self.read(second)
+        if operator == "subtract" and left.type is Type.DATE and right.type is Type.DATE:
+            return self._usable(difference(Literal("day", Type.TEXT), right, left), node)
+        left, right = self._numeric(left, first), self._numeric(right, second)
         whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
         return Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
 
     def _compared(
         self, operator: str, left: exp.Expression, right: exp.Expression, where: exp.Expression
     ) -> Expression:
-        sides = self._alike([self.read(left), self.read(right)], where)
+        sides = self.alike([self.read(left), self.read(right)], where)
         return Call(operator, tuple(sides), Type.BOOLEAN)
 
-    def _alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
+    def alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
         """Expressions that meet: of one type, or numbers of both kinds; text literals beside dates are dates."""
-        kinds = {side.type for side in sides if not _is_null(side)}
+        kinds = {side.type for side in sides if not is_null(side)}
         if kinds & {Type.DATE, Type.TIMESTAMP}:
             target = Type.TIMESTAMP if Type.TIMESTAMP in kinds else Type.DATE
-            sides = [_dated(side, target, where) for side in sides]
-            kinds = {side.type for side in sides if not _is_null(side)}
+            sides = [dated(side, target, where) for side in sides]
+            kinds = {side.type for side in sides if not is_null(side)}
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
             fix = "compare values of one type; text stands in single quotes"
-            raise QuestionError("type", f"{words} cannot be compared", where=_place(where), fix=fix)
+            raise QuestionError("type", f"{words} cannot be compared", where=place(where), fix=fix)
         return list(sides)
 
     def _literal(self, node: exp.Expression) -> Expression:
         if node.args.get("is_string"):
-            return Literal(_text(str(node.this), node), Type.TEXT)
-        return _number(str(node.this), node)
+            return Literal(text_value(str(node.this), node), Type.TEXT)
+        return number_value(str(node.this), node)
 
     def _negate(self, node: exp.Expression) -> Expression:
         only(node, "this")
@@ -176,15 +173,17 @@ class Reader:
 
     def _is(self, node: exp.Expression) -> Expression:
         only(node, "this", "expression")
+        if isinstance(node.expression, exp.Boolean):
+            return self._usable(truth(self, node.this, bool(node.expression.this)), node)
         if not isinstance(node.expression, exp.Null):
-            raise refused(node, "write IS NULL or IS NOT NULL")
+            raise refused(node, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
         return Call("is_null", (self.read(node.this),), Type.BOOLEAN)
 
     def _in(self, node: exp.Expression) -> Expression:
         if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
             raise refused(node, "write IN with a list of values")
         only(node, "this", "expressions")
-        sides = self._alike([self.read(side) for side in (node.this, *node.expressions)], node)
+        sides = self.alike([self.read(side) for side in (node.this, *node.expressions)], node)
         if not all(isinstance(side, Literal) for side in sides[1:]):
             raise refused(node, "write IN with a list of constants")
         return Call("in", tuple(sides), Type.BOOLEAN)
@@ -215,38 +214,20 @@ class Reader:
             arguments.append(self.read(branch.args["true"]))
         default = node.args.get("default")
         arguments.append(self.read(default) if default is not None else Literal(None, Type.TEXT))
-        return self._choice("case", arguments, slice(1, -1, 2), node)
+        return self.choice("case", arguments, slice(1, -1, 2), node)
 
     def _if(self, node: exp.Expression) -> Expression:
         only(node, "this", "true", "false")
         otherwise = node.args.get("false")
         arguments = [self.boolean(node.this), self.read(node.args["true"])]
         arguments.append(self.read(otherwise) if otherwise is not None else Literal(None, Type.TEXT))
-        return self._choice("case", arguments, slice(1, -1, 2), node)
+        return self.choice("case", arguments, slice(1, -1, 2), node)
 
-    def _choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
+    def choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
         chosen = [*arguments[results], arguments[-1]]
-        alike = self._alike(chosen, node)
+        alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
-        return Call(operator, tuple(arguments), _common(alike, node))
-
-    def _coalesce(self, node: exp.Expression) -> Expression:
-        only(node, "this", "expressions", "is_nvl")
-        sides = self._alike([self.read(side) for side in (node.this, *node.expressions)], node)
-        return Call("coalesce", tuple(sides), _common(sides, node))
-
-    def _absolute(self, node: exp.Expression) -> Expression:
-        only(node, "this")
-        inner = self.number(node.this)
-        return Call("absolute", (inner,), inner.type)
-
-    def _cast(self, node: exp.Expression) -> Expression:
-        """DATE '2020-01-31' and TIMESTAMP '…', the only casts: of constants."""
-        target = {"DATE": Type.DATE, "TIMESTAMP": Type.TIMESTAMP}.get(node.args["to"].sql().upper())
-        inner = node.this
-        if target is None or not isinstance(inner, exp.Literal) or not inner.is_string:
-            raise refused(node, "only constants can be cast: DATE '2020-01-31', TIMESTAMP '2020-01-31 12:00:00'")
-        return _dated(Literal(str(inner.this), Type.TEXT), target, node)
+        return Call(operator, tuple(arguments), common_type(alike, node))
 
 
 _READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
@@ -265,79 +246,4 @@ _READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expressi
     exp.Like: Reader._like,
     exp.Case: Reader._case,
     exp.If: Reader._if,
-    exp.Coalesce: Reader._coalesce,
-    exp.Abs: Reader._absolute,
-    exp.Cast: Reader._cast,
 }
-
-
-def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:
-    """The error for a name that nobody declared."""
-    near = difflib.get_close_matches(name, known, 1) or [
-        other for other in known if other.casefold() == name.casefold()
-    ]
-    fix = f"write {near[0]}" if near else f"write one of {', '.join(known[:20])}"
-    if quoted and not near:
-        fix += f"; a text is written in single quotes: '{name[:60]}'"
-    return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
-
-
-def _common(sides: Sequence[Expression], node: exp.Expression) -> Type:
-    kinds = {side.type for side in sides if not _is_null(side)}
-    if not kinds:
-        raise refused(node, "let some branch be other than NULL")
-    if kinds == {Type.INTEGER, Type.NUMBER}:
-        return Type.NUMBER
-    return kinds.pop()
-
-
-def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
-
-
-def _place(node: exp.Expression) -> str:
-    return node.sql()[:60]
-
-
-def _text(value: str, node: exp.Expression) -> str:
-    if "\x00" in value:
-        raise QuestionError("type", "a text cannot hold a zero character", where=node.key, fix="leave it out")
-    return value
-
-
-def _number(text: str, node: exp.Expression) -> Literal:
-    try:
-        value = Decimal(text)
-        if not value.is_finite() or (value and not -300 < value.adjusted() < 300):
-            raise InvalidOperation
-    except InvalidOperation:
-        raise QuestionError(
-            "number", "this number is out of range", where=_place(node), fix="write a number below 1e300"
-        ) from None
-    if text.isdigit():
-        return Literal(int(value), Type.INTEGER)
-    return Literal(Fraction(value), Type.NUMBER)
-
-
-def _dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
-    """A text literal beside a date, read as a date; a date literal beside a timestamp, at midnight."""
-    if not isinstance(side, Literal) or side.value is None:
-        return side
-    value = side.value
-    try:
-        if isinstance(value, str):
-            value = (datetime.date if target is Type.DATE and len(value) <= 10 else datetime.datetime).fromisoformat(
-                value
-            )
-            if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-                raise ValueError
-        if isinstance(value, datetime.datetime):
-            return Literal(value, Type.TIMESTAMP)
-        if isinstance(value, datetime.date):
-            if target is Type.TIMESTAMP:
-                return Literal(datetime.datetime.combine(value, datetime.time()), target)
-            return Literal(value, Type.DATE)
-    except ValueError:
-        fix = "write DATE '2020-01-31' or TIMESTAMP '2020-01-31 12:00:00'"
-        raise QuestionError("date", "this is no date", where=_place(where), fix=fix) from None
-    return side

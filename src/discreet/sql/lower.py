@@ -15,8 +15,9 @@ from discreet.plan.bounds import Request, Wanted, plan
 from discreet.plan.expressions import ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
-from discreet.sql.expressions import Reader, only, refused, unknown_name
+from discreet.sql.expressions import Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
+from discreet.sql.words import only, refused, unknown_name
 
 _BOUNDS = "contribution_bounds_per_group"
 _OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
