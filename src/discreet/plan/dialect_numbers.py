@@ -15,10 +15,34 @@ _TEXTUAL = "a text that does not convert is NULL"
 
 CONDITIONS = (
     Function("equal", (), (ANY, ANY), _BOOLEAN, "2 = 2", "true", "", "both sides are of one type", "x = y"),
-    Function("not_equal", (), (ANY, ANY), _BOOLEAN, "2 <> 2", "false", "", "the same", "x <> y, x != y, a XOR b"),
-    Function("less", (), (ANY, ANY), _BOOLEAN, "1 < 2", "true", "NaN is above all", "the same", "x < y"),
-    Function("less_equal", (), (ANY, ANY), _BOOLEAN, "2 <= 1", "false", "NaN is above all", "the same", "x <= y"),
-    Function("greater", (), (ANY, ANY), _BOOLEAN, "2 > 1", "true", "NaN is above all", "the same", "x > y"),
+    Function(
+        "not_equal",
+        (),
+        (ANY, ANY),
+        _BOOLEAN,
+        "2 <> 2",
+        "false",
+        "",
+        "both sides are of one type",
+        "x <> y, x != y, a XOR b",
+    ),
+    Function(
+        "less", (), (ANY, ANY), _BOOLEAN, "1 < 2", "true", "NaN is above all", "both sides are of one type", "x < y"
+    ),
+    Function(
+        "less_equal",
+        (),
+        (ANY, ANY),
+        _BOOLEAN,
+        "2 <= 1",
+        "false",
+        "NaN is above all",
+        "both sides are of one type",
+        "x <= y",
+    ),
+    Function(
+        "greater", (), (ANY, ANY), _BOOLEAN, "2 > 1", "true", "NaN is above all", "both sides are of one type", "x > y"
+    ),
     Function(
         "greater_equal",
         (),
@@ -27,7 +51,7 @@ CONDITIONS = (
         "1 BETWEEN 0 AND 3",
         "true",
         "NaN is above all",
-        "the same",
+        "both sides are of one type",
         "x >= y, x BETWEEN y AND z",
     ),
     Function(

@@ -340,6 +340,15 @@ def _matches(reader: Reader, node: exp.Expression) -> Expression:
     return _negated(_checked(call, node), node.args.get("negate"))
 
 
+def _never(fix: str) -> Callable[[Reader, exp.Expression], Expression]:
+    """What is refused, with what to write instead."""
+
+    def build(_reader: Reader, node: exp.Expression) -> Expression:
+        raise refused(node, fix)
+
+    return build
+
+
 def truth(reader: Reader, node: exp.Expression, value: Value) -> Expression:
     """x IS TRUE, x IS FALSE."""
     return Call("is_true" if value else "is_false", (reader.boolean(node),), Type.BOOLEAN)
@@ -369,6 +378,10 @@ _SHAPES: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expressio
     exp.Escape: _escape,
     exp.RegexpLike: _matches,
     exp.RegexpILike: _matches,
+    exp.BitwiseLeftShift: _never("it fails where bits fall off: write x * 8 for x << 3"),
+    exp.SimilarTo: _never("use LIKE, or ~ with a regular expression"),
+    exp.Interval: _never("write date + INTERVAL 1 DAY"),
+    exp.AtTimeZone: _never("timestamps have no zone here: add INTERVAL 1 HOUR"),
 }
 _FORMS: dict[str, Callable[[Reader, Function, Nodes, exp.Expression], Expression]] = {
     "alike": _alike,

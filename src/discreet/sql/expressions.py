@@ -105,7 +105,9 @@ class Reader:
         """The expression, unless it stands on a released answer: there the operators of SQL itself are known only."""
         call = expression.arguments[0] if isinstance(expression, Call) and expression.operator == "not" else expression
         if self._aggregate is not None and isinstance(call, Call) and call.operator not in ON_ANSWERS:
-            raise refused(node, "compute it from the answer: HAVING knows + - * /, comparisons, CASE, COALESCE, ABS")
+            raise refused(
+                node, "compute it from the answer: HAVING and ORDER BY know + - * /, comparisons, CASE, COALESCE, ABS"
+            )
         return expression
 
     def _arithmetic(self, operator: str, node: exp.Expression) -> Expression:
