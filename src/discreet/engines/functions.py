@@ -21,7 +21,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Type
-from discreet.engines.scalars import BUILDERS
+from discreet.engines.scalars import BUILDERS, not_zero
 from discreet.plan.dialect import Kind
 from discreet.plan.dialect_table import BY_OPERATOR
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
@@ -170,8 +170,7 @@ def _prepared(call: Call, columns: Columns) -> list[exp.Expression]:
 
 def _divide(call: Call, columns: Columns) -> exp.Expression:
     left, right = (as_double(argument, columns) for argument in call.arguments)
-    zero = double_literal(Fraction(0))
-    return exp.Paren(this=exp.Div(this=left, expression=exp.Nullif(this=right, expression=zero), typed=True))
+    return exp.Paren(this=exp.Div(this=left, expression=not_zero(right), typed=True))
 
 
 def _logic(kind: type[exp.Connector]) -> Callable[[Call, Columns], exp.Expression]:

@@ -37,7 +37,17 @@ def bound(value: exp.Expression, body: Callable[[exp.Expression], exp.Expression
 
 def known(node: exp.Expression) -> exp.Expression:
     """A double, NULL where it is no number."""
-    return exp.Nullif(this=node, expression=_double(float("nan")))
+    return bound(node, lambda value: when(exp.Not(this=exp.IsNan(this=value)), value.copy()))
+
+
+def not_zero(node: exp.Expression) -> exp.Expression:
+    """A double, NULL where it is 0. The engine reads NULLIF as a CASE that has its first argument twice: of a computed
+    one, nested, that would be twice and twice again."""
+    zero = _double(0.0)
+    inner = node.this if isinstance(node, exp.Cast) else node
+    if isinstance(inner, exp.Column | exp.Literal):
+        return exp.Nullif(this=node, expression=zero)
+    return bound(node, lambda value: when(exp.NEQ(this=value, expression=zero), value.copy()))
 
 
 def _double(value: float) -> exp.Expression:
@@ -82,26 +92,21 @@ def _curve(name: str) -> Builder:
     return lambda nodes, call: known(function(name, *nodes))  # noqa: ARG005
 
 
-def _above_zero(node: exp.Expression) -> exp.Expression:
-    """A double, 0 as NULL: a logarithm of it is finite or no number."""
-    return exp.Nullif(this=node, expression=_double(0.0))
-
-
 def _logarithm(name: str) -> Builder:
-    return lambda nodes, call: known(function(name, _above_zero(nodes[0])))  # noqa: ARG005
+    return lambda nodes, call: known(function(name, not_zero(nodes[0])))  # noqa: ARG005
 
 
 def _logarithm_base(nodes: Nodes, _call: Call) -> exp.Expression:
-    above, below = (function("ln", _above_zero(node)) for node in nodes)
-    return known(_binary(exp.Div, above, _above_zero(below)))
+    above, below = (function("ln", not_zero(node)) for node in nodes)
+    return known(_binary(exp.Div, above, not_zero(below)))
 
 
 def _modulo(nodes: Nodes, _call: Call) -> exp.Expression:
-    return known(function("mod", nodes[0], _above_zero(nodes[1])))
+    return known(function("mod", nodes[0], not_zero(nodes[1])))
 
 
 def _quotient(nodes: Nodes, _call: Call) -> exp.Expression:
-    return known(function("trunc", _binary(exp.Div, nodes[0], _above_zero(nodes[1]))))
+    return known(function("trunc", _binary(exp.Div, nodes[0], not_zero(nodes[1]))))
 
 
 def _sign(nodes: Nodes, _call: Call) -> exp.Expression:
@@ -153,6 +158,15 @@ def _extreme(name: str) -> Builder:
     return build
 
 
+def _nullif(nodes: Nodes, _call: Call) -> exp.Expression:
+    def body(pair: exp.Expression) -> exp.Expression:
+        first, second = (function("list_extract", pair.copy(), _whole(place)) for place in (1, 2))
+        equal = exp.EQ(this=first, expression=second)
+        return exp.Case(ifs=[exp.If(this=equal, true=exp.null())], default=first.copy())
+
+    return bound(exp.Array(expressions=list(nodes)), body)
+
+
 def _bits(kind: type[exp.Binary]) -> Builder:
     return lambda nodes, call: _binary(kind, nodes[0], nodes[1])  # noqa: ARG005
 
@@ -179,7 +193,7 @@ def _to_text(nodes: Nodes, call: Call) -> exp.Expression:
 
 
 def _to_boolean(nodes: Nodes, call: Call) -> exp.Expression:
-    return _try(known(nodes[0]) if call.arguments[0].type.numeric else nodes[0], "BOOLEAN")
+    return _try(known(exp.cast(nodes[0], "DOUBLE")) if call.arguments[0].type.numeric else nodes[0], "BOOLEAN")
 
 
 def _within_calendar(node: exp.Expression, kind: str) -> exp.Expression:
@@ -219,11 +233,13 @@ def _padded(name: str) -> Builder:
     return lambda nodes, call: function(name, nodes[0], _within_32_bits(nodes[1]), nodes[2])  # noqa: ARG005
 
 
-def _concatenate(nodes: Nodes, _call: Call) -> exp.Expression:
-    first, *others = nodes
-    for node in others:
-        first = exp.DPipe(this=first, expression=node)
-    return exp.Paren(this=first)
+def _concatenate(nodes: Nodes, call: Call) -> exp.Expression:
+    """Halves of halves, so that many are not nested deeply."""
+    if len(nodes) == 1:
+        return nodes[0]
+    half = len(nodes) // 2
+    left, right = _concatenate(nodes[:half], call), _concatenate(nodes[half:], call)
+    return exp.Paren(this=exp.DPipe(this=left, expression=right))
 
 
 def _initcap(nodes: Nodes, _call: Call) -> exp.Expression:
@@ -301,7 +317,7 @@ BUILDERS: dict[str, Builder] = {
     "is_false": lambda nodes, call: exp.Paren(  # noqa: ARG005
         this=exp.Not(this=exp.Coalesce(this=nodes[0], expressions=[exp.true()]))
     ),
-    "nullif": lambda nodes, call: exp.Nullif(this=nodes[0], expression=nodes[1]),  # noqa: ARG005
+    "nullif": _nullif,
     "greatest": _extreme("list_max"),
     "least": _extreme("list_min"),
     "to_integer": _to_integer,
@@ -322,8 +338,8 @@ BUILDERS: dict[str, Builder] = {
     "is_nan": _plain("isnan"),
     "is_infinite": _plain("isinf"),
     "is_finite": _plain("isfinite"),
-    "zero_if_null": lambda nodes, call: exp.Coalesce(this=nodes[0], expressions=[_double(0.0)]),  # noqa: ARG005
-    "null_if_zero": lambda nodes, call: _above_zero(nodes[0]),  # noqa: ARG005
+    "zero_if_null": lambda nodes, call: exp.Coalesce(this=known(nodes[0]), expressions=[_double(0.0)]),  # noqa: ARG005
+    "null_if_zero": lambda nodes, call: known(not_zero(nodes[0])),  # noqa: ARG005
     **{
         operator: _curve(name)
         for operator, name in {

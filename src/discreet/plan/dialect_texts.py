@@ -99,7 +99,7 @@ TEXTS = (
         "NULL where any is NULL",
         "at most 20 texts of columns in one",
         "x || y, CONCAT(x, y, …)",
-        most=20,
+        most=40,
     ),
     Function(
         "concatenate_with",
@@ -110,7 +110,7 @@ TEXTS = (
         "a-b",
         "NULLs are left out",
         "at most 20 texts of columns in one",
-        most=21,
+        most=41,
     ),
     Function(
         "replace",

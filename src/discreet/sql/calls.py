@@ -150,15 +150,15 @@ def _case(reader: Reader, _row: Function, nodes: Nodes, node: exp.Expression) ->
     return reader.choice("case", [condition, results[0], otherwise], slice(1, -1, 2), node)
 
 
-def _round(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _round(reader: Reader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
     """An integer unless digits after the point are asked for."""
     value = argument(reader, row, 0, nodes[0])
     digits = argument(reader, row, 1, nodes[1]) if len(nodes) > 1 else Literal(0, Type.INTEGER)
     assert isinstance(digits, Literal)
     assert isinstance(digits.value, int)
-    whole = digits.value <= 0 or value.type is Type.INTEGER
-    del node
-    return Call(row.operator, (value, digits), Type.INTEGER if whole else Type.NUMBER)
+    if value.type is Type.INTEGER and digits.value > 0:
+        return Call(row.operator, (value, Literal(0, Type.INTEGER)), Type.INTEGER)  # it has no digits after the point
+    return Call(row.operator, (value, digits), Type.INTEGER if digits.value <= 0 else Type.NUMBER)
 
 
 def _logarithm(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
@@ -225,7 +225,7 @@ def _cast_to(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) 
     if isinstance(inner, Literal) and source is Type.TEXT and strict and target in moments:
         read = dated(inner, target, node)
         return read if read.type is target else Call(row.operator, (read,), target)
-    if source is target and source is not Type.INTEGER:
+    if source is target and not source.numeric:
         return inner
     if Type.TEXT not in (source, target) and (source in moments) != (target in moments):
         fix = "use UNIX_DATE or EXTRACT" if source in moments else "write the date as a text, '2020-01-31'"
@@ -309,6 +309,19 @@ def _xor(reader: Reader, node: exp.Expression) -> Expression:
     return Call("not_equal", (reader.boolean(node.this), reader.boolean(node.expression)), Type.BOOLEAN)
 
 
+def _joined(reader: Reader, node: exp.Expression) -> Expression:
+    """x || y || z, as one call however many there are."""
+    row, pieces = BY_OPERATOR["concatenate"], []
+    rest = node
+    while isinstance(rest, exp.DPipe):
+        only(rest, "this", "expression", "safe")
+        pieces.append(rest.expression)
+        rest = rest.this
+    if len(pieces) >= row.most:
+        raise refused(node, f"put at most {row.most} together")
+    return _plain(reader, row, [rest, *reversed(pieces)], node)
+
+
 def _ilike(reader: Reader, node: exp.Expression) -> Expression:
     only(node, "this", "expression", "negate", fix="write column ILIKE 'pattern'")
     call = _plain(reader, BY_OPERATOR["ilike"], [node.this, node.expression], node)
@@ -326,6 +339,8 @@ def _escape(reader: Reader, node: exp.Expression) -> Expression:
     pattern, escape = _text(call.arguments[1]), _text(call.arguments[2])
     if pattern.replace(escape * 2, "").endswith(escape):
         raise refused(node, "let the pattern not end with the escape")
+    if not escape.isascii():
+        raise refused(node, "take ! or \\ as the escape")
     return _negated(call, like.args.get("negate"))
 
 
@@ -362,7 +377,6 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.BitwiseXor: "bit_xor",
     exp.BitwiseNot: "bit_not",
     exp.BitwiseRightShift: "shift_right",
-    exp.DPipe: "concatenate",
 }
 _SHAPES: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
     exp.Cast: _cast,
@@ -374,6 +388,7 @@ _SHAPES: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expressio
     exp.NullSafeEQ: _same,
     exp.NullSafeNEQ: _same,
     exp.Xor: _xor,
+    exp.DPipe: _joined,
     exp.ILike: _ilike,
     exp.Escape: _escape,
     exp.RegexpLike: _matches,

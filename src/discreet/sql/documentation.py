@@ -7,24 +7,24 @@ from discreet.plan.dialect_table import CHAPTERS, REFUSED, TABLE
 
 _BEGINNING = """# The dialect
 
-What may be computed from one row: {count} functions and operators. Each is total: whatever a row holds, it gives a value or
-NULL and takes no longer than the question allows, because an error or a delay would tell of a single row. Where the table
-says nothing else:
+What may be computed from one row: {count} functions and operators. Each is total: whatever a row holds, it gives a
+value or NULL and takes no longer than the question allows, because an error or a delay would tell of a single row.
+Where the table says nothing else:
 
 - **NULL**: a function of NULL is NULL.
 - **What does not convert**: a cast gives NULL, as TRY_CAST and SAFE_CAST do elsewhere. Nothing fails on a row.
-- **Overflow**: arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it grows too
-  large. SUM and AVG clamp every row to the bounds that are shown with the answer.
-- **What is no number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ in plain `+ - *` stays NaN: no sum
-  or count takes it in, and in a comparison it is above all numbers.
+- **Overflow**: arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it grows
+  too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
+- **What is no number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain
+  arithmetic stay NaN: no sum or count takes them in, and in a comparison NaN is above all numbers.
 - **Dates** lie within the years 1 to 9999; what would leave them is NULL.
 - **Constants**: patterns, what is searched for, formats, units and lengths are constants of the question.
 
-HAVING and ORDER BY work on the noisy answer and know the operators of SQL itself: `+ - * /`, comparisons, `AND OR NOT`,
-`IS NULL`, `IN`, `BETWEEN`, `LIKE`, `CASE`, `COALESCE`, `ABS`.
+HAVING and ORDER BY work on the noisy answer and know the operators of SQL itself: `+ - * /`, comparisons,
+`AND OR NOT`, `IS NULL`, `IN`, `BETWEEN`, `LIKE`, `CASE`, `COALESCE`, `ABS`.
 
-Regular expressions have characters, `.`, `[a-z]`, `\\d \\w \\s \\b`, `^ $`, groups, `|`, and `* + ? {{2,5}}`; `(?i)` at the start
-ignores case. At most 200 characters, and 250 with repetitions counted out.
+Regular expressions have characters, `.`, `[a-z]`, `\\d \\w \\s \\b`, `^ $`, groups, `|`, and `* + ? {{2,5}}`; `(?i)` at
+the start ignores case. At most 200 characters, and 250 with repetitions counted out.
 """
 
 _END = """

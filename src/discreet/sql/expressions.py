@@ -36,7 +36,10 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Div: "divide",
 }
 DEEPEST = 100
-"""How deeply expressions may be nested; a chain of n ORs is nested n times."""
+"""How deeply expressions may be nested; a chain of n ORs is nested n times, and a function counts as `FUNCTION`."""
+
+FUNCTION = 4
+"""What a function counts for: with its guards it is so much deeper in the engine's language than an operator."""
 
 LARGEST = 20_000
 """How many operators, columns and constants may be read; BETWEEN and CASE x WHEN read their first operand anew."""
@@ -73,15 +76,16 @@ class Reader:
     def read(self, node: exp.Expression) -> Expression:
         """Any expression. Raises QuestionError on everything that is not in the allow-list, and on what is nested so
         deeply that the engine might not take it: by then the question would be paid for."""
-        if self._depth == DEEPEST or self._count == LARGEST:
+        weight = _weight(node)
+        if self._depth + weight > DEEPEST or self._count + weight > LARGEST:
             fix = "ask something simpler: IN (…) instead of many ORs"
             raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
-        self._depth += 1
-        self._count += 1
+        self._depth += weight
+        self._count += weight
         try:
             return self._read(node)
         finally:
-            self._depth -= 1
+            self._depth -= weight
 
     def _read(self, node: exp.Expression) -> Expression:
         if self._aggregate is not None and (found := self._aggregate(node)) is not None:
@@ -230,6 +234,14 @@ class Reader:
         alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
         return Call(operator, tuple(arguments), common_type(alike, node))
+
+
+def _weight(node: exp.Expression) -> int:
+    """How much deeper the engine's expression becomes by a node."""
+    kind = type(node)
+    if kind in (exp.Add, exp.Sub):
+        return FUNCTION if isinstance(node.this, exp.Interval) or isinstance(node.expression, exp.Interval) else 1
+    return 1 if kind in _READERS or kind in _COMPARISONS or kind in _ARITHMETIC else FUNCTION
 
 
 _READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
