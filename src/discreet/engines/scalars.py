@@ -248,7 +248,19 @@ def _initcap(nodes: Nodes, _call: Call) -> exp.Expression:
     rest = function("substring", word.copy(), _whole(2))
     local = exp.Lambda(this=exp.DPipe(this=capital, expression=rest), expressions=[exp.to_identifier("w")])
     words = function("string_split", function("lower", nodes[0]), _text(" "))
-    return function("array_to_string", function("list_transform", words, local), _text(" "))
+    # not array_to_string, a macro of the engine that has its argument twice
+    return function("list_aggregate", function("list_transform", words, local), _text("string_agg"), _text(" "))
+
+
+def _split_part(nodes: Nodes, _call: Call) -> exp.Expression:
+    """Not the engine's split_part, a macro that has its argument twice."""
+    text, separator, place = nodes
+
+    def body(parts: exp.Expression) -> exp.Expression:
+        part = exp.Coalesce(this=function("list_extract", parts.copy(), place), expressions=[_text("")])
+        return when(exp.Not(this=exp.Is(this=parts, expression=exp.null())), part)
+
+    return bound(function("string_split", text, separator), body)
 
 
 def _like_escape(nodes: Nodes, _call: Call) -> exp.Expression:
@@ -394,7 +406,7 @@ BUILDERS: dict[str, Builder] = {
     "translate": _plain("translate"),
     "reverse": _plain("reverse"),
     "strip_accents": _plain("strip_accents"),
-    "split_part": _plain("split_part"),
+    "split_part": _split_part,
     "character_code": lambda nodes, call: exp.cast(function("ascii", nodes[0]), "BIGINT"),  # noqa: ARG005
     "starts_with": _plain("starts_with"),
     "ends_with": _plain("ends_with"),
