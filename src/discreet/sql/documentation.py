@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from discreet.plan.dialect import Function
 from discreet.plan.dialect_table import CHAPTERS, REFUSED, TABLE
 
@@ -82,4 +84,4 @@ def _gives(row: Function) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    sys.stdout.write(page())

@@ -241,6 +241,10 @@ def _weight(node: exp.Expression) -> int:
     kind = type(node)
     if kind in (exp.Add, exp.Sub):
         return FUNCTION if isinstance(node.this, exp.Interval) or isinstance(node.expression, exp.Interval) else 1
+    if kind is exp.Div:  # a computed divisor is guarded
+        return 1 if isinstance(node.expression, exp.Column | exp.Literal) else FUNCTION
+    if kind is exp.Anonymous and node.name.upper() in ("COALESCE", "IFNULL", "NVL", "ABS"):
+        return 1  # the engine's own, without guards
     return 1 if kind in _READERS or kind in _COMPARISONS or kind in _ARITHMETIC else FUNCTION
 
 
