@@ -1,4 +1,5 @@
-"""Each operator of the allow-list as an expression of the engine that no row can make fail.
+"""Each operator of the allow-list as an expression of the engine that no row can make fail: the operators of SQL itself
+here, the functions in `scalars`. `docs/dialect.md` has all of them.
 
 | operator | what could fail in the engine | guard |
 |---|---|---|
@@ -20,6 +21,9 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Type
+from discreet.engines.scalars import BUILDERS, not_zero
+from discreet.plan.dialect import Kind
+from discreet.plan.dialect_table import BY_OPERATOR
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 
 Columns = Mapping[str, exp.Expression]
@@ -80,25 +84,35 @@ def as_double(expression: Expression, columns: Columns) -> exp.Expression:
     if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
         return double_literal(Fraction(expression.value))
     node = compiled(expression, columns)
-    if (isinstance(expression, Literal | ColumnOf) and expression.type is Type.INTEGER) or _mixed_integer(expression):
+    if (isinstance(expression, Literal | ColumnOf) and expression.type is Type.INTEGER) or (
+        isinstance(expression, Call) and _whole(expression)
+    ):
         return exp.cast(node, "DOUBLE")
     return node
 
 
-def _mixed_integer(expression: Expression) -> bool:
-    """Whether a CASE or COALESCE is compiled to 64-bit integers."""
-    return isinstance(expression, Call) and expression.operator in ("case", "coalesce") and _whole(expression)
+def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
+    """An integer in 64 bits, NULL where it was computed and does not fit."""
+    node = compiled(expression, columns)
+    if _whole(expression):
+        return node
+    return exp.TryCast(this=node, to=exp.DataType.build("BIGINT"), safe=True)
+
+
+_CHOICES = ("coalesce", "nullif", "greatest", "least")
+"""Operators whose result is one of their arguments."""
 
 
 def _whole(expression: Expression) -> bool:
-    """Whether the engine holds this expression as a 64-bit integer: a column, a constant, or a choice among such."""
+    """Whether the engine holds this expression as a 64-bit integer: a column, a constant, a choice among such, or a
+    function that the dialect's table says it of."""
     if isinstance(expression, Call):
-        if expression.operator == "coalesce":
+        if expression.operator in _CHOICES:
             return all(_whole(argument) for argument in expression.arguments)
         if expression.operator == "case":
             results = (*expression.arguments[1:-1:2], expression.arguments[-1])
             return all(_whole(result) for result in results)
-        return False
+        return BY_OPERATOR[expression.operator].whole
     if isinstance(expression, Literal):
         return expression.value is None or (
             isinstance(expression.value, int)
@@ -132,13 +146,31 @@ def _call(call: Call, columns: Columns) -> exp.Expression:
     if operator in _ARITHMETIC:
         left, right = (as_double(argument, columns) for argument in arguments)
         return exp.Paren(this=_ARITHMETIC[operator](this=left, expression=right))
-    return _BUILDERS[operator](call, columns)
+    if operator in _BUILDERS:
+        return _BUILDERS[operator](call, columns)
+    return BUILDERS[operator](_prepared(call, columns), call)
+
+
+def _prepared(call: Call, columns: Columns) -> list[exp.Expression]:
+    """The arguments of a function, as the dialect's table says that it takes them."""
+    row = BY_OPERATOR[call.operator]
+    if row.operator in (*_CHOICES, "same"):
+        return _same(call.arguments, columns)
+    nodes = []
+    for place, argument in enumerate(call.arguments):
+        kind = row.argument(place).kind
+        if kind is Kind.NUMBER:
+            nodes.append(as_double(argument, columns))
+        elif kind is Kind.WHOLE:
+            nodes.append(_as_whole(argument, columns))
+        else:
+            nodes.append(compiled(argument, columns))
+    return nodes
 
 
 def _divide(call: Call, columns: Columns) -> exp.Expression:
     left, right = (as_double(argument, columns) for argument in call.arguments)
-    zero = double_literal(Fraction(0))
-    return exp.Paren(this=exp.Div(this=left, expression=exp.Nullif(this=right, expression=zero), typed=True))
+    return exp.Paren(this=exp.Div(this=left, expression=not_zero(right), typed=True))
 
 
 def _logic(kind: type[exp.Connector]) -> Callable[[Call, Columns], exp.Expression]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.catalog.model import Column, Type, Value
+from discreet.plan.ranges import RULES
 
 Interval = tuple[Fraction, Fraction] | None
 """Where a number's values lie, ends included; None where nothing is known."""
@@ -75,6 +76,8 @@ def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:
 
 
 def _call_interval(call: Call, columns: Mapping[str, Column]) -> Interval:
+    if (rule := RULES.get(call.operator)) is not None:
+        return rule(call, [interval(argument, columns) for argument in call.arguments], columns)
     if call.operator == "case":
         branches = [interval(result, columns) for result in case_results(call)]
         return _union(

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
-import difflib
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
+from discreet.plan.dialect_table import ON_ANSWERS
 from discreet.plan.expressions import Call, Expression, Literal
+from discreet.sql.calls import called, truth
+from discreet.sql.moments import difference, moment, shifted
+from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value
 
 Resolve = Callable[[exp.Column], Expression]
 """What a name means where it stands."""
@@ -35,32 +36,13 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Div: "divide",
 }
 DEEPEST = 100
-"""How deeply expressions may be nested; a chain of n ORs is nested n times."""
+"""How deeply expressions may be nested; a chain of n ORs is nested n times, and a function counts as `FUNCTION`."""
+
+FUNCTION = 4
+"""What a function counts for: with its guards it is so much deeper in the engine's language than an operator."""
 
 LARGEST = 20_000
 """How many operators, columns and constants may be read; BETWEEN and CASE x WHEN read their first operand anew."""
-
-ALLOWED = "+ - * /, comparisons, AND, OR, NOT, IS NULL, IN (list), BETWEEN, LIKE, CASE, COALESCE, ABS"
-
-
-def only(node: exp.Expression, *names: str, fix: str = "") -> None:
-    """Raises unless the node carries these arguments and no others: a part that nobody read must not vanish."""
-    for name, value in node.args.items():
-        if value not in (None, False, [], "") and name not in names:
-            raise refused(node, fix)
-
-
-def refused(node: exp.Expression, fix: str = "") -> QuestionError:
-    """The error for a construct outside the allow-list."""
-    name = (
-        node.name.upper()
-        if isinstance(node, exp.Anonymous)
-        else type(node).sql_name()
-        if isinstance(node, exp.Func)
-        else node.key
-    )
-    where = str(name)[:60]
-    return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix or f"use {ALLOWED}")
 
 
 class Reader:
@@ -76,34 +58,34 @@ class Reader:
         expression = self.read(node)
         if expression.type is not Type.BOOLEAN:
             raise QuestionError(
-                "type", "this must be a condition", where=_place(node), fix="write a comparison such as x > 1"
+                "type", "this must be a condition", where=place(node), fix="write a comparison such as x > 1"
             )
         return expression
 
     def number(self, node: exp.Expression) -> Expression:
         """A numeric expression."""
-        expression = self.read(node)
+        return self._numeric(self.read(node), node)
+
+    def _numeric(self, expression: Expression, node: exp.Expression) -> Expression:
         if not expression.type.numeric:
-            raise QuestionError(
-                "type",
-                f"this must be a number, not {expression.type}",
-                where=_place(node),
-                fix="use a column of numbers",
-            )
+            moments = expression.type in (Type.DATE, Type.TIMESTAMP)
+            fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
+            raise QuestionError("type", f"this must be a number, not {expression.type}", where=place(node), fix=fix)
         return expression
 
     def read(self, node: exp.Expression) -> Expression:
         """Any expression. Raises QuestionError on everything that is not in the allow-list, and on what is nested so
         deeply that the engine might not take it: by then the question would be paid for."""
-        if self._depth == DEEPEST or self._count == LARGEST:
+        weight = _weight(node)
+        if self._depth + weight > DEEPEST or self._count + weight > LARGEST:
             fix = "ask something simpler: IN (…) instead of many ORs"
             raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
-        self._depth += 1
-        self._count += 1
+        self._depth += weight
+        self._count += weight
         try:
             return self._read(node)
         finally:
-            self._depth -= 1
+            self._depth -= weight
 
     def _read(self, node: exp.Expression) -> Expression:
         if self._aggregate is not None and (found := self._aggregate(node)) is not None:
@@ -116,12 +98,33 @@ class Reader:
             only(node, "this", "expression", "typed", "safe")
             return self._arithmetic(_ARITHMETIC[kind], node)
         reader = _READERS.get(kind)
-        if reader is None:
+        if reader is not None:
+            return reader(self, node)
+        found = called(self, node)
+        if found is None:
             raise refused(node)
-        return reader(self, node)
+        return self._usable(found, node)
+
+    def _usable(self, expression: Expression, node: exp.Expression) -> Expression:
+        """The expression, unless it stands on a released answer: there the operators of SQL itself are known only."""
+        call = expression.arguments[0] if isinstance(expression, Call) and expression.operator == "not" else expression
+        if self._aggregate is not None and isinstance(call, Call) and call.operator not in ON_ANSWERS:
+            raise refused(
+                node, "compute it from the answer: HAVING and ORDER BY know + - * /, comparisons, CASE, COALESCE, ABS"
+            )
+        return expression
 
     def _arithmetic(self, operator: str, node: exp.Expression) -> Expression:
-        left, right = self.number(node.this), self.number(node.expression)
+        first, second = node.this, node.expression
+        if operator in ("add", "subtract"):
+            if isinstance(first, exp.Interval) and operator == "add":
+                first, second = second, first
+            if isinstance(second, exp.Interval):
+                return self._usable(shifted(moment(self, first), second, backwards=operator == "subtract"), node)
+        left, right = self.read(first), self.read(second)
+        if operator == "subtract" and left.type is Type.DATE and right.type is Type.DATE:
+            return self._usable(difference(Literal("day", Type.TEXT), right, left), node)
+        left, right = self._numeric(left, first), self._numeric(right, second)
         whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
         return Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
 
@@ -133,21 +136,21 @@ class Reader:
 
     def alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
         """Expressions that meet: of one type, or numbers of both kinds; text literals beside dates are dates."""
-        kinds = {side.type for side in sides if not _is_null(side)}
+        kinds = {side.type for side in sides if not is_null(side)}
         if kinds & {Type.DATE, Type.TIMESTAMP}:
             target = Type.TIMESTAMP if Type.TIMESTAMP in kinds else Type.DATE
-            sides = [_dated(side, target, where) for side in sides]
-            kinds = {side.type for side in sides if not _is_null(side)}
+            sides = [dated(side, target, where) for side in sides]
+            kinds = {side.type for side in sides if not is_null(side)}
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
             fix = "compare values of one type; text stands in single quotes"
-            raise QuestionError("type", f"{words} cannot be compared", where=_place(where), fix=fix)
+            raise QuestionError("type", f"{words} cannot be compared", where=place(where), fix=fix)
         return list(sides)
 
     def _literal(self, node: exp.Expression) -> Expression:
         if node.args.get("is_string"):
-            return Literal(_text(str(node.this), node), Type.TEXT)
-        return _number(str(node.this), node)
+            return Literal(text_value(str(node.this), node), Type.TEXT)
+        return number_value(str(node.this), node)
 
     def _negate(self, node: exp.Expression) -> Expression:
         only(node, "this")
@@ -176,8 +179,10 @@ class Reader:
 
     def _is(self, node: exp.Expression) -> Expression:
         only(node, "this", "expression")
+        if isinstance(node.expression, exp.Boolean):
+            return self._usable(truth(self, node.this, bool(node.expression.this)), node)
         if not isinstance(node.expression, exp.Null):
-            raise refused(node, "write IS NULL or IS NOT NULL")
+            raise refused(node, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
         return Call("is_null", (self.read(node.this),), Type.BOOLEAN)
 
     def _in(self, node: exp.Expression) -> Expression:
@@ -215,38 +220,32 @@ class Reader:
             arguments.append(self.read(branch.args["true"]))
         default = node.args.get("default")
         arguments.append(self.read(default) if default is not None else Literal(None, Type.TEXT))
-        return self._choice("case", arguments, slice(1, -1, 2), node)
+        return self.choice("case", arguments, slice(1, -1, 2), node)
 
     def _if(self, node: exp.Expression) -> Expression:
         only(node, "this", "true", "false")
         otherwise = node.args.get("false")
         arguments = [self.boolean(node.this), self.read(node.args["true"])]
         arguments.append(self.read(otherwise) if otherwise is not None else Literal(None, Type.TEXT))
-        return self._choice("case", arguments, slice(1, -1, 2), node)
+        return self.choice("case", arguments, slice(1, -1, 2), node)
 
-    def _choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
+    def choice(self, operator: str, arguments: list[Expression], results: slice, node: exp.Expression) -> Expression:
         chosen = [*arguments[results], arguments[-1]]
         alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
-        return Call(operator, tuple(arguments), _common(alike, node))
+        return Call(operator, tuple(arguments), common_type(alike, node))
 
-    def _coalesce(self, node: exp.Expression) -> Expression:
-        only(node, "this", "expressions", "is_nvl")
-        sides = self.alike([self.read(side) for side in (node.this, *node.expressions)], node)
-        return Call("coalesce", tuple(sides), _common(sides, node))
 
-    def _absolute(self, node: exp.Expression) -> Expression:
-        only(node, "this")
-        inner = self.number(node.this)
-        return Call("absolute", (inner,), inner.type)
-
-    def _cast(self, node: exp.Expression) -> Expression:
-        """DATE '2020-01-31' and TIMESTAMP '…', the only casts: of constants."""
-        target = {"DATE": Type.DATE, "TIMESTAMP": Type.TIMESTAMP}.get(node.args["to"].sql().upper())
-        inner = node.this
-        if target is None or not isinstance(inner, exp.Literal) or not inner.is_string:
-            raise refused(node, "only constants can be cast: DATE '2020-01-31', TIMESTAMP '2020-01-31 12:00:00'")
-        return _dated(Literal(str(inner.this), Type.TEXT), target, node)
+def _weight(node: exp.Expression) -> int:
+    """How much deeper the engine's expression becomes by a node."""
+    kind = type(node)
+    if kind in (exp.Add, exp.Sub):
+        return FUNCTION if isinstance(node.this, exp.Interval) or isinstance(node.expression, exp.Interval) else 1
+    if kind is exp.Div:  # a computed divisor is guarded
+        return 1 if isinstance(node.expression, exp.Column | exp.Literal) else FUNCTION
+    if kind is exp.Anonymous and node.name.upper() in ("COALESCE", "IFNULL", "NVL", "ABS"):
+        return 1  # the engine's own, without guards
+    return 1 if kind in _READERS or kind in _COMPARISONS or kind in _ARITHMETIC else FUNCTION
 
 
 _READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
@@ -265,79 +264,4 @@ _READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expressi
     exp.Like: Reader._like,
     exp.Case: Reader._case,
     exp.If: Reader._if,
-    exp.Coalesce: Reader._coalesce,
-    exp.Abs: Reader._absolute,
-    exp.Cast: Reader._cast,
 }
-
-
-def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:
-    """The error for a name that nobody declared."""
-    near = difflib.get_close_matches(name, known, 1) or [
-        other for other in known if other.casefold() == name.casefold()
-    ]
-    fix = f"write {near[0]}" if near else f"write one of {', '.join(known[:20])}"
-    if quoted and not near:
-        fix += f"; a text is written in single quotes: '{name[:60]}'"
-    return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
-
-
-def _common(sides: Sequence[Expression], node: exp.Expression) -> Type:
-    kinds = {side.type for side in sides if not _is_null(side)}
-    if not kinds:
-        raise refused(node, "let some branch be other than NULL")
-    if kinds == {Type.INTEGER, Type.NUMBER}:
-        return Type.NUMBER
-    return kinds.pop()
-
-
-def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
-
-
-def _place(node: exp.Expression) -> str:
-    return node.sql()[:60]
-
-
-def _text(value: str, node: exp.Expression) -> str:
-    if "\x00" in value:
-        raise QuestionError("type", "a text cannot hold a zero character", where=node.key, fix="leave it out")
-    return value
-
-
-def _number(text: str, node: exp.Expression) -> Literal:
-    try:
-        value = Decimal(text)
-        if not value.is_finite() or (value and not -300 < value.adjusted() < 300):
-            raise InvalidOperation
-    except InvalidOperation:
-        raise QuestionError(
-            "number", "this number is out of range", where=_place(node), fix="write a number below 1e300"
-        ) from None
-    if text.isdigit():
-        return Literal(int(value), Type.INTEGER)
-    return Literal(Fraction(value), Type.NUMBER)
-
-
-def _dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
-    """A text literal beside a date, read as a date; a date literal beside a timestamp, at midnight."""
-    if not isinstance(side, Literal) or side.value is None:
-        return side
-    value = side.value
-    try:
-        if isinstance(value, str):
-            value = (datetime.date if target is Type.DATE and len(value) <= 10 else datetime.datetime).fromisoformat(
-                value
-            )
-            if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-                raise ValueError
-        if isinstance(value, datetime.datetime):
-            return Literal(value, Type.TIMESTAMP)
-        if isinstance(value, datetime.date):
-            if target is Type.TIMESTAMP:
-                return Literal(datetime.datetime.combine(value, datetime.time()), target)
-            return Literal(value, Type.DATE)
-    except ValueError:
-        fix = "write DATE '2020-01-31' or TIMESTAMP '2020-01-31 12:00:00'"
-        raise QuestionError("date", "this is no date", where=_place(where), fix=fix) from None
-    return side

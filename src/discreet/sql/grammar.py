@@ -14,9 +14,12 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.parser import Parser as BaseParser
+from sqlglot.parser import binary_range_parser
+from sqlglot.tokenizer_core import TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.errors import QuestionError
+from discreet.plan.dialect_table import BY_NAME
 
 LONGEST = 100_000
 """The longest question, in characters."""
@@ -41,18 +44,39 @@ def _with_named_arguments(node: type[exp.Expression], name: str) -> Callable[[li
     return build
 
 
+def _as_written(name: str) -> Callable[[list[Any]], exp.Expression]:
+    """A function of the dialect, with its name and its arguments in the order in which they stand."""
+    return lambda arguments: exp.Anonymous(this=name, expressions=arguments)
+
+
+_NAMES = (*BY_NAME, "DATE_SUB", "TIMESTAMP_SUB", "DATETIME_SUB", "DATE_PART")
+
+
 class Questions(Dialect):
     """The dialect of questions."""
 
     class Tokenizer(BaseTokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {**BaseTokenizer.KEYWORDS, "XOR": TokenType.XOR}
 
     class Parser(BaseParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
             **BaseParser.FUNCTIONS,
             "SUM": _with_named_arguments(exp.Sum, "SUM"),
             "AVG": _with_named_arguments(exp.Avg, "AVG"),
+            **{name: _as_written(name) for name in _NAMES},
         }
+        RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
+            **BaseParser.RANGE_PARSERS,
+            TokenType.TILDE: binary_range_parser(exp.RegexpLike),
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+            name: parser
+            for name, parser in BaseParser.FUNCTION_PARSERS.items()
+            if name not in BY_NAME or name in ("SUBSTRING", "TRIM")  # SUBSTRING(x FROM 1), TRIM(BOTH 'x' FROM y)
+        }
+        FUNC_TOKENS: ClassVar[set[TokenType]] = {*BaseParser.FUNC_TOKENS, TokenType.DIV}
+        DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
 
         def _warn_unsupported(self) -> None:
             """Says nothing: a question's text goes to no log."""

@@ -16,10 +16,11 @@ from discreet.plan.expressions import ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
 from discreet.plan.relations import Base, Computed, derived, view
-from discreet.sql.expressions import Reader, only, refused, unknown_name
+from discreet.sql.expressions import Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
+from discreet.sql.words import only, refused, unknown_name
 
 _BOUNDS = "contribution_bounds_per_group"
 _OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")

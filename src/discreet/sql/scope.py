@@ -11,7 +11,7 @@ from discreet.catalog.model import Column
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression
 from discreet.plan.relations import Relation, Shape, shape
-from discreet.sql.expressions import only, unknown_name
+from discreet.sql.words import only, unknown_name
 
 
 @dataclass(frozen=True)

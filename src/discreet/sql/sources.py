@@ -26,8 +26,9 @@ from discreet.plan.relations import (
     conjuncts,
     shape,
 )
-from discreet.sql.expressions import Reader, only, refused, unknown_name
+from discreet.sql.expressions import Reader
 from discreet.sql.scope import Named, Scope
+from discreet.sql.words import only, refused, unknown_name
 
 PublicValues = Callable[[Relation], Sequence[Value]]
 """The values of the only column of a public relation."""

@@ -12,9 +12,10 @@ from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, interval
 from discreet.plan.lattice import lattice
 from discreet.plan.relations import Computed, Exact, PerPerson, Relation, Shape, Where, derived, shape
-from discreet.sql.expressions import Reader, only, refused
+from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
 from discreet.sql.sources import Queries, Sources, named_queries
+from discreet.sql.words import only, refused
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",

@@ -1,0 +1,118 @@
+"""The whole table of the dialect, and how to find a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from discreet.plan import dialect_numbers, dialect_texts
+from discreet.plan.dialect import Function
+
+CHAPTERS: Mapping[str, tuple[Function, ...]] = {
+    "Conditions and choices": dialect_numbers.CONDITIONS,
+    "Casts": dialect_numbers.CASTS,
+    "Arithmetic": dialect_numbers.ARITHMETIC,
+    "Powers, logarithms and angles": dialect_numbers.CURVES,
+    "Bits": dialect_numbers.BITS,
+    "Texts": dialect_texts.TEXTS,
+    "Dates and timestamps": dialect_texts.DATES,
+}
+TABLE: tuple[Function, ...] = tuple(row for rows in CHAPTERS.values() for row in rows)
+BY_OPERATOR: Mapping[str, Function] = {row.operator: row for row in TABLE}
+BY_NAME: Mapping[str, Function] = {name: row for row in TABLE for name in row.names}
+
+ON_ANSWERS = frozenset(
+    [
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "in",
+        "case",
+        "coalesce",
+        "add",
+        "subtract",
+        "multiply",
+        "divide",
+        "negate",
+        "absolute",
+        "like",
+    ]
+)
+"""The operators that HAVING can compute on a released answer."""
+
+_CALENDAR = "write the date: DATE '2020-01-31'"
+_CHANCE = "a question must mean the same each time it is asked: leave it out"
+_OWN = "only declared columns can be read"
+_LONG = "a row could make it long: put texts together with CONCAT"
+_BOUNDED = "only constants within bounds can be put in: use REPLACE, SUBSTR or REGEXP_EXTRACT"
+_SUM = "write + - * / with constants instead"
+
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(
+        [
+            "CURRENT_DATE",
+            "CURRENT_TIMESTAMP",
+            "CURRENT_TIME",
+            "CURRENT_DATETIME",
+            "NOW",
+            "TODAY",
+            "GETDATE",
+            "LOCALTIME",
+            "LOCALTIMESTAMP",
+            "SYSDATE",
+            "AGE",
+            "TRANSACTION_TIMESTAMP",
+        ],
+        _CALENDAR,
+    ),
+    **dict.fromkeys(
+        ["RAND", "RANDOM", "UUID", "GEN_RANDOM_UUID", "GENERATE_UUID", "SETSEED", "NEXTVAL", "CURRVAL"], _CHANCE
+    ),
+    **dict.fromkeys(
+        [
+            "GETENV",
+            "CURRENT_SETTING",
+            "CURRENT_USER",
+            "SESSION_USER",
+            "USER",
+            "CURRENT_DATABASE",
+            "CURRENT_SCHEMA",
+            "VERSION",
+            "READ_CSV",
+            "READ_TEXT",
+            "READ_BLOB",
+            "READ_PARQUET",
+            "READ_JSON",
+            "GLOB",
+            "QUERY",
+            "QUERY_TABLE",
+            "PRAGMA_VERSION",
+            "DUCKDB_TABLES",
+            "TXID_CURRENT",
+            "ERROR",
+            "HASH",
+            "GETVARIABLE",
+            "UNNEST",
+            "GENERATE_SERIES",
+            "RANGE",
+        ],
+        _OWN,
+    ),
+    **dict.fromkeys(["REPEAT", "SPACE", "FORMAT", "PRINTF", "STRING_SPLIT", "SPLIT", "STR_SPLIT", "BAR"], _LONG),
+    **dict.fromkeys(["REGEXP_REPLACE", "REGEXP_EXTRACT_ALL", "REGEXP_SPLIT_TO_ARRAY", "OVERLAY", "INSERT"], _BOUNDED),
+    **dict.fromkeys(["FACTORIAL", "GCD", "LCM"], _SUM),
+    "MAKE_DATE": "keep the date in a column, or CAST a text AS DATE",
+    "STRPTIME": "write CAST(text AS DATE), with the text as 2020-01-31",
+    "PARSE_DATE": "write CAST(text AS DATE), with the text as 2020-01-31",
+    "LEVENSHTEIN": "its time grows with the square of a row's text: use LIKE or CONTAINS",
+    "EDIT_DISTANCE": "its time grows with the square of a row's text: use LIKE or CONTAINS",
+    "CHR": "write the character between single quotes",
+    "CHAR": "write the character between single quotes",
+}
+"""What is known and refused, with what to write instead."""

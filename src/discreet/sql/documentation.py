@@ -1,0 +1,87 @@
+"""The page of the dialect, written from its table: `python -m discreet.sql.documentation > docs/dialect.md`."""
+
+from __future__ import annotations
+
+import sys
+
+from discreet.plan.dialect import Function
+from discreet.plan.dialect_table import CHAPTERS, REFUSED, TABLE
+
+_BEGINNING = """# The dialect
+
+What may be computed from one row: {count} functions and operators. Each is total: whatever a row holds, it gives a
+value or NULL and takes no longer than the question allows, because an error or a delay would tell of a single row.
+Where the table says nothing else:
+
+- **NULL**: a function of NULL is NULL.
+- **What does not convert**: a cast gives NULL, as TRY_CAST and SAFE_CAST do elsewhere. Nothing fails on a row.
+- **Overflow**: arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it grows
+  too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
+- **What is no number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain
+  arithmetic stay NaN: no sum or count takes them in, and in a comparison NaN is above all numbers.
+- **Dates** lie within the years 1 to 9999; what would leave them is NULL.
+- **Constants**: patterns, what is searched for, formats, units and lengths are constants of the question.
+
+HAVING and ORDER BY work on the noisy answer and know the operators of SQL itself: `+ - * /`, comparisons,
+`AND OR NOT`, `IS NULL`, `IN`, `BETWEEN`, `LIKE`, `CASE`, `COALESCE`, `ABS`.
+
+Regular expressions have characters, `.`, `[a-z]`, `\\d \\w \\s \\b`, `^ $`, groups, `|`, and `* + ? {{2,5}}`; `(?i)` at
+the start ignores case. At most 200 characters, and 250 with repetitions counted out.
+"""
+
+_END = """
+## Refused
+
+These are known, and not to be had. Whatever else is not in the table is refused too, with the nearest name that is.
+
+| name | instead |
+|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [_BEGINNING.format(count=len(TABLE))]
+    for title, rows in CHAPTERS.items():
+        parts.append(f"\n## {title}\n\n| how it is written | gives | where it is special | guard | example |\n")
+        parts.append("|---|---|---|---|---|\n")
+        parts += [_line(row) for row in rows]
+    parts.append(_END)
+    reasons: dict[str, list[str]] = {}
+    for name, reason in REFUSED.items():
+        reasons.setdefault(reason, []).append(name)
+    parts += [f"| {', '.join(f'`{name}`' for name in names)} | {reason} |\n" for reason, names in reasons.items()]
+    return "".join(parts)
+
+
+def _line(row: Function) -> str:
+    usage = row.usage
+    others = [name for name in row.names if f"{name}(" not in usage and name not in usage.split(", ")]
+    also = f", also {', '.join(f'`{name}`' for name in others)}" if others else ""
+    result = "NULL" if row.result is None else row.result
+    guard = row.guard or "cannot fail"
+    cells = (f"{_code(usage)}{also}", _gives(row), row.edges, guard, f"{_code(row.example)} → {_plain(result)}")
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _code(text: str) -> str:
+    return f"`{_plain(text)}`"
+
+
+def _plain(text: str) -> str:
+    """The text with what a table would take for the end of a cell."""
+    return text.replace("|", "\\|")
+
+
+def _gives(row: Function) -> str:
+    words = {
+        "same": "the argument's type",
+        "common": "integer or number" if row.form not in ("alike", "case") else "the arguments' type",
+        "rounded": "integer or number",
+        "moment": "date or timestamp",
+    }
+    return words.get(str(row.gives), str(row.gives))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())
