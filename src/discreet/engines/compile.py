@@ -1,7 +1,8 @@
 """A plan as one SELECT of the engine, built as a tree: nothing that the analyst wrote is ever forwarded as text.
 
 The bounds that the sensitivity rests on are enforced here: each row is clamped to its lattice before the first SUM,
-`LimitRows` and `LimitGroups` keep the smallest keyed hashes of each person, `Clip` clamps each person's totals.
+`LimitRows` and `LimitGroups` keep a window of each person's rows and groups, or where positions are not stored those
+with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `discreet.engines.windows`.
 
 The keyed hash is hash(hash(salt, person, …)): one hash alone is not uniform in DuckDB. Uniformity matters for accuracy;
 for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
@@ -9,13 +10,15 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
 
 from discreet.catalog.model import Table, Type
+from discreet.engines import windows as rotating
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole, literal
+from discreet.engines.windows import PLACE, ROW_NUMBER, ROWS, WORD, Held
 from discreet.plan.expressions import Call, Literal
 from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import (
@@ -32,9 +35,6 @@ from discreet.plan.nodes import (
     project_of,
 )
 
-ROW_NUMBER = "row_of_person"
-"""The engine's column that numbers the rows of one person, in a table where a person may have several."""
-
 
 def column_name(index: int) -> str:
     """The engine's name of the declared column at this position."""
@@ -46,25 +46,98 @@ def columns_of(table: Table) -> Mapping[str, exp.Expression]:
     return {column.name: exp.column(column_name(index)) for index, column in enumerate(table.columns)}
 
 
-def statement(plan: Aggregate, table: Table, salt: str) -> exp.Select:
-    """The SELECT whose rows are a group's keys followed by its totals, all exact integers."""
+def statement(plan: Aggregate, table: Table, salt: str, *, windows: bool = True) -> exp.Select:
+    """The SELECT whose rows are a group's keys followed by its totals, all exact integers. With `windows` it reads what
+    `held` says."""
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
-        inner = plan.child.child
-        grouped = _person_groups(inner.child if isinstance(inner, LimitGroups) else inner, plan.totals, table, salt)
-        if isinstance(inner, LimitGroups):
-            grouped = _limited(grouped, [exp.column("person")], [*keys], inner.groups, salt)
+        grouped = _bounded_groups(plan, table, salt, windows=windows)
         totals = [_over_persons(total, index) for index, total in enumerate(plan.totals)]
     else:
-        grouped = _rows(plan.child, table, salt)
+        grouped = _rows(plan.child, table, salt, windows=windows)
         totals = [_or_zero(_total(total)) for total in plan.totals]
     select = exp.select(*keys, *totals).from_(grouped.subquery("bounded"))
     return select.group_by(*(key.copy() for key in keys)) if keys else select
 
 
-def _rows(node: Project | LimitRows, table: Table, salt: str) -> exp.Select:
-    """Person, keys and quantities of each row that counts."""
+def held(plan: Aggregate, table: Table) -> Held | None:
+    """What the plan's statement with windows reads beside the table; None where that is nothing."""
+    limited = rotating.over_groups(plan)
+    if limited is None:
+        return None
+    project = project_of(plan)
+    keys = [f"k{index}" for index in range(len(project.keys))]
+    person = next(place for place, column in enumerate(table.columns) if column.name == table.person)
+    name = table_name(table)
+    word = exp.alias_(exp.Min(this=exp.column(WORD)), WORD)
+    if rotating.stored(plan):
+        cells = _person_groups(limited.child, plan.totals, table, "", also=[word])
+        totals = [_stored(total, index) for index, total in enumerate(plan.totals) if total.kind != "persons"]
+        columns = [*(exp.column(key) for key in keys), *totals, exp.column(WORD)]
+        return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, len(keys), columns))
+    scan = project.child.child if isinstance(project.child, Filter) else project.child
+    every = PersonGroup(Project(scan, project.keys, ()))
+    size = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "size")
+    cells = _person_groups(every, (), table, "", also=[word, size])
+    names = ["person", *keys]
+    placed = rotating.placed(cells, len(keys), [exp.column(one) for one in (*names, "size")])
+    known = columns_of(table)
+    same = [exp.column(column_name(person)), *(known[key.name] for key in project.keys)]
+    return rotating.held_columns(name, rotating.columns_of(name, plan), placed, list(zip(same, names, strict=True)))
+
+
+def _bounded_groups(plan: Aggregate, table: Table, salt: str, *, windows: bool) -> exp.Select:
+    """Each person's totals in each group that counts."""
+    assert isinstance(plan.child, Clip)
+    inner = plan.child.child
+    if windows and rotating.stored(plan) and isinstance(inner, LimitGroups):
+        name = rotating.totals_name(table_name(table), plan)
+        window = rotating.kept("place", "places", inner.groups, salt)
+        return exp.select(exp.Star()).from_(exp.to_table(name)).where(window)
+    if windows and rotating.over_groups(plan) and isinstance(inner, LimitGroups):
+        return _windowed_groups(plan, inner, table, salt)
+    if isinstance(inner, PersonGroup):
+        return _person_groups(inner, plan.totals, table, salt, windows=windows)
+    grouped = _person_groups(inner.child, plan.totals, table, salt, windows=windows)
+    keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
+    return _limited(grouped, [exp.column("person")], [*keys], inner.groups, salt)
+
+
+def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: str) -> exp.Select:
+    """Totals of persons and groups in the window. A row that is all there is of its person and group needs no grouping:
+    its totals are written down as they are."""
+    columns = rotating.columns_of(table_name(table), plan)
+    window = rotating.kept(columns.position, columns.number, limited.groups, salt)
+    alone = exp.column(columns.alone)
+    project = project_of(plan)
+    keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
+    indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
+    single = exp.select(
+        *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices)
+    ).from_(_rows(project, table, salt).where(alone, window).subquery("row"))
+    several = _person_groups(limited.child, plan.totals, table, salt, where=[exp.Not(this=alone.copy()), window.copy()])
+    chosen = [*(key.copy() for key in keys), *(exp.column(f"a{index}") for index in indices)]
+    several = exp.select(*chosen).from_(several.subquery("several"))
+    both = exp.Union(this=single, expression=several, distinct=False)
+    return exp.select(exp.Star()).from_(both.subquery("together"))
+
+
+def _total_of_row(total: Total) -> exp.Expression:
+    """What `_total` gives for one row."""
+    if total.kind == "rows":
+        return exp.Literal.number(1)
+    column = exp.column(f"q{total.quantity}")
+    if total.kind == "sum":
+        return column
+    absent = exp.Is(this=column, expression=exp.null())
+    return exp.Case(ifs=[exp.If(this=absent, true=exp.Literal.number(0))], default=exp.Literal.number(1))
+
+
+def _rows(
+    node: Project | LimitRows, table: Table, salt: str, *, windows: bool = True, also: Sequence[str] = ()
+) -> exp.Select:
+    """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     columns = columns_of(table)
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
@@ -78,13 +151,16 @@ def _rows(node: Project | LimitRows, table: Table, salt: str) -> exp.Select:
     if scan.person is not None:
         selected.append(exp.alias_(columns[scan.person].copy(), "person"))
         conditions.append(_not_null(columns[scan.person]))
-        if not scan.one_row_per_person:
+        if isinstance(node, LimitRows) and not (windows and rotating.over_rows(node)):
             selected.append(exp.column(ROW_NUMBER))
+    selected += [exp.column(name) for name in also]
     if not selected:
         selected.append(exp.alias_(exp.Literal.number(1), "one"))
     select = exp.select(*selected).from_(exp.to_table(table_name(table)))
     for condition in conditions:
         select = select.where(condition)
+    if isinstance(node, LimitRows) and windows and rotating.over_rows(node):
+        return select.where(rotating.kept(PLACE, ROWS, node.rows, salt))
     if isinstance(node, LimitRows):
         select = _limited(select, [exp.column("person")], [exp.column(ROW_NUMBER)], node.rows, salt)
     return select
@@ -164,14 +240,25 @@ def _or_zero(node: exp.Expression) -> exp.Expression:
     return exp.Coalesce(this=node, expressions=[exp.Literal.number(0)])
 
 
-def _person_groups(node: PersonGroup, totals: tuple[Total, ...], table: Table, salt: str) -> exp.Select:
-    """Each person's totals in each group."""
+def _person_groups(
+    node: PersonGroup,
+    totals: tuple[Total, ...],
+    table: Table,
+    salt: str,
+    *,
+    windows: bool = True,
+    where: Sequence[exp.Expression] = (),
+    also: Sequence[exp.Expr] = (),
+) -> exp.Select:
+    """Each person's totals in each group, of the rows where more holds; also other aggregates, which may read WORD."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
     selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
     person = exp.column("person")
-    rows = _rows(node.child, table, salt)
+    rows = _rows(node.child, table, salt, windows=windows, also=[WORD] if also else ())
+    for condition in where:
+        rows = rows.where(condition)
     return (
-        exp.select(person, *keys, *selected)
+        exp.select(person, *keys, *selected, *also)
         .from_(rows.subquery("row"))
         .group_by(person.copy(), *(key.copy() for key in keys))
     )
@@ -181,13 +268,23 @@ def _over_persons(total: Total, index: int) -> exp.Expression:
     """A total over persons, each clamped to the bounds."""
     if total.kind == "persons":
         return exp.Count(this=exp.Star(), big_int=True)
-    column: exp.Expression = exp.column(f"a{index}")
-    if total.bounds is not None:
-        low, high = (exp.Literal.number(bound) for bound in total.bounds)
-        nothing = exp.Is(this=column.copy(), expression=exp.null())
-        inside = exp.cast(_clamped(column, low, high), "BIGINT")
-        column = exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
-    return _or_zero(exp.Sum(this=column))
+    return _or_zero(exp.Sum(this=_within(total, index)))
+
+
+def _within(total: Total, index: int) -> exp.Expression:
+    """A person's total in a group, clamped to its bounds; NULL stays NULL."""
+    column = exp.column(f"a{index}")
+    if total.bounds is None:
+        return column
+    low, high = (exp.Literal.number(bound) for bound in total.bounds)
+    nothing = exp.Is(this=column.copy(), expression=exp.null())
+    inside = exp.cast(_clamped(column, low, high), "BIGINT")
+    return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
+
+
+def _stored(total: Total, index: int) -> exp.Expr:
+    """A total as it is stored: sums within their bounds, which makes them narrow; counts as they are, for any bounds."""
+    return _within(total, index).as_(f"a{index}") if total.kind == "sum" else exp.column(f"a{index}")
 
 
 def _limited(

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.catalog.model import Column, Table, Type, Value
-from discreet.engines.compile import ROW_NUMBER, column_name, table_name
+from discreet.engines.compile import column_name, table_name
 from discreet.engines.functions import literal
+from discreet.engines.windows import ROW_NUMBER
 from discreet.plan.expressions import Literal
 
 PERSON = "person"
