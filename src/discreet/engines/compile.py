@@ -283,7 +283,7 @@ def _within(total: Total, index: int) -> exp.Expression:
 
 
 def _stored(total: Total, index: int) -> exp.Expr:
-    """A total as it is stored: sums within their bounds, which makes them narrow; counts as they are, for any bounds."""
+    """A total as it is stored: sums within their bounds, which makes them narrow; counts as they are."""
     return _within(total, index).as_(f"a{index}") if total.kind == "sum" else exp.column(f"a{index}")
 
 

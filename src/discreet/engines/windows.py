@@ -17,9 +17,9 @@ leaves moves nobody's window, so the exact vectors differ by what that one perso
 `discreet.plan.sensitivity`; and what holds for each key and salt holds for keys and salts that are drawn.
 
 Why it is fair. Over an offset uniform on {0, …, n − 1} each position is kept with probability exactly K/n: for a
-position p the values (p + o) mod n are all of {0, …, n − 1}. A 64-bit hash modulo n is uniform up to n/2^64. Rows and groups
-stand in keyed orders, so that a window is a mixture of what the person has, and not one stretch of the source. What is
-left out is never made up for by a weight: a weight n/K would undo the bound.
+position p the values (p + o) mod n are all of {0, …, n − 1}. A 64-bit hash modulo n is uniform up to n/2^64. Rows and
+groups stand in keyed orders, so that a window is a mixture of what the person has, and not one stretch of the source.
+What is left out is never made up for by a weight: a weight n/K would undo the bound.
 
 WHERE is applied beside the window, not before it: the limit counts all rows, or all groups, that the person has under
 the question's keys, and then WHERE reads the person's own rows that are left. That is a bound for the same reason, and
@@ -140,7 +140,7 @@ def _ordered(nodes: Sequence[exp.Expression]) -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=node.copy()) for node in nodes])
 
 
-def placed(cells: exp.Select, keys: int, columns: Sequence[exp.Expression]) -> exp.Select:
+def placed(cells: exp.Select, keys: int, columns: Sequence[exp.Expr]) -> exp.Select:
     """Each row of person, keys and word, with its position among the person's groups and their number."""
     person, word = exp.column("person"), exp.column(WORD)
     names = [exp.column(f"k{index}") for index in range(keys)]
