@@ -42,8 +42,8 @@ GOLDEN = [
     (
         MANY,
         "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
-        "SELECT k0, COUNT(*), COALESCE(SUM(CASE WHEN a1 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(a1, 2), 0) AS"
-        " BIGINT) END), 0) FROM (SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
+        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT"
+        " * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
         " HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM (SELECT person, k0, COUNT(*) AS a1 FROM (SELECT"
         " c2 AS k0, c0 AS person FROM t_74 WHERE c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)"
         " AND NOT c0 IS NULL) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"

@@ -53,7 +53,8 @@ def statement(plan: Aggregate, table: Table, salt: str, *, windows: bool = True)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
         grouped = _bounded_groups(plan, table, salt, windows=windows)
-        totals = [_over_persons(total, index) for index, total in enumerate(plan.totals)]
+        stored = windows and rotating.stored(plan)
+        totals = [_over_persons(total, index, stored=stored) for index, total in enumerate(plan.totals)]
     else:
         grouped = _rows(plan.child, table, salt, windows=windows)
         totals = [_or_zero(_total(total)) for total in plan.totals]
@@ -264,19 +265,22 @@ def _person_groups(
     )
 
 
-def _over_persons(total: Total, index: int) -> exp.Expression:
-    """A total over persons, each clamped to the bounds."""
+def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
+    """A total over persons, each clamped to the bounds. Sums that are stored were clamped before: see `_stored`."""
     if total.kind == "persons":
         return exp.Count(this=exp.Star(), big_int=True)
-    return _or_zero(exp.Sum(this=_within(total, index)))
+    clamped = stored and total.kind == "sum"
+    return _or_zero(exp.Sum(this=exp.column(f"a{index}") if clamped else _within(total, index)))
 
 
 def _within(total: Total, index: int) -> exp.Expression:
-    """A person's total in a group, clamped to its bounds; NULL stays NULL."""
+    """A person's total in a group, clamped to its bounds; NULL stays NULL. A count is never NULL and never negative."""
     column = exp.column(f"a{index}")
     if total.bounds is None:
         return column
     low, high = (exp.Literal.number(bound) for bound in total.bounds)
+    if total.kind != "sum" and total.bounds[0] <= 0:
+        return exp.cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
     nothing = exp.Is(this=column.copy(), expression=exp.null())
     inside = exp.cast(_clamped(column, low, high), "BIGINT")
     return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)

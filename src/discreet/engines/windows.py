@@ -103,13 +103,15 @@ def _project(limited: LimitGroups) -> Project:
 
 
 def kept(position: str, number: str, most: int, salt: str) -> exp.Expression:
-    """The condition that a row or group lies in the person's window."""
+    """The condition that a row or group lies in the person's window. Written as what it must not be, because the
+    engine then computes the window for those above the limit only."""
     place, among, word = (exp.column(name) for name in (position, number, WORD))
     limit = exp.Literal.number(most)
     offset = exp.Mod(this=hashed(hashed(exp.Literal.string(salt), word)), expression=among)
     turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among.copy())
-    all_of_them = exp.LTE(this=among.copy(), expression=limit)
-    return exp.paren(exp.Or(this=all_of_them, expression=exp.LT(this=turned, expression=limit.copy())))
+    above = exp.GT(this=among.copy(), expression=limit)
+    outside = exp.GTE(this=turned, expression=limit.copy())
+    return exp.Not(this=exp.paren(exp.And(this=above, expression=outside)))
 
 
 def hashed(*nodes: exp.Expression) -> exp.Expression:
