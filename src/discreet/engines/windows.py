@@ -103,15 +103,15 @@ def _project(limited: LimitGroups) -> Project:
 
 
 def kept(position: str, number: str, most: int, salt: str) -> exp.Expression:
-    """The condition that a row or group lies in the person's window. Written as what it must not be, because the
-    engine then computes the window for those above the limit only."""
+    """The condition that a row or group lies in the person's window; NULL where there is no position.
+
+    A CASE, because the engine then computes the window for those above the limit only."""
     place, among, word = (exp.column(name) for name in (position, number, WORD))
     limit = exp.Literal.number(most)
     offset = exp.Mod(this=hashed(hashed(exp.Literal.string(salt), word)), expression=among)
     turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among.copy())
-    above = exp.GT(this=among.copy(), expression=limit)
-    outside = exp.GTE(this=turned, expression=limit.copy())
-    return exp.Not(this=exp.paren(exp.And(this=above, expression=outside)))
+    all_count = exp.If(this=exp.LTE(this=among.copy(), expression=limit), true=exp.true())
+    return exp.Case(ifs=[all_count], default=exp.LT(this=turned, expression=limit.copy()))
 
 
 def hashed(*nodes: exp.Expression) -> exp.Expression:

@@ -64,7 +64,7 @@ class Project:
 
 @dataclass(frozen=True)
 class LimitRows:
-    """At most `rows` rows of each person: those whose keyed hash is smallest."""
+    """At most `rows` rows of each person, chosen by a salt and the person's own rows."""
 
     child: Project
     rows: int
@@ -92,7 +92,7 @@ class PersonGroup:
 
 @dataclass(frozen=True)
 class LimitGroups:
-    """At most `groups` groups of each person: those whose keyed hash is smallest."""
+    """At most `groups` groups of each person, chosen by a salt and the person's own rows."""
 
     child: PersonGroup
     groups: int
