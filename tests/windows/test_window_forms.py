@@ -12,7 +12,7 @@ from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits, Table
 from discreet.engines.compile import held, statement, table_name
 from discreet.engines.process import Failed
-from discreet.engines.windows import MOST_HELD
+from discreet.engines.windows import MOST_HELD, name_of
 from discreet.errors import DeclarationError, EngineError
 
 ROWS = [Row(person, group, bit) for person in (1, 2, 3) for bit, group in enumerate("abc")]
@@ -36,8 +36,9 @@ def test_the_form_follows_from_the_plan(question: str, beside: str | None, how: 
     declaration = known(5, 2)
     plan = planned(question, declaration).root
     table = declaration.tables["t"]
-    needed = held(plan, table)
-    assert (None if needed is None else needed.name[: len(beside or "")]) == beside
+    needed = name_of(table_name(table), plan)
+    assert (None if needed is None else needed[: len(beside or "")]) == beside
+    assert needed is None or held(plan, table).name == needed
     text = statement(plan, table, "salt").sql("duckdb")
     assert how in text
     assert (RANKED in text) == (how == RANKED)
@@ -51,9 +52,7 @@ def test_bounds_of_counts_and_limits_share_what_is_stored() -> None:
     for most, bound in ((1, 3), (2, 3), (2, 9)):
         declaration = known(5, most)
         question = f"SELECT h, COUNT(*, contribution_bounds_per_group => (0, {bound})) FROM t GROUP BY h"
-        needed = held(planned(question, declaration).root, declaration.tables["t"])
-        assert needed is not None
-        names.add(needed.name)
+        names.add(name_of("t", planned(question, declaration).root))
     assert len(names) == 1
 
 

@@ -62,11 +62,10 @@ def statement(plan: Aggregate, table: Table, salt: str, *, windows: bool = True)
     return select.group_by(*(key.copy() for key in keys)) if keys else select
 
 
-def held(plan: Aggregate, table: Table) -> Held | None:
-    """What the plan's statement with windows reads beside the table; None where that is nothing."""
+def held(plan: Aggregate, table: Table) -> Held:
+    """What the plan's statement with windows reads beside the table, where groups are limited by windows."""
     limited = rotating.over_groups(plan)
-    if limited is None:
-        return None
+    assert limited is not None
     project = project_of(plan)
     keys = [f"k{index}" for index in range(len(project.keys))]
     person = next(place for place, column in enumerate(table.columns) if column.name == table.person)

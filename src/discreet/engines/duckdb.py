@@ -18,7 +18,7 @@ from discreet.engines.functions import literal
 from discreet.engines.names import told_apart
 from discreet.engines.process import EngineProcess, Failed, Stopped
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
-from discreet.engines.windows import MOST_HELD, ROW_NUMBER, Held, of_rows
+from discreet.engines.windows import MOST_HELD, ROW_NUMBER, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Aggregate, project_of
@@ -165,14 +165,16 @@ class DuckDB:
 
         What is kept follows from the questions that were asked, and the number of sets kept from a constant. The build
         has the limits of a question; where it fails the question fails, as it would where the plan itself failed."""
-        wanted = held(plan, table) if self._limits.windows else None
-        if wanted is None or self._process is None:
+        name = name_of(table_name(table), plan) if self._limits.windows else None
+        if name is None or self._process is None:
             return
         known = self._held[table.name]
         for one in known:
-            if one.name == wanted.name:
-                known.append(known.pop(known.index(one)))
+            if one.name == name:
+                known.remove(one)
+                known.append(one)
                 return
+        wanted = held(plan, table)
         gone = known[: max(0, len(known) + 1 - MOST_HELD)]
         statements = [node.sql("duckdb") for one in gone for node in one.drop]
         statements += [node.sql("duckdb") for node in wanted.build]

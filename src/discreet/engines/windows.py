@@ -156,6 +156,13 @@ def placed(cells: exp.Select, keys: int, columns: Sequence[exp.Expr]) -> exp.Sel
     ).from_(cells.subquery("cell"))
 
 
+def name_of(table: str, plan: Aggregate) -> str | None:
+    """The name of what a plan reads beside its table; None where that is nothing."""
+    if over_groups(plan) is None:
+        return None
+    return totals_name(table, plan) if stored(plan) else columns_of(table, plan).position
+
+
 def totals_name(table: str, plan: Aggregate) -> str:
     """The table of stored totals of a plan. Bounds of counts are left to the question; sums are stored clamped."""
     project, totals = _project(_limited(plan)), plan.totals
