@@ -27,7 +27,7 @@ BELOW: dict[str, set[str]] = {
     "ledger": {"accounting"} | GROUND,  # bytes and losses, never plans
     "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
     "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
-    "engines": {"plan", "catalog"} | GROUND,  # no ledger and no release
+    "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release
     "door": {"engines", "plan", "catalog", "ledger", "mechanisms", "accounting"} | GROUND,
     "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,

@@ -34,6 +34,7 @@ from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, named_epsilon, priced_at
 from discreet.release import Release, answer
 from discreet.release.estimate import cost, expected_errors, mechanisms
+from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
@@ -318,7 +319,7 @@ class Curator:
             total.left(priced.loss),
             expected_errors(priced),
             tuple(mechanisms(priced)),
-            lost(checked.plan, table),
+            (*to_be_found(priced), *lost(checked.plan, table)),
             tuple(output.name for output in checked.plan.outputs if output.kind == "mean"),
             best_guess(priced.loss),
             best_guess_of_budget(total.epsilon, total.delta),

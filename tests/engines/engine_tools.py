@@ -71,15 +71,16 @@ def frame(table: Table, rows: Sequence[Record]) -> pyarrow.Table:
 class Bench:
     """One engine for many tables."""
 
-    def __init__(self) -> None:
-        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60))
+    def __init__(self, *, windows: bool = True) -> None:
+        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60, windows=windows))
         self.count = 0
 
-    def load(self, table: Table, rows: Sequence[Record]) -> Table:
-        """The table under a name of its own, with these rows in the engine."""
+    def load(self, table: Table, rows: Sequence[Record], key: str = "a key") -> Table:
+        """The table under a name of its own, with these rows in the engine. Neighbours share the key of the load."""
         self.count += 1
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame(table, rows)))
-        self.engine.load(loaded, b"")
+        with patch.object(secrets, "token_hex", lambda _size: key):
+            self.engine.load(loaded, b"")
         return loaded
 
     def run(self, plan: Plan, table: Table, salt: str) -> list[Row]:

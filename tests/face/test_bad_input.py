@@ -160,8 +160,6 @@ QUESTIONS = [
     ("SELECT city, COUNT(*) FROM visits GROUP BY 3", "position", "name the column"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY city ORDER BY 3", "position", "name the column"),
     # functions
-    ("SELECT MEDIAN(age) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
-    ("SELECT MIN(age) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
     ("SELECT STRING_AGG(note) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
     ("SELECT nonsense(age) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
     ("SELECT COUNT(*) FROM visits WHERE nonsense(age)", "not-allowed", ALLOWED),
@@ -181,10 +179,7 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "not-allowed", ALLOWED),
     ("SELECT SUM(COUNT(*)) FROM visits", "not-allowed", ALLOWED),
     ("SELECT COUNT(*) + 1 FROM visits", "not-allowed", "ask for the aggregates by themselves"),
-    ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM visits", "not-allowed", "ask for the aggregates by themselves"),
-    ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", ALLOWED),
-    ("SELECT COUNT(DISTINCT age) FROM visits", "distinct", "write COUNT(DISTINCT person)"),
-    ("SELECT COUNT(DISTINCT age) FROM single", "distinct", "write COUNT(*): each row is a person"),
+    ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", "write SUM without DISTINCT"),
     # more than one question, and other statements
     ("", "empty", "write SELECT COUNT(*) FROM table"),
     ("-- nothing", "empty", "write SELECT COUNT(*) FROM table"),
@@ -260,13 +255,11 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE moment > '2024-01-01T00:00:00Z'", "date", "write DATE '2020-01-31'"),
     ("SELECT COUNT(*) FROM visits WHERE age = 1e999", "number", "write a number below 1e300"),
     # bounds
-    ("SELECT SUM(age / cost) FROM visits", "no-bounds", "declare min and max for its columns"),
-    ("SELECT AVG(1 / age) FROM visits", "no-bounds", "declare min and max for its columns"),
     ("SELECT SUM(age, contribution_bounds_per_group => (5, 1)) FROM visits", "option", "exchange them"),
     ("SELECT SUM(age, contribution_bounds_per_group => (1)) FROM visits", "option", "write contribution_bounds"),
     ("SELECT SUM(age, contribution_bounds_per_group => (age, 1)) FROM visits", "option", "write contribution_bounds"),
     ("SELECT SUM(age, bounds => (0, 1)) FROM visits", "option", "write contribution_bounds_per_group"),
-    ("SELECT SUM(age, 1) FROM visits", "option", "write contribution_bounds_per_group"),
+    ("SELECT SUM(age, 1) FROM visits", "arguments", "write SUM(x)"),
     ("SELECT COUNT(*, contribution_bounds_per_group => (0, 0)) FROM visits", "option", "write contribution_bounds"),
     ("SELECT COUNT(*, contribution_bounds_per_group => (0, 1.5)) FROM visits", "option", "write contribution_bounds"),
     ("SELECT AVG(age, contribution_bounds_per_group => (0, 5)) FROM visits", "option", "declare min and max"),
@@ -299,7 +292,7 @@ def test_a_question_that_is_refused(
     ("options", "fix"),
     [
         ("epsilon = 1, epsilon = 1", "write it once"),
-        ("epsilon = 1, kappa = 3", "write one of epsilon, delta, max_groups_contributed, privacy_unit_column"),
+        ("epsilon = 1, kappa = 3", "write one of epsilon, delta, max_groups_contributed, max_rows_contributed"),
         ("epsilon", "write one of epsilon"),
         ("epsilon = 1, max_groups_contributed = 0", "write max_groups_contributed = 1"),
         ("epsilon = 1, max_groups_contributed = 1.5", "write max_groups_contributed = 1"),
@@ -316,10 +309,10 @@ def test_a_sum_without_bounds(clinic: Any) -> None:
     text = clinic.read_text("utf-8").replace('{ type = "integer", min = 0, max = 20 }', '{ type = "integer", min = 0 }')
     clinic.write_text(text, "utf-8")
     with open_declaration(clinic) as curator:
-        for question in ("SELECT SUM(age) FROM visits", "SELECT AVG(age) AS a FROM visits"):
-            error = refused(curator, lambda question=question: curator.ask(question))
-            assert error.code == "no-bounds"
-            assert error.fix.startswith("declare min and max for its columns")
+        for question in ("SELECT SUM(age) AS s FROM visits", "SELECT AVG(age) AS a FROM visits"):
+            release = curator.ask(question)
+            assert release.charged["epsilon"] == 0.1
+            assert any("bounds found at a fifth of the price" in words for words in release.bounds)
         bounded = "SELECT SUM(age, contribution_bounds_per_group => (0, 10)) AS s FROM visits"
         assert curator.ask(bounded).charged["epsilon"] == 0.1
 

@@ -56,6 +56,16 @@ PUBLIC = [
     "SELECT b, COUNT(*) FROM t GROUP BY b ORDER BY 2 DESC LIMIT 1",
     "SELECT g, COUNT(*) AS n FROM t GROUP BY g HAVING n > -1e9 ORDER BY g",
     "SELECT COUNT(*) FROM t WHERE v BETWEEN 1 AND 9223372036854775808 AND u IN (1, 1.5, NULL)",
+    "SELECT SUM(u), AVG(f), SUM(u * f) FROM t",
+    "SELECT g, VAR_POP(v), STDDEV(w), CORR(v, w), COVAR_POP(w, v) FROM t GROUP BY g",
+    "SELECT MEDIAN(v), MIN(w), MAX(w), APPROX_QUANTILES(w, 4), APPROX_TOP_COUNT(g, 2), MODE(b) FROM t",
+    "SELECT MEDIAN(f), VAR_POP(u) FROM t",
+    "SELECT COUNT(DISTINCT f), COUNT(DISTINCT h), COUNT(DISTINCT u + 1) FROM t",
+    "SELECT CAST(h AS INTEGER) > 1 AS k, COUNT(*) FROM t GROUP BY k",
+    "SELECT COUNT(*) FILTER (WHERE LENGTH(h) > 1), COUNTIF(EXTRACT(YEAR FROM d) = 2020) FROM t",
+    "SELECT AVG(k), SUM(s) FROM (SELECT p, COUNT(*) AS k, SUM(u) AS s, MAX(f) AS m FROM t GROUP BY p)",
+    "SELECT COUNT(*) FROM t a JOIN t b ON a.p = b.p AND a.u < b.f LEFT JOIN t c ON c.p = a.p",
+    "SELECT COUNT(*) FROM (SELECT p, u FROM t UNION ALL SELECT p, v FROM t) WHERE p IN (SELECT p FROM t WHERE u > 0)",
 ]
 KEYS = [
     "SELECT d, COUNT(*) FROM t GROUP BY d",
@@ -67,10 +77,8 @@ KEYS = [
 REFUSED = [
     "SELECT * FROM t",
     "SELECT p, COUNT(*) FROM t GROUP BY p",
-    "SELECT SUM(u) FROM t",
-    "SELECT MAX(v) FROM t",
+    "SELECT ANY_VALUE(v) FROM t",
     "SELECT COUNT(*) FROM t WHERE p = (SELECT p FROM t)",
-    "SELECT COUNT(*) FROM t WHERE CAST(h AS INTEGER) = 1",
     "SELECT COUNT(*) FROM t WHERE error('x') IS NULL",
     "SELECT f, COUNT(*) FROM t GROUP BY f",
 ]
@@ -84,8 +92,9 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
     except Error as error:
         outcome: tuple[Any, ...] = (type(error), error.to_dict(), str(error), error.args)
     else:
-        fixed = ("rows", "intervals", "simultaneous", "charged", "used")
+        fixed = ("bounds", "rows", "intervals", "simultaneous", "charged", "used")
         outcome = tuple((name, value) for name, value in release.to_dict().items() if name not in fixed)
+        outcome += tuple(words for words in release.bounds if "bounds found" not in words)
         if not any("too few persons" in bound for bound in release.bounds):
             outcome += (len(release.rows), [list(map(type, row.values())) for row in release.rows])
     return outcome, before, curator.ledger.filter(TOTAL).spent

@@ -155,11 +155,12 @@ class _Reader:
         return base / raw
 
     def limits(self, raw: Mapping[str, Any]) -> EngineLimits:
-        self.unknown("engine", raw, {"memory_gib", "seconds"})
+        self.unknown("engine", raw, {"memory_gib", "seconds", "windows"})
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
         seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
-        return EngineLimits(memory or default.memory_gib, seconds or default.seconds)
+        windows = self.flag("engine.windows", raw.get("windows", default.windows))
+        return EngineLimits(memory or default.memory_gib, seconds or default.seconds, windows)
 
     def count(self, where: str, raw: Any, most: int) -> int | None:
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:

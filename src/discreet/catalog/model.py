@@ -124,10 +124,12 @@ class Budget:
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """What one question may take of the machine: memory in GiB, wall time in seconds. Public, never from data."""
+    """What one question may take of the machine: memory in GiB, wall time in seconds; and whether limits a person are
+    windows over stored positions. Public, never from data."""
 
     memory_gib: int = 8
     seconds: int = 300
+    windows: bool = True
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from fractions import Fraction
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table, Value
+from discreet.door.specials import folded, released
 from discreet.engines.duckdb import DuckDB, Row
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
+from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
 from discreet.plan.measurement import Measurement, Noisy, Plan
-from discreet.plan.nodes import Vector
+from discreet.plan.nodes import Range, Vector
+from discreet.plan.settled import settled
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,14 @@ class Groups:
         return _draw(engine, self.measurement, self.table)
 
 
-def _draw(engine: DuckDB, measurement: Measurement, table: Table) -> Noisy:
+def _draw(engine: DuckDB, priced: Measurement, table: Table) -> Noisy:
     """Exact integers and their noise, in one frame. Groups are in an order that depends on their keys alone."""
+    found = tuple(
+        _range(engine, one, mechanism, table) for one, mechanism in zip(priced.plan.ranges, priced.ranges, strict=True)
+    )
+    measurement = settled(priced, found)
     plan = measurement.plan
-    keys, totals = _dense(engine.run(plan.root, table), plan)
+    keys, totals = _dense(engine.run(plan.root, table), plan) if plan.parts else (_public(plan), [])
     shown = [True] * len(keys)
     parts: list[tuple[tuple[int, ...], ...]] = []
     for measured in measurement.parts:
@@ -46,26 +52,35 @@ def _draw(engine: DuckDB, measurement: Measurement, table: Table) -> Noisy:
         noise = measured.mechanism.release([value for vector in exact for value in vector])
         parts.append(tuple(tuple(noise[i * len(keys) : (i + 1) * len(keys)]) for i in range(len(exact))))
     kept = [index for index, show in enumerate(shown) if show]
+    groups = tuple(keys[index] for index in kept)
     return Noisy(
-        tuple(keys[index] for index in kept),
+        groups,
         tuple(tuple(tuple(vector[index] for index in kept) for vector in part) for part in parts),
+        tuple(released(engine, one, groups, table) for one in measurement.specials),
+        found,
     )
+
+
+def _range(engine: DuckDB, one: Range, mechanism: LogarithmicRange, table: Table) -> tuple[Fraction, Fraction]:
+    """Bounds from noisy counts of powers of two."""
+    bounds = mechanism.release({totals[0]: totals[1] for _, totals in engine.run(one.root, table)})
+    return bounds.low.value, bounds.high.value
 
 
 def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value, ...]], list[tuple[int, ...]]]:
     """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
-    found: Mapping[tuple[object, ...], tuple[int, ...]] = {_folded(keys): totals for keys, totals in rows}
+    found: Mapping[tuple[object, ...], tuple[int, ...]] = {folded(keys): totals for keys, totals in rows}
     if plan.private:
-        held = sorted((keys for keys, _ in rows), key=_folded)
-        return held, [found[_folded(keys)] for keys in held]
-    public = list(itertools.product(*(key.values or () for key in plan.keys)))
+        held = sorted((keys for keys, _ in rows), key=folded)
+        return held, [found[folded(keys)] for keys in held]
+    public = _public(plan)
     zero = (0,) * len(plan.root.totals)
-    return public, [found.get(_folded(keys), zero) for keys in public]
+    return public, [found.get(folded(keys), zero) for keys in public]
 
 
-def _folded(keys: tuple[Value, ...]) -> tuple[object, ...]:
-    """Keys as the engine compares them: numbers are doubles there."""
-    return tuple(float(key) if isinstance(key, Fraction) else key for key in keys)
+def _public(plan: Plan) -> list[tuple[Value, ...]]:
+    """All groups of public keys."""
+    return list(itertools.product(*(key.values or () for key in plan.keys)))
 
 
 def _combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:

@@ -1,7 +1,8 @@
 """A plan as one SELECT of the engine, built as a tree: nothing that the analyst wrote is ever forwarded as text.
 
 The bounds that the sensitivity rests on are enforced here: each row is clamped to its lattice before the first SUM,
-`LimitRows` and `LimitGroups` keep the smallest keyed hashes of each person, `Clip` clamps each person's totals.
+`LimitRows` and `LimitGroups` keep a window of each person's rows and groups, or where positions are not stored those
+with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `discreet.engines.windows`.
 
 The keyed hash is hash(hash(salt, person, …)): one hash alone is not uniform in DuckDB. Uniformity matters for accuracy;
 for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
@@ -9,25 +10,30 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from discreet.catalog.model import Table, Type
+from discreet.engines import windows as rotating
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.engines.relations import PERSON, rows_of
+from discreet.engines.windows import PLACE, ROWS, WORD, Held
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
+    Distinct,
     Filter,
+    Histogram,
     Key,
     LimitGroups,
     LimitRows,
     PersonGroup,
     Project,
+    Root,
     Scan,
     Total,
     project_of,
@@ -39,25 +45,120 @@ def columns_of(table: Table) -> Mapping[str, exp.Expression]:
     return {column.name: exp.column(column_name(index)) for index, column in enumerate(table.columns)}
 
 
-def statement(plan: Aggregate, table: Table, salt: str) -> exp.Select:
-    """The SELECT whose rows are a group's keys followed by its totals, all exact integers."""
+def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> exp.Select:
+    """The SELECT whose rows are a group's keys followed by its totals, all exact integers. With `windows` it reads what
+    `held` says."""
+    if isinstance(plan, Histogram):
+        return _histogram(plan, table, salt, windows=windows)
+    if isinstance(plan, Distinct):
+        return _distinct(plan, table, salt)
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
-        inner = plan.child.child
-        grouped = _person_groups(inner.child if isinstance(inner, LimitGroups) else inner, plan.totals, table, salt)
-        if isinstance(inner, LimitGroups):
-            grouped = _limited(grouped, [exp.column(PERSON)], [*keys], inner.groups, salt)
-        totals = [_over_persons(total, index) for index, total in enumerate(plan.totals)]
+        grouped = _bounded_groups(plan, table, salt, windows=windows)
+        stored = windows and rotating.stored(plan)
+        totals = [_over_persons(total, index, stored=stored) for index, total in enumerate(plan.totals)]
     else:
-        grouped = _rows(plan.child, table, salt)
+        grouped = _rows(plan.child, table, salt, windows=windows)
         totals = [_or_zero(_total(total)) for total in plan.totals]
     select = exp.select(*keys, *totals).from_(grouped.subquery("bounded"))
     return select.group_by(*(key.copy() for key in keys)) if keys else select
 
 
-def _rows(node: Project | LimitRows, table: Table, salt: str) -> exp.Select:
-    """Person, keys and quantities of each row that counts."""
+def _histogram(plan: Histogram, table: Table, salt: str, *, windows: bool) -> exp.Select:
+    """Keys, a value of the quantity, and how many rows have it."""
+    keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
+    value = exp.column("q0")
+    rows = _rows(plan.child, table, salt, windows=windows).subquery("bounded")
+    select = exp.select(*keys, value, exp.Count(this=exp.Star(), big_int=True)).from_(rows)
+    return select.where(_not_null(value)).group_by(*(key.copy() for key in keys), value.copy())
+
+
+def _distinct(plan: Distinct, table: Table, salt: str) -> exp.Select:
+    """Keys, and how many values of the last one stand with them. A value stands there once: it is a key itself."""
+    count = len(project_of(plan).keys) - 1
+    keys = [exp.column(f"k{index}") for index in range(count)]
+    pairs = statement(plan.child, table, salt, windows=False).subquery("pair")
+    select = exp.select(*keys, exp.Count(this=exp.Star(), big_int=True)).from_(pairs)
+    return select.group_by(*(key.copy() for key in keys)) if keys else select
+
+
+def held(plan: Aggregate, table: Table) -> Held:
+    """What the plan's statement with windows reads beside the table, where groups are limited by windows."""
+    limited = rotating.over_groups(plan)
+    assert limited is not None
+    project = project_of(plan)
+    keys = [f"k{index}" for index in range(len(project.keys))]
+    person = next(place for place, column in enumerate(table.columns) if column.name == table.person)
+    name = table_name(table)
+    word = exp.alias_(exp.Min(this=exp.column(WORD)), WORD)
+    if rotating.stored(plan):
+        cells = _person_groups(limited.child, plan.totals, table, "", also=[word])
+        totals = [_stored(total, index) for index, total in enumerate(plan.totals) if total.kind != "persons"]
+        columns = [*(exp.column(key) for key in keys), *totals, exp.column(WORD)]
+        return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, len(keys), columns))
+    scan = project.child.child if isinstance(project.child, Filter) else project.child
+    every = PersonGroup(Project(scan, project.keys, ()))
+    size = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "size")
+    cells = _person_groups(every, (), table, "", also=[word, size])
+    names = [PERSON, *keys]
+    placed = rotating.placed(cells, len(keys), [exp.column(one) for one in (*names, "size")])
+    known = columns_of(table)
+    same = [exp.column(column_name(person)), *(known[key.name] for key in project.keys)]
+    return rotating.held_columns(name, rotating.columns_of(name, plan), placed, list(zip(same, names, strict=True)))
+
+
+def _bounded_groups(plan: Aggregate, table: Table, salt: str, *, windows: bool) -> exp.Select:
+    """Each person's totals in each group that counts."""
+    assert isinstance(plan.child, Clip)
+    inner = plan.child.child
+    if windows and rotating.stored(plan) and isinstance(inner, LimitGroups):
+        name = rotating.totals_name(table_name(table), plan)
+        window = rotating.kept("place", "places", inner.groups, salt)
+        return exp.select(exp.Star()).from_(exp.to_table(name)).where(window)
+    if windows and rotating.over_groups(plan) and isinstance(inner, LimitGroups):
+        return _windowed_groups(plan, inner, table, salt)
+    if isinstance(inner, PersonGroup):
+        return _person_groups(inner, plan.totals, table, salt, windows=windows)
+    grouped = _person_groups(inner.child, plan.totals, table, salt, windows=windows)
+    keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
+    return _limited(grouped, [exp.column(PERSON)], [*keys], inner.groups, salt)
+
+
+def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: str) -> exp.Select:
+    """Totals of persons and groups in the window. A row that is all there is of its person and group needs no grouping:
+    its totals are written down as they are."""
+    columns = rotating.columns_of(table_name(table), plan)
+    window = rotating.kept(columns.position, columns.number, limited.groups, salt)
+    alone = exp.column(columns.alone)
+    project = project_of(plan)
+    keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
+    indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
+    single = exp.select(
+        *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices)
+    ).from_(_rows(project, table, salt).where(alone, window).subquery("row"))
+    several = _person_groups(limited.child, plan.totals, table, salt, where=[exp.Not(this=alone.copy()), window.copy()])
+    chosen = [*(key.copy() for key in keys), *(exp.column(f"a{index}") for index in indices)]
+    several = exp.select(*chosen).from_(several.subquery("several"))
+    both = exp.Union(this=single, expression=several, distinct=False)
+    return exp.select(exp.Star()).from_(both.subquery("together"))
+
+
+def _total_of_row(total: Total) -> exp.Expression:
+    """What `_total` gives for one row."""
+    if total.kind == "rows":
+        return exp.Literal.number(1)
+    column = exp.column(f"q{total.quantity}")
+    if total.kind == "sum":
+        return column
+    absent = exp.Is(this=column, expression=exp.null())
+    return exp.Case(ifs=[exp.If(this=absent, true=exp.Literal.number(0))], default=exp.Literal.number(1))
+
+
+def _rows(
+    node: Project | LimitRows, table: Table, salt: str, *, windows: bool = True, also: Sequence[str] = ()
+) -> exp.Select:
+    """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     columns, source, person, ids = _source(scan, table)
@@ -69,12 +170,16 @@ def _rows(node: Project | LimitRows, table: Table, salt: str) -> exp.Select:
     if person is not None:
         selected.append(exp.alias_(person.copy(), PERSON))
         conditions.append(_not_null(person))
-        selected += [column.copy() for column in ids]
+        if isinstance(node, LimitRows) and not (windows and rotating.over_rows(node)):
+            selected += [column.copy() for column in ids]
+    selected += [exp.column(name) for name in also]
     if not selected:
         selected.append(exp.alias_(exp.Literal.number(1), "one"))
     select = exp.select(*selected).from_(source)
     for condition in conditions:
         select = select.where(condition)
+    if isinstance(node, LimitRows) and windows and rotating.over_rows(node):
+        return select.where(rotating.kept(PLACE, ROWS, node.rows, salt))
     if isinstance(node, LimitRows):
         select = _limited(select, [exp.column(PERSON)], ids, node.rows, salt)
     return select
@@ -116,37 +221,69 @@ def _total(total: Total) -> exp.Expression:
     if total.kind in ("rows", "persons"):
         return exp.Count(this=exp.Star(), big_int=True)
     column = exp.column(f"q{total.quantity}")
-    return exp.Count(this=column, big_int=True) if total.kind == "present" else exp.Sum(this=column)
+    count = exp.Count(this=column, big_int=True)
+    if total.kind == "present":
+        return count
+    if total.kind in ("average", "holders"):  # of one person in one group: NULL without a value
+        some = exp.GT(this=count, expression=exp.Literal.number(0))
+        mean = exp.IntDiv(this=exp.Sum(this=column.copy()), expression=count.copy())
+        value = mean if total.kind == "average" else exp.Literal.number(1)
+        return exp.Case(ifs=[exp.If(this=some, true=value)])
+    return exp.Sum(this=column)
 
 
 def _or_zero(node: exp.Expression) -> exp.Expression:
     return exp.Coalesce(this=node, expressions=[exp.Literal.number(0)])
 
 
-def _person_groups(node: PersonGroup, totals: tuple[Total, ...], table: Table, salt: str) -> exp.Select:
-    """Each person's totals in each group."""
+def _person_groups(
+    node: PersonGroup,
+    totals: tuple[Total, ...],
+    table: Table,
+    salt: str,
+    *,
+    windows: bool = True,
+    where: Sequence[exp.Expression] = (),
+    also: Sequence[exp.Expr] = (),
+) -> exp.Select:
+    """Each person's totals in each group, of the rows where more holds; also other aggregates, which may read WORD."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
     selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
     person = exp.column(PERSON)
-    rows = _rows(node.child, table, salt)
+    rows = _rows(node.child, table, salt, windows=windows, also=[WORD] if also else ())
+    for condition in where:
+        rows = rows.where(condition)
     return (
-        exp.select(person, *keys, *selected)
+        exp.select(person, *keys, *selected, *also)
         .from_(rows.subquery("row"))
         .group_by(person.copy(), *(key.copy() for key in keys))
     )
 
 
-def _over_persons(total: Total, index: int) -> exp.Expression:
-    """A total over persons, each clamped to the bounds."""
+def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
+    """A total over persons, each clamped to the bounds. Sums that are stored were clamped before: see `_stored`."""
     if total.kind == "persons":
         return exp.Count(this=exp.Star(), big_int=True)
-    column: exp.Expression = exp.column(f"a{index}")
-    if total.bounds is not None:
-        low, high = (exp.Literal.number(bound) for bound in total.bounds)
-        nothing = exp.Is(this=column.copy(), expression=exp.null())
-        inside = exp.cast(clamped(column, low, high), "BIGINT")
-        column = exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
-    return _or_zero(exp.Sum(this=column))
+    within = stored and total.kind == "sum"
+    return _or_zero(exp.Sum(this=exp.column(f"a{index}") if within else _within(total, index)))
+
+
+def _within(total: Total, index: int) -> exp.Expression:
+    """A person's total in a group, clamped to its bounds; NULL stays NULL. A count is never NULL and never negative."""
+    column = exp.column(f"a{index}")
+    if total.bounds is None:
+        return column
+    low, high = (exp.Literal.number(bound) for bound in total.bounds)
+    if total.kind in ("rows", "present") and total.bounds[0] <= 0:
+        return exp.cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
+    nothing = exp.Is(this=column.copy(), expression=exp.null())
+    inside = exp.cast(clamped(column, low, high), "BIGINT")
+    return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
+
+
+def _stored(total: Total, index: int) -> exp.Expr:
+    """A total as it is stored: sums within their bounds, which makes them narrow; counts as they are."""
+    return _within(total, index).as_(f"a{index}") if total.kind == "sum" else exp.column(f"a{index}")
 
 
 def _limited(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import secrets
+import threading
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,15 +13,16 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
-from discreet.engines.compile import statement
+from discreet.engines.compile import held, statement
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
 from discreet.engines.process import EngineProcess, Failed, Stopped
 from discreet.engines.relations import rows_of
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
+from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.expressions import Literal
-from discreet.plan.nodes import Aggregate, project_of
+from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
 from discreet.plan.relations import Relation, bases, shape
 
 _ENGINE_TYPES = {
@@ -56,12 +58,14 @@ class DuckDB:
         self._process: EngineProcess | None = None
         self._locked = False
         self._loaded: set[str] = set()
+        self._held: dict[str, list[Held]] = {}
+        self._running = threading.Lock()
 
     def start(self) -> None:
         """Starts the child process, without waiting for it."""
         if self._process is None or not self._process.usable:
             self._process, self._locked, self._loaded = EngineProcess(), False, set()
-            self._limited = False
+            self._limited, self._held = False, {}
 
     @property
     def shut(self) -> bool:
@@ -118,7 +122,8 @@ class DuckDB:
         self._open(table.source)
         try:
             _check_columns(table, self._names(table))
-            statements, fingerprint = _load_statements(table)
+            key = secrets.token_hex(16) if self._limits.windows else None
+            statements, fingerprint = _load_statements(table, key)
             request = ([node.sql("duckdb") for node in statements], fingerprint.sql("duckdb"), salt)
             answer = self._call("load", *request, seconds=LOAD_SECONDS)
         except Failed:
@@ -129,6 +134,7 @@ class DuckDB:
             message = f"{table.source.text} does not fit into the engine's memory"
             raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
         self._loaded.add(table.name)
+        self._held[table.name] = []
         return str(answer["fingerprint"])
 
     def lock(self) -> None:
@@ -137,19 +143,24 @@ class DuckDB:
             self._call("lock", seconds=LOAD_SECONDS)
             self._locked = True
 
-    def run(self, plan: Aggregate, table: Table) -> list[Row]:
+    def run(self, plan: Root, table: Table) -> list[Row]:
         """The exact totals of each group that holds a row. For the door only.
 
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
         """
         if not self.holds(table) or self._process is None:
             raise Stopped
-        sql = statement(plan, table, secrets.token_hex(16)).sql("duckdb")
+        sql = statement(plan, table, secrets.token_hex(16), windows=self._limits.windows).sql("duckdb")
         try:
-            rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
+            with self._running:  # nobody drops what was built before it is read
+                if isinstance(plan, Aggregate):
+                    self._build(plan, table)
+                rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
         except Failed:
             raise EngineError from None
         keys = project_of(plan).keys
+        if isinstance(plan, Distinct):
+            keys = keys[:-1]
         return [
             (
                 tuple(_key(value, key.type) for value, key in zip(row, keys, strict=False)),
@@ -157,6 +168,27 @@ class DuckDB:
             )
             for row in rows
         ]
+
+    def _build(self, plan: Aggregate, table: Table) -> None:
+        """Builds what the plan reads beside the table, where a question needs it for the first time.
+
+        What is kept follows from the questions that were asked, and the number of sets kept from a constant. The build
+        has the limits of a question; where it fails the question fails, as it would where the plan itself failed."""
+        name = name_of(table_name(table), plan) if self._limits.windows else None
+        if name is None or self._process is None:
+            return
+        known = self._held[table.name]
+        for one in known:
+            if one.name == name:
+                known.remove(one)
+                known.append(one)
+                return
+        wanted = held(plan, table)
+        gone = known[: max(0, len(known) + 1 - MOST_HELD)]
+        statements = [node.sql("duckdb") for one in gone for node in one.drop]
+        statements += [node.sql("duckdb") for node in wanted.build]
+        self._process.call("build", statements, seconds=self._limits.seconds)
+        self._held[table.name] = [*known[len(gone) :], wanted]
 
     def vectors(self, table: Table, wanted: Sequence[Wanted]) -> Vectors:
         """The rows of a table, person by person, in some of its columns. For the door only.
@@ -194,14 +226,15 @@ class DuckDB:
 
     def sql(self, plan: Aggregate, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""
-        return statement(plan, table, "a fresh secret salt").sql("duckdb", pretty=True)
+        select = statement(plan, table, "a fresh secret salt", windows=self._limits.windows)
+        return select.sql("duckdb", pretty=True)
 
     def close(self) -> None:
         """Ends the child."""
         if self._process is not None:
             self._process.kill()
             self._process = None
-        self._loaded = set()
+        self._loaded, self._held = set(), {}
 
     def _open(self, source: Source) -> None:
         """Makes a source readable in the child."""
@@ -318,12 +351,13 @@ def _relation_sql(source: Source) -> str:
     return exp.select("*").from_(_relation(source)).sql("duckdb")
 
 
-def _load_statements(table: Table) -> tuple[list[exp.Expression], exp.Expression]:
+def _load_statements(table: Table, key: str | None) -> tuple[list[exp.Expression], exp.Expression]:
     """Builds the table under the engine's own names, typed and clamped, and the query that fingerprints it.
 
     Where a person may have several rows they are numbered within the person, in the source's order: that number depends
-    on the person's own rows only, which a position in the table would not. Where one row a person is promised and a
-    column holds the person, one row of each person is kept, so the promise holds whatever the source contains.
+    on the person's own rows only, which a position in the table would not. With a `key`, rows also get what
+    windows over them read. Where one row a person is promised and a column holds the person, one row of each person is
+    kept, so the promise holds whatever the source contains.
     """
     name = table_name(table)
     selected = [exp.alias_(_typed(column), column_name(index)) for index, column in enumerate(table.columns)]
@@ -344,6 +378,8 @@ def _load_statements(table: Table) -> tuple[list[exp.Expression], exp.Expression
         if table.one_row_per_person:
             first = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(1))
             numbered = exp.select(*(node.copy() for node in names)).from_(numbered.subquery("numbered")).where(first)
+        elif key is not None:
+            numbered = of_rows(numbered, person, key)
         statements.append(exp.Create(this=exp.to_table(name), kind="TABLE", expression=numbered))
         statements.append(exp.Drop(tables=[exp.to_table("stage")], kind="TABLE"))
     content = exp.Anonymous(this="hash", expressions=[exp.column(column_name(i)) for i in range(len(table.columns))])

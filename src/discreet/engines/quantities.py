@@ -8,6 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole
+from discreet.mechanisms import LogarithmicRange
 from discreet.plan.expressions import Call
 from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Quantity
@@ -16,6 +17,8 @@ from discreet.plan.nodes import Quantity
 def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
     """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included."""
     expression, lattice = one.expression, one.lattice
+    if one.powers:
+        return _power(one, columns)
     if lattice is None:
         node = compiled(expression, columns)
         return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
@@ -26,6 +29,25 @@ def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expres
         node = as_double(expression, columns)
         inside = _rounded(node, lattice)
     return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.cast(inside, "BIGINT"))
+
+
+def _power(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+    """The number of the bucket of `LogarithmicRange` that a value lies in: 0 next to zero, ±1 and up from there.
+
+    The logarithm is rounded, so a value next to a power of two may be counted beside it: the row's own business."""
+    range_ = LogarithmicRange(Fraction(1))
+    node = as_double(one.expression, columns)
+    size = exp.Abs(this=node.copy())
+    power = exp.Floor(this=exp.Anonymous(this="log2", expressions=[size.copy()]))
+    number = clamped(
+        exp.Sub(this=power, expression=double_literal(Fraction(range_.lowest - 1))),
+        double_literal(Fraction(1)),
+        double_literal(Fraction(range_.last)),
+    )
+    small = exp.LT(this=size, expression=double_literal(Fraction(2) ** range_.lowest))
+    signed = exp.Mul(this=exp.cast(number, "BIGINT"), expression=exp.cast(exp.Sign(this=node.copy()), "BIGINT"))
+    branches = [exp.If(this=_unknown(one, node), true=exp.null()), exp.If(this=small, true=exp.Literal.number(0))]
+    return exp.Case(ifs=branches, default=signed)
 
 
 def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:

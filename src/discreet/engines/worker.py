@@ -26,6 +26,7 @@ import duckdb
 from discreet.engines.names import told_apart
 
 _GIB = 1 << 30
+_BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)
 
 
 def main() -> None:
@@ -153,6 +154,22 @@ class Worker:
         if not self._is_select(sql):
             return {"failed": True}
         return {"rows": self.connection.execute(sql).fetchall()}
+
+    def do_build(self, statements: list[str]) -> Any:
+        """Builds what questions read beside a table, from the tables that are here. All of it, or nothing."""
+        run = self.connection.execute
+        run("BEGIN TRANSACTION")
+        try:
+            for statement in statements:
+                (parsed,) = self.connection.extract_statements(statement)
+                if parsed.type not in _BUILDING:
+                    raise ValueError
+                run(statement)
+            run("COMMIT")
+        except Exception:
+            run("ROLLBACK")
+            raise
+        return {}
 
     def do_vectors(self, sql: str) -> Any:
         """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
@@ -18,6 +18,7 @@ from discreet.plan.nodes import (
     Aggregate,
     Clip,
     Filter,
+    Histogram,
     Key,
     LimitGroups,
     LimitRows,
@@ -27,12 +28,15 @@ from discreet.plan.nodes import (
     PersonGroup,
     Project,
     Quantity,
+    Range,
     Scan,
+    Special,
     Total,
     Vector,
     project_of,
 )
 from discreet.plan.sensitivity import cell_count
+from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.together import KEYS, together
 
 MAXIMUM_CELLS = 100_000
@@ -41,15 +45,25 @@ MAXIMUM_CELLS = 100_000
 
 @dataclass(frozen=True)
 class Wanted:
-    """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean.
+    """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean; person_mean (the mean of
+    each person's mean); distinct, quantiles or winners; variance, deviation, covariance or correlation.
 
-    `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them.
+    `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them. `epsilon` is
+    the part of the price that the question gives it. The other fields belong to some kinds: the `second` expression,
+    whether n − 1 divides (`sample`), the `fractions` of quantiles, whether the answer is a list (`many`), how many.
     """
 
     kind: str
     expression: Expression | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     text: str = field(default="", compare=False)
+    epsilon: Fraction | None = None
+    report: str = field(default="", compare=False)
+    second: Expression | None = None
+    sample: bool = False
+    fractions: tuple[Fraction, ...] = ()
+    many: bool = False
+    k: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,6 +77,10 @@ class Request:
     wanted: tuple[Wanted, ...]
     columns: tuple[tuple[str, str, int], ...]
     groups: int | None = None
+    rows: int | None = None
+    least: int | None = None
+    found: tuple[tuple[Expression, tuple[Fraction, Fraction]], ...] = ()
+    """Bounds that were found for expressions without declared ones."""
 
 
 def plan(request: Request) -> Plan:
@@ -77,18 +95,36 @@ def plan(request: Request) -> Plan:
             fix=fix,
         )
     builder = _Builder(request)
+    wanted, made = expanded(request.wanted, lambda one: builder.bounds_of(one) or builder.unknown(one))
+    builder.request = replace(request, wanted=wanted)
     estimates = builder.estimates()
     if builder.private:
         builder.part(Part("keys", (builder.vector(builder.persons_total()),), 1))
-    outputs = []
+    outputs, hidden = [], []
+    for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
+        if place >= len(request.wanted):
+            hidden.append(_output(builder, f"part {place}", one, estimate, hidden=True))
     for name, kind, index in request.columns:
         if kind == "key":
             outputs.append(Output(name, "key", index, text=request.keys[index].name))
+        elif index in made:
+            first = len(request.columns) - len(request.wanted)
+            of = tuple(place + first for place in made[index])
+            one = request.wanted[index]
+            outputs.append(Output(name, one.kind, -1, (), one.text, of, sample=one.sample, report=one.report))
         else:
-            part, shape, weights = estimates[index]
-            part = len(builder.parts) - 1 if part == KEYS else part
-            outputs.append(Output(name, shape, part, weights, request.wanted[index].text))
-    return Plan(request.table.name, builder.root(), request.keys, tuple(builder.parts), tuple(outputs))
+            outputs.append(_output(builder, name, wanted[index], estimates[index]))
+    parts, specials = tuple(builder.parts), tuple(builder.specials)
+    whole = Plan(request.table.name, builder.root(), request.keys, parts, (*outputs, *hidden))
+    ranges = tuple(builder.range(expression) for expression in builder.missing)
+    late = request if ranges else None
+    return replace(whole, specials=specials, least=request.least or 1, ranges=ranges, request=late)
+
+
+def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:
+    part, shape, weights = estimate
+    part = len(builder.parts) - 1 if part == KEYS else part
+    return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report)
 
 
 Estimate = tuple[int, str, tuple[Fraction, ...]]
@@ -107,25 +143,34 @@ class _Builder:
         self.quantities: list[Quantity] = []
         self.totals: list[Total] = []
         self.parts: list[Part] = []
+        self.specials: list[Special] = []
+        self.missing: list[Expression] = []
 
     def estimates(self) -> list[Estimate]:
         """How each aggregate is made. What stands twice in a question is measured once: the sum and the count of a
         column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside;
         several columns of the same rows are measured together (`plan.together`)."""
         joined = together(self, self.request.wanted)
+        for place, one in enumerate(self.request.wanted):
+            if one.kind in ("quantiles", "winners", "distinct"):
+                joined[place] = _place(self.specials, special(self, one)), "special", ()
+            elif one.kind in MOMENTS:
+                joined[place] = -1, one.kind, ()
         apart = self.apart([one for place, one in enumerate(self.request.wanted) if place not in joined])
         others = iter(apart)
         return [joined[place] if place in joined else next(others) for place in range(len(self.request.wanted))]
 
     def apart(self, wanted: Sequence[Wanted]) -> list[Estimate]:
         """Aggregates that are not measured together with others: each by itself, but for what comes with a mean."""
-        means = [one.expression for one in wanted if one.kind == "mean"]
+        means = [one.expression for one in wanted if one.kind == "mean" and one.epsilon is None]
         rows_from = means[0] if any(one == Wanted("count") for one in wanted) and means else None
         nulls = rows_from is not None and may_be_null(rows_from, self.columns)
         made = {one: self.mean(one, absent=nulls and one == rows_from) for one in means if one}
         estimates: list[Estimate] = []
         for one in wanted:
-            if one.kind == "mean" and one.expression is not None:
+            if one.epsilon is not None:
+                estimates.append(self.alone(one))
+            elif one.kind == "mean" and one.expression is not None:
                 estimates.append((made[one.expression], "mean", ()))
             elif one.bounds is None and one.kind in ("sum", "present") and one.expression in made:
                 estimates.append(self.from_mean(made[one.expression], one.kind))
@@ -134,6 +179,60 @@ class _Builder:
             else:
                 estimates.append(self.direct(one))
         return estimates
+
+    def alone(self, one: Wanted) -> Estimate:
+        """An aggregate with a price of its own: a part for it alone."""
+        known = len(self.parts)
+        if one.kind == "mean":
+            assert one.expression is not None
+            estimate: Estimate = self.mean(one.expression, absent=False), "mean", ()
+        else:
+            estimate = self.direct(one)
+        index, kind, weights = estimate
+        part = replace(self.parts[index], epsilon=one.epsilon)
+        del self.parts[known:]
+        return self.part(part), kind, weights
+
+    def person_mean(self, one: Wanted) -> int:
+        """GoogleSQL's mean: over persons, of each one's mean in the group, clamped to the bounds.
+
+        With m a person's mean in steps, clamped to [low, high], A = Σ(m − low) and B = Σ(high − m) over the persons
+        with a value: one person in one group adds w = high − low to them together. The lattice is finer than the
+        declared step, as means are.
+        """
+        assert one.expression is not None
+        bounds = one.bounds or self.bounds_of(one.expression) or self.unknown(one.expression)
+        inside = lattice(_sized(bounds, "AVG"), None)
+        grid = lattice(None, inside.step, scale=max(abs(bounds[0]), abs(bounds[1])))
+        quantity = self.quantity(Quantity(one.expression, grid))
+        total = self.total(Total("average", quantity, (inside.low, inside.high)))
+        holders = self.total(Total("holders", quantity))
+        above, below = Vector(((total, 1), (holders, -inside.low))), Vector(((holders, inside.high), (total, -1)))
+        return self.part(Part("mean", (above, below), inside.width, inside.width, inside))
+
+    def bounds_of(self, expression: Expression) -> tuple[Fraction, Fraction] | None:
+        """Where an expression lies: from declarations, or as it was found."""
+        return interval(expression, self.columns) or dict(self.request.found).get(expression)
+
+    def unknown(self, expression: Expression) -> tuple[Fraction, Fraction]:
+        """An expression whose bounds have to be found first; until then, any."""
+        if expression not in self.missing:
+            self.missing.append(expression)
+        return Fraction(-1), Fraction(1)
+
+    def range(self, expression: Expression) -> Range:
+        """Counts of the powers of two that an expression's values have."""
+        return Range(expression, Histogram(self.rows((), (Quantity(expression, None, powers=True),))))
+
+    def rows(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...]) -> Project | LimitRows:
+        """The rows, as many as count of each person."""
+        request, table = self.request, self.table
+        scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
+        below = Filter(scan, request.predicate) if request.predicate is not None else scan
+        project = Project(below, keys, quantities)
+        if self.single:
+            return project
+        return LimitRows(project, request.rows or table.rows_per_person or 1)
 
     def mean(self, expression: Expression, *, absent: bool) -> int:
         """A mean from two sums at full price: A = Σ(x − low) and B = Σ(high − x) over the rows with a value.
@@ -176,6 +275,8 @@ class _Builder:
             )
         if one.kind == "sum":
             return self.sum(one)
+        if one.kind == "person_mean":
+            return self.person_mean(one), "mean", ()
         quantity = None
         if one.kind == "present":
             assert one.expression is not None
@@ -229,12 +330,7 @@ class _Builder:
         return self.total(Total("sum", quantity, (inside.low, inside.high))), inside
 
     def grid(self, expression: Expression, function: str) -> Lattice:
-        known = interval(expression, self.columns)
-        if known is None:
-            fix = "declare min and max for its columns"
-            if function == "SUM":
-                fix += ", or write SUM(x, contribution_bounds_per_group => (low, high))"
-            raise QuestionError("no-bounds", f"{function} needs to know where its values lie", where=function, fix=fix)
+        known = self.bounds_of(expression) or self.unknown(expression)
         return lattice(_sized(known, function), self.step(expression))
 
     def step(self, expression: Expression) -> Fraction | None:
@@ -269,15 +365,16 @@ class _Builder:
             return Aggregate(project, tuple(self.totals))
         by_row = any(part.bound is None and part.kind not in ("persons", "keys") for part in self.parts)
         by_group = any(part.bound is not None or part.kind in ("persons", "keys") for part in self.parts)
-        assert table.rows_per_person is not None
-        bounded: Project | LimitRows = LimitRows(project, table.rows_per_person) if by_row else project
+        rows = request.rows or table.rows_per_person
+        assert rows is not None
+        bounded: Project | LimitRows = LimitRows(project, rows) if by_row or request.rows else project
         if not by_group and request.groups is None:
             return Aggregate(bounded, tuple(self.totals))
         grouped = PersonGroup(bounded)
-        most = request.groups or table.groups_per_person
+        most = request.groups or request.rows or table.groups_per_person
         cells = cell_count(request.keys)
         assert most is not None
-        if request.keys and (cells is None or cells > most) and not (by_row and table.rows_per_person <= most):
+        if request.keys and (cells is None or cells > most) and not ((by_row or request.rows) and rows <= most):
             return Aggregate(Clip(LimitGroups(grouped, most)), tuple(self.totals))
         return Aggregate(Clip(grouped), tuple(self.totals))
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
-from discreet.accounting import Batch
+from discreet.accounting import Batch, Pure
 from discreet.accounting.curves import mu_of_budget
 from discreet.accounting.loss import Single
 from discreet.catalog.model import Value
+from discreet.errors import QuestionError
 from discreet.exact import sqrt_ceiling
 from discreet.mechanisms import (
     Ball,
@@ -17,12 +20,15 @@ from discreet.mechanisms import (
     GaussianThreshold,
     Laplace,
     LaplaceThreshold,
+    LogarithmicRange,
+    Quantiles,
+    Winners,
     gaussian_threshold,
     laplace_threshold,
 )
 from discreet.plan.expressions import Expression
-from discreet.plan.nodes import Aggregate, Key, Output, Part
-from discreet.plan.sensitivity import Sensitivity, sensitivity
+from discreet.plan.nodes import Aggregate, Distinct, Key, Output, Part, Range, Special
+from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
 
 Threshold = LaplaceThreshold | GaussianThreshold
 Mechanism = Laplace | Gaussian | Ball | Threshold
@@ -54,6 +60,12 @@ class Plan:
     keys: tuple[Key, ...]
     parts: tuple[Part, ...]
     outputs: tuple[Output, ...]
+    specials: tuple[Special, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    """What has no declared bounds: found first; then `request` is planned anew with them."""
+    request: Any = None
+    least: int = 1
+    """How many persons a group must have to be shown, where keys are private."""
     having: Expression | None = None
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
@@ -74,13 +86,26 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class MeasuredSpecial:
+    """What is measured by itself, and the mechanism for it."""
+
+    special: Special
+    mechanism: Quantiles | Winners | Laplace
+
+
+@dataclass(frozen=True)
 class Measurement:
-    """All parts of a plan at one price. `loss` is what the ledger stores and charges."""
+    """All parts of a plan at one price. `loss` is what the ledger stores and charges.
+
+    Where bounds are found first, `ranges` finds them; the parts' own noise is then known only with `settled`.
+    """
 
     plan: Plan
     price: Price
     parts: tuple[Measured, ...]
     loss: Batch
+    specials: tuple[MeasuredSpecial, ...] = ()
+    ranges: tuple[LogarithmicRange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +114,10 @@ class Noisy:
 
     keys: tuple[tuple[Value, ...], ...]
     parts: tuple[tuple[tuple[int, ...], ...], ...]
+    specials: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    """For each special, for each group: places of quantiles or winners, or a noisy number."""
+    found: tuple[tuple[Fraction, Fraction], ...] = ()
+    """The bounds that were found first."""
 
 
 def measurement(plan: Plan, price: Price) -> Measurement:
@@ -107,16 +136,89 @@ def measurement(plan: Plan, price: Price) -> Measurement:
     With delta > 0, Gaussian noise with the largest μ that implies (epsilon, delta) is taken if its expected error,
     relative to that of the Laplace noise, is smaller on average over the columns. With private keys it gets half of
     delta, the threshold the other half.
+
+    Specials count as one column each. An aggregate whose epsilon the question names gets that, and the others share the
+    rest. Where bounds have to be found, a fifth of epsilon finds them, and the rest is charged as pure ε, whatever the
+    noise that the bounds will ask for.
     """
+    ranges = _ranges(plan, price.epsilon / 5) if plan.ranges else ()
+    rest = price.epsilon * Fraction(4, 5) if ranges else price.epsilon
     bounds = [sensitivity(plan.root, part) for part in plan.parts]
     uses = [_uses(plan, index) for index in range(len(plan.parts))]
-    shares = [Fraction(count, sum(uses)) for count in uses]
-    chosen = _laplace(plan, bounds, shares, price)
-    if price.delta > 0 and (price.gaussian or not plan.private):
-        gaussian = _gaussian(plan, bounds, shares, price)
+    amounts = _amounts([*plan.parts, *plan.specials], [*uses, *(1 for _ in plan.specials)], rest)
+    specials = tuple(map(_special, plan.specials, amounts[len(uses) :]))
+    spent = sum(amounts[: len(uses)], Fraction(0))
+    shares = [amount / spent for amount in amounts[: len(uses)]]
+    main = replace(price, epsilon=spent, delta=Fraction(0) if ranges and not plan.private else price.delta)
+    chosen = _laplace(plan, bounds, shares, main)
+    fixed = any(part.epsilon is not None for part in plan.parts)
+    if main.delta > 0 and (main.gaussian or not plan.private) and not fixed and not ranges and plan.parts:
+        gaussian = _gaussian(plan, bounds, shares, main)
         if gaussian and _ratio(gaussian, chosen, uses) < 1:
             chosen = gaussian
-    return Measurement(plan, price, chosen, Batch(tuple(_loss(part) for part in chosen)))
+    losses: list[Single] = [one.loss() for one in ranges]
+    losses += _pure(chosen, amounts) if ranges else [_loss(part) for part in chosen]
+    for one in specials:
+        if ranges:
+            losses.append(Pure(amounts[len(uses) + specials.index(one)]))
+        else:
+            losses += _special_losses(one)
+    return Measurement(plan, price, chosen, Batch(tuple(losses)), specials, ranges)
+
+
+def _amounts(pieces: Sequence[Part | Special], uses: Sequence[int], whole: Fraction) -> list[Fraction]:
+    """The epsilon of each piece: as the question names it, or its share of what is left."""
+    named = sum((piece.epsilon for piece in pieces if piece.epsilon is not None), Fraction(0))
+    shared = sum(count for piece, count in zip(pieces, uses, strict=True) if piece.epsilon is None)
+    if named > whole or (named == whole and shared):
+        message = "Epsilon overconsumption: the sum of all epsilon arguments cannot exceed the epsilon option"
+        fix = "name smaller ones, and leave something for the other aggregates and for private keys"
+        raise QuestionError("price", message, where="epsilon", fix=fix)
+    left = whole - named
+    return [
+        piece.epsilon if piece.epsilon is not None else left * count / shared
+        for piece, count in zip(pieces, uses, strict=True)
+    ]
+
+
+def _ranges(plan: Plan, epsilon: Fraction) -> tuple[LogarithmicRange, ...]:
+    """For each expression without bounds, what finds them: a person has so many rows in its counts as count at all."""
+    share = epsilon / len(plan.ranges)
+    return tuple(LogarithmicRange(share, rows_reached(one.root)) for one in plan.ranges)
+
+
+def _pure(chosen: tuple[Measured, ...], amounts: Sequence[Fraction]) -> list[Single]:
+    """Losses that hold whatever the bounds turn out to be: the noise will be fitted to cost this."""
+    return [
+        _loss(part) if part.part.kind == "keys" else Pure(amount) for part, amount in zip(chosen, amounts, strict=False)
+    ]
+
+
+def _special(one: Special, epsilon: Fraction) -> MeasuredSpecial:
+    if isinstance(one.root, Distinct):
+        return MeasuredSpecial(one, Laplace(values_reached(one.root) / epsilon))
+    rows = rows_reached(one.root)
+    if one.kind == "winners":
+        k = min(one.k, len(one.values))
+        return MeasuredSpecial(one, Winners(epsilon, k, rows, rows))
+    assert one.lattice is not None
+    fractions = tuple(dict.fromkeys(inner(fraction, epsilon) for fraction in one.fractions))
+    return MeasuredSpecial(one, Quantiles(epsilon, fractions, one.lattice.width + 1, rows))
+
+
+def inner(fraction: Fraction, epsilon: Fraction) -> Fraction:
+    """A fraction that can be told from the ends of the lattice: MIN and MAX are extreme quantiles, the more extreme the
+    higher the price. At ε = 1 half a percent, that is five rows of a thousand; never nearer than one in a million."""
+    margin = min(Fraction(1, 20), max(Fraction(1, 10**6), Fraction(1, 200) / epsilon))
+    return min(max(fraction, margin), 1 - margin)
+
+
+def _special_losses(one: MeasuredSpecial) -> list[Single]:
+    if isinstance(one.mechanism, Laplace):
+        assert isinstance(one.special.root, Distinct)
+        return [one.mechanism.loss(values_reached(one.special.root))]
+    loss = one.mechanism.loss()
+    return list(loss.parts) if isinstance(loss, Batch) else [loss]
 
 
 def _uses(plan: Plan, index: int) -> int:
@@ -132,6 +234,7 @@ def _laplace(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], pric
         mechanism: Mechanism
         if part.kind == "keys":
             mechanism = laplace_threshold(epsilon, price.delta, bound.l1)
+            mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
         elif part.kind == "joint":
             mechanism = Ball(bound.l1 / epsilon, part.blocks)
         else:
@@ -150,6 +253,7 @@ def _gaussian(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], pri
         mechanism: Mechanism
         if part.kind == "keys":
             mechanism = gaussian_threshold(mu**2 * share, delta, bound.l1)
+            mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
         else:
             mechanism = Gaussian(sqrt_ceiling(bound.l2_squared / (share * mu**2)))
         measured.append(Measured(part, bound, mechanism))
@@ -161,7 +265,8 @@ def _ratio(gaussian: tuple[Measured, ...], laplace: tuple[Measured, ...], uses: 
     total = 0.0
     for one, other, count in zip(gaussian, laplace, uses, strict=True):
         if isinstance(one.mechanism, GaussianThreshold) and isinstance(other.mechanism, LaplaceThreshold):
-            noise = one.mechanism.noise.expected_error / other.mechanism.noise.expected_error
+            below = other.mechanism.noise.expected_error
+            noise = one.mechanism.noise.expected_error / below if below else math.inf
             total += (count - 1) * noise + one.mechanism.threshold / other.mechanism.threshold
         else:
             assert not isinstance(one.mechanism, Threshold)

@@ -56,6 +56,8 @@ class Quantity:
 
     expression: Expression
     lattice: Lattice | None
+    powers: bool = False
+    """Instead of the value, the number of its power of two (see `mechanisms.LogarithmicRange`)."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Project:
 
 @dataclass(frozen=True)
 class LimitRows:
-    """At most `rows` rows of each person: those whose keyed hash is smallest."""
+    """At most `rows` rows of each person, chosen by a salt and the person's own rows."""
 
     child: Project
     rows: int
@@ -77,7 +79,9 @@ class LimitRows:
 
 @dataclass(frozen=True)
 class Total:
-    """An integer of each group: `kind` is rows, present (non-NULL), sum, or persons.
+    """An integer of each group: `kind` is rows, present (non-NULL), sum, persons, average or holders.
+
+    An average is the sum over persons of each one's mean in steps, rounded down; holders are the persons with a value.
 
     `quantity` is the index of what is summed or counted. With `bounds`, each person's total in a group is clamped to
     them before persons are added up.
@@ -97,7 +101,7 @@ class PersonGroup:
 
 @dataclass(frozen=True)
 class LimitGroups:
-    """At most `groups` groups of each person: those whose keyed hash is smallest."""
+    """At most `groups` groups of each person, chosen by a salt and the person's own rows."""
 
     child: PersonGroup
     groups: int
@@ -118,7 +122,22 @@ class Aggregate:
     totals: tuple[Total, ...]
 
 
-Node = Scan | Filter | Project | LimitRows | PersonGroup | LimitGroups | Clip | Aggregate
+@dataclass(frozen=True)
+class Histogram:
+    """How many rows of each group have each value of the only quantity."""
+
+    child: Project | LimitRows
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """How many different values of the last key stand in each group of the keys before it."""
+
+    child: Aggregate
+
+
+Node = Scan | Filter | Project | LimitRows | PersonGroup | LimitGroups | Clip | Aggregate | Histogram | Distinct
+Root = Aggregate | Histogram | Distinct
 
 
 def project_of(node: Node) -> Project:
@@ -175,6 +194,8 @@ class Part:
     bound: int | None = None
     lattice: Lattice | None = None
     axes: tuple[Axis, ...] = ()
+    epsilon: Fraction | None = None
+    """The part of the question's price that it was given; None where it takes its share."""
 
     @property
     def blocks(self) -> tuple[int, ...]:
@@ -184,10 +205,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Output:
-    """A column of the answer: a key, or an estimate from one part.
+    """A column of the answer: a key, or an estimate from one part; or made `of` other columns, which may be hidden.
 
-    `kind` is key, count, sum or mean. `weights` give a count or a sum as a combination of the part's noisy vectors, and
-    of a mean in a joint part they say which column it is of; `index` is the key's position or the part's.
+    `kind` is key, count, sum or mean; special, with the index of what is measured by itself; or variance, deviation,
+    covariance or correlation, made of means, with `sample` where n − 1 divides. `weights` give a count or a sum as a
+    combination of the part's noisy vectors, and of a mean in a joint part they say which column it is of; `index` is
+    the key's position or the part's.
     """
 
     name: str
@@ -195,3 +218,33 @@ class Output:
     index: int
     weights: tuple[Fraction, ...] = ()
     text: str = ""
+    of: tuple[int, ...] = ()
+    hidden: bool = False
+    sample: bool = False
+    report: str = ""
+
+
+@dataclass(frozen=True)
+class Special:
+    """What is measured by itself, with its own counts: quantiles, winners or distinct.
+
+    `fractions` are those of quantiles, on `lattice`; `values` are the candidates of which the `k` commonest are found;
+    `many` says that the answer is a list.
+    """
+
+    kind: str
+    root: Root
+    fractions: tuple[Fraction, ...] = ()
+    lattice: Lattice | None = None
+    values: tuple[Value, ...] = ()
+    k: int = 1
+    many: bool = False
+    epsilon: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """An expression whose bounds nobody declared: they are found first, from counts of powers of two."""
+
+    expression: Expression
+    root: Histogram

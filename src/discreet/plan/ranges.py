@@ -165,6 +165,18 @@ def _extreme(choose: Callable[[list[Fraction]], Fraction]) -> Rule:
     return _known(lambda *sides: (choose([low for low, _ in sides]), choose([high for _, high in sides])))
 
 
+def _greatest(call: Call, sides: Sequence[Interval], columns: Mapping[str, Column]) -> Interval:
+    """The largest; and GREATEST(LEAST(x, high), low), which lies between the two wherever x does."""
+    if len(sides) == 2 and sides[0] is None and sides[1] is not None and sides[1][0] == sides[1][1]:
+        inner = call.arguments[0]
+        if getattr(inner, "operator", "") == "least":
+            highest = [getattr(one, "value", None) for one in getattr(inner, "arguments", ())]
+            numbers = [Fraction(one) for one in highest if isinstance(one, int | Fraction)]
+            if numbers:
+                return sides[1][0], max(min(numbers), sides[1][0])
+    return _extreme(max)(call, sides, columns)
+
+
 def _bit_and(_call: Call, sides: Sequence[Interval], _columns: Mapping[str, Column]) -> Interval:
     """What is not negative bounds the result."""
     highest = [side[1] for side in sides if side is not None and side[0] >= 0]
@@ -291,7 +303,7 @@ RULES: dict[str, Rule] = {
     "modulo": _modulo,
     "quotient": _quotient,
     "ieee_divide": _known(_ieee_divide),
-    "greatest": _extreme(max),
+    "greatest": _greatest,
     "least": _extreme(min),
     "nullif": lambda call, sides, columns: sides[0],  # noqa: ARG005
     "null_if_zero": _known(lambda side: side),

@@ -31,7 +31,9 @@ from math import prod
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
+    Distinct,
     Filter,
+    Histogram,
     Key,
     LimitGroups,
     LimitRows,
@@ -72,7 +74,7 @@ def reach(node: Node) -> Reach:
         return Reach(_least(below.rows, node.rows), _least(below.cells, node.rows))
     if isinstance(node, LimitGroups):
         return Reach(below.rows, _least(below.cells, node.groups))
-    if isinstance(node, Filter | PersonGroup | Clip | Aggregate):
+    if isinstance(node, Filter | PersonGroup | Clip | Aggregate | Histogram | Distinct):
         return below
     raise TypeError("unknown node")
 
@@ -106,3 +108,20 @@ def cell_count(keys: tuple[Key, ...]) -> int | None:
 
 def _least(*values: int | None) -> int | None:
     return min((value for value in values if value is not None), default=None)
+
+
+def rows_reached(root: Node) -> int:
+    """The most rows of one person that a plan counts. Raises ValueError where nothing bounds them."""
+    rows = reach(root).rows
+    if rows is None:
+        raise ValueError("the plan does not bound a person's rows")
+    return rows
+
+
+def values_reached(root: Distinct) -> int:
+    """By how much one person changes all numbers of different values together: whether a value stands in a group
+    depends on a person for at most as many pairs of both as the person touches; all other pairs stay as they are."""
+    cells = reach(root.child).cells
+    if cells is None:
+        raise ValueError("the plan does not bound how many values a person has")
+    return cells

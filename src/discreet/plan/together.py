@@ -33,6 +33,8 @@ class Wanted(Protocol):
     def expression(self) -> Expression | None: ...
     @property
     def bounds(self) -> tuple[Fraction, Fraction] | None: ...
+    @property
+    def epsilon(self) -> Fraction | None: ...
 
 
 class Builder(Protocol):
@@ -61,7 +63,9 @@ def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
     people = [
         place
         for place, one in enumerate(wanted)
-        if one.bounds is None and (one.kind == "persons" or (one.kind == "count" and builder.single))
+        if one.bounds is None
+        and one.epsilon is None
+        and (one.kind == "persons" or (one.kind == "count" and builder.single))
     ]
     if builder.private:
         made = {place: (KEYS, "count", (Fraction(1),)) for place in people}
@@ -69,13 +73,17 @@ def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
     rows = [place for place, one in enumerate(wanted) if place not in made and _by_row(one, builder.single)]
     made |= _joined(builder, wanted, rows, Total("rows"))
     if not builder.single:
-        clamped = [place for place, one in enumerate(wanted) if one.bounds is not None]
+        clamped = [place for place, one in enumerate(wanted) if one.bounds is not None and _usual(one)]
         made |= _joined(builder, wanted, [*people, *clamped], Total("persons"))
     return made
 
 
 def _by_row(one: Wanted, single: bool) -> bool:
-    return one.bounds is None and (one.kind != "persons" or single)
+    return one.bounds is None and _usual(one) and (one.kind != "persons" or single)
+
+
+def _usual(one: Wanted) -> bool:
+    return one.epsilon is None and one.kind in ("count", "present", "persons", "sum", "mean")
 
 
 def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], counted: Total) -> dict[int, Estimate]:

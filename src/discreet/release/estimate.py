@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -14,13 +15,25 @@ from discreet.catalog.model import Table, Value
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.bounds import lost
-from discreet.plan.jointly import axis_of, ends_of
+from discreet.plan.jointly import axis_of, count_of, ends_of
 from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
+from discreet.plan.settled import settled
 from discreet.release import joint
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
+from discreet.release.moments import moment_error, moments
 from discreet.release.shown import shown_intervals
+from discreet.release.specials import (
+    depends_on_bounds,
+    described_ranges,
+    found_bounds,
+    reported,
+    special_error,
+    special_type,
+    special_values,
+    special_words,
+)
 from discreet.release.table import Cost, arranged
 
 GROUP_FOR_MEANS = 1_000
@@ -29,43 +42,85 @@ GROUP_FOR_MEANS = 1_000
 Interval = tuple[float, float]
 
 
-def answer(measurement: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
+def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
     """The content of a release, ready for JSON: what is stored in the ledger and given to whoever asks this again."""
+    measurement = settled(priced, noisy.found)
     plan = measurement.plan
-    estimates = [output for output in plan.outputs if output.kind != "key"]
+    visible = [output for output in plan.outputs if not output.hidden]
     groups = len(noisy.keys)
-    cells = max(1, groups * len(estimates))
+    cells = max(1, groups * sum(output.kind != "key" for output in visible))
     rows: list[dict[str, Any]] = [{} for _ in range(groups)]
+    columns = Columns(measurement, noisy)
     single: list[dict[str, Interval]] = [{} for _ in range(groups)]
     joint: list[dict[str, Interval]] = [{} for _ in range(groups)]
-    for output in plan.outputs:
+    types: dict[str, str] = {}
+    for output in visible:
         if output.kind == "key":
+            types[output.name] = str(plan.keys[output.index].type)
             for row, key in zip(rows, noisy.keys, strict=True):
                 row[output.name] = plain(key[output.index])
             continue
-        measured = measurement.parts[output.index]
-        vectors = noisy.parts[output.index]
-        values, first = _column(output, measured, vectors, 1 - CONFIDENCE)
-        _, second = _column(output, measured, vectors, (1 - CONFIDENCE) / cells)
+        values, first = columns.of(output, 1 - CONFIDENCE)
+        _, second = columns.of(output, (1 - CONFIDENCE) / cells)
+        if first is None or second is None:
+            types[output.name] = special_type(measurement.specials[output.index])
         for index in range(groups):
             rows[index][output.name] = values[index]
-            single[index][output.name] = first[index]
-            joint[index][output.name] = second[index]
+            if first is not None and second is not None:
+                single[index][output.name] = first[index]
+                joint[index][output.name] = second[index]
     order = arranged(plan, rows)
     # picking groups by their noisy values makes the single intervals false: the joint ones hold for whatever is picked
     picked = plan.having is not None or plan.limit is not None
+    shown = joint if picked else single
+    for output in visible:
+        if output.report:
+            types[output.name] = "text"
+            for row, one, other in zip(rows, single, joint, strict=True):
+                row[output.name] = reported(row[output.name], (other if picked else one).pop(output.name, None))
+                (one if picked else other).pop(output.name, None)
     return {
-        "columns": [output.name for output in plan.outputs],
-        "types": {output.name: str(plan.keys[output.index].type) for output in plan.outputs if output.kind == "key"},
+        "columns": [output.name for output in visible],
+        "types": types,
         "rows": [rows[index] for index in order],
-        "intervals": [(joint if picked else single)[index] for index in order],
+        "intervals": [shown[index] for index in order],
         "simultaneous": [joint[index] for index in order],
         "confidence": CONFIDENCE,
-        "cost": cost(measurement),
-        "mechanisms": mechanisms(measurement),
-        "bounds": list(lost(plan, table)),
+        "cost": cost(priced),
+        "mechanisms": [*described_ranges(priced), *mechanisms(measurement)],
+        "bounds": [*found_bounds(priced, noisy.found), *lost(plan, table), *special_words(measurement)],
         "unit": "one person, added or removed with all rows",
     }
+
+
+@dataclass
+class Columns:
+    """The columns of an answer, each as values and intervals that fail with a given probability in one cell."""
+
+    measurement: Measurement
+    noisy: Noisy
+
+    def of(self, output: Output, miss: float) -> tuple[list[Any], list[Interval] | None]:
+        """A column's values and intervals; None where there are none."""
+        if output.kind == "special":
+            return special_values(self.measurement.specials[output.index], self.noisy.specials[output.index], miss)
+        if output.of:
+            parts = [self.of(self.measurement.plan.outputs[place], miss / len(output.of)) for place in output.of]
+            sizes = self._sizes(self.measurement.plan.outputs[output.of[0]]) if output.sample else None
+            return moments(output, [(values, intervals or []) for values, intervals in parts], sizes)
+        measured = self.measurement.parts[output.index]
+        return _column(output, measured, self.noisy.parts[output.index], miss)
+
+    def _sizes(self, mean: Output) -> list[float]:
+        """How many rows a mean is over, in each group."""
+        part = self.measurement.parts[mean.index].part
+        if part.axes:
+            weights = count_of(part, axis_of(part, mean.weights))
+        else:
+            weights = tuple(
+                Fraction(1, part.row_bound) if place < 2 else Fraction(0) for place in range(len(part.vectors))
+            )
+        return [float(size) for size in _summed(weights, self.noisy.parts[mean.index])]
 
 
 def cost(measurement: Measurement) -> Cost:
@@ -77,7 +132,10 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
     """How each part is hidden, for an analyst's eyes: no path, no salt, no engine SQL."""
     described = []
     for index, measured in enumerate(measurement.parts):
-        names = [output.name for output in measurement.plan.outputs if output.kind != "key" and output.index == index]
+        outputs = measurement.plan.outputs
+        own = {place for place, one in enumerate(outputs) if one.kind not in ("key", "special") and one.index == index}
+        using = [one for place, one in enumerate(outputs) if place in own or own & set(one.of)]
+        names = [one.name for one in using if not one.hidden]
         shown = ["which groups are shown"] if measured.part.kind == "keys" else []
         unit = measured.part.lattice.step if measured.part.lattice else Fraction(1)
         described.append(
@@ -88,6 +146,16 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
                 "sensitivity": f"{measured.sensitivity.l1} steps in all, {measured.sensitivity.cells} groups",
             }
         )
+    for place, special in enumerate(measurement.specials):
+        names = [one.name for one in measurement.plan.outputs if one.kind == "special" and one.index == place]
+        described.append(
+            {
+                "columns": ", ".join(names),
+                "mechanism": special.mechanism.describe(),
+                "unit": "1 a step",
+                "sensitivity": "see the mechanism",
+            }
+        )
     return described
 
 
@@ -96,18 +164,32 @@ def expected_errors(
 ) -> dict[str, float]:
     """The half width of the interval of each estimate that fails with probability `miss`, before anything is paid. For
     a mean: in a group of `group` rows with a value, at the worst position of the mean."""
-    errors = {}
-    for output in measurement.plan.outputs:
-        if output.kind == "key":
+    errors: dict[str, float] = {}
+    outputs = measurement.plan.outputs
+    for output in outputs:
+        if output.kind == "key" or output.hidden:
             continue
-        measured = measurement.parts[output.index]
-        if output.kind == "mean":
-            grid = _grid(output, measured)
-            wide = _widest_mean(output, measured, miss) / group
-            errors[output.name] = min(wide, float(grid.width)) * float(grid.step)
+        if measurement.ranges and depends_on_bounds(output):
+            continue  # known only with the bounds
+        if output.kind == "special":
+            error = special_error(measurement.specials[output.index], miss)
+            if error is not None:
+                errors[output.name] = error
+        elif output.of:
+            of = [outputs[place] for place in output.of]
+            wide = [_error(one, measurement.parts[one.index], miss / len(of), group) for one in of]
+            errors[output.name] = moment_error(output, wide, [_grid(one, measurement.parts[one.index]) for one in of])
         else:
-            errors[output.name] = _half_width(output, measured, miss)
+            errors[output.name] = _error(output, measurement.parts[output.index], miss, group)
     return errors
+
+
+def _error(output: Output, measured: Measured, miss: float, group: float) -> float:
+    """The half width of one estimate's interval, a mean's in a group of `group` rows."""
+    if output.kind != "mean":
+        return _half_width(output, measured, miss)
+    grid = _grid(output, measured)
+    return min(_widest_mean(output, measured, miss) / group, float(grid.width)) * float(grid.step)
 
 
 def _half_width(output: Output, measured: Measured, miss: float) -> float:

@@ -33,15 +33,56 @@ class DifferentialPrivacy(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"expressions": False}
 
 
+class Statistic(exp.Expression, exp.AggFunc):
+    """An aggregate with its arguments as they stand, named ones among them. `this` is its name."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "expressions": False}
+    is_var_len_args = True
+
+
+STATISTICS = {
+    "SUM": (1, 1),
+    "AVG": (1, 1),
+    "MIN": (1, 1),
+    "MAX": (1, 1),
+    "COUNTIF": (1, 1),
+    "COUNT_IF": (1, 1),
+    "VAR_POP": (1, 1),
+    "VAR_SAMP": (1, 1),
+    "VARIANCE": (1, 1),
+    "STDDEV_POP": (1, 1),
+    "STDDEV_SAMP": (1, 1),
+    "STDDEV": (1, 1),
+    "COVAR_POP": (2, 2),
+    "COVAR_SAMP": (2, 2),
+    "CORR": (2, 2),
+    "MEDIAN": (1, 1),
+    "PERCENTILE_CONT": (2, 2),
+    "PERCENTILE_DISC": (2, 2),
+    "QUANTILE": (2, 2),
+    "QUANTILE_CONT": (2, 2),
+    "QUANTILE_DISC": (2, 2),
+    "APPROX_QUANTILE": (2, 2),
+    "APPROX_QUANTILES": (2, 2),
+    "APPROX_TOP_COUNT": (2, 2),
+    "MODE": (1, 1),
+}
+"""Aggregates that are read by their own names, with how many arguments each takes."""
+
+
 def _with_named_arguments(node: type[exp.Expression], name: str) -> Callable[[list[Any]], exp.Expression]:
-    """A function of one argument that may carry `name => value` arguments: then it is an anonymous call."""
+    """A function of one argument that may carry `name => value` arguments: then it is read by its name."""
 
     def build(arguments: list[Any]) -> exp.Expression:
         if any(isinstance(argument, exp.Kwarg) for argument in arguments) or len(arguments) != 1:
-            return exp.Anonymous(this=name, expressions=arguments)
+            return Statistic(this=name, expressions=arguments)
         return node(this=arguments[0])
 
     return build
+
+
+def _statistic(name: str) -> Callable[[list[Any]], exp.Expression]:
+    return lambda arguments: Statistic(this=name, expressions=arguments)
 
 
 def _as_written(name: str) -> Callable[[list[Any]], exp.Expression]:
@@ -62,8 +103,11 @@ class Questions(Dialect):
     class Parser(BaseParser):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
             **BaseParser.FUNCTIONS,
+            **{name: _statistic(name) for name in STATISTICS},
             "SUM": _with_named_arguments(exp.Sum, "SUM"),
             "AVG": _with_named_arguments(exp.Avg, "AVG"),
+            "MIN": _with_named_arguments(exp.Min, "MIN"),
+            "MAX": _with_named_arguments(exp.Max, "MAX"),
             **{name: _as_written(name) for name in _NAMES},
         }
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
@@ -74,12 +118,24 @@ class Questions(Dialect):
             name: parser
             for name, parser in BaseParser.FUNCTION_PARSERS.items()
             if name not in BY_NAME or name in ("SUBSTRING", "TRIM")  # SUBSTRING(x FROM 1), TRIM(BOTH 'x' FROM y)
-        }
+        } | {"COUNT": lambda self: self._parse_count()}
         FUNC_TOKENS: ClassVar[set[TokenType]] = {*BaseParser.FUNC_TOKENS, TokenType.DIV}
         DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
 
         def _warn_unsupported(self) -> None:
             """Says nothing: a question's text goes to no log."""
+
+        def _parse_count(self) -> exp.Expression:
+            """COUNT, whose DISTINCT may be followed by named arguments."""
+            distinct = self._match(TokenType.DISTINCT)
+            arguments = self._parse_csv(lambda: self._parse_lambda(alias=False))
+            named = [argument for argument in arguments if isinstance(argument, exp.Kwarg)]
+            plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
+            if distinct:
+                return self.expression(exp.Count(this=exp.Distinct(expressions=plain), expressions=named))
+            if len(plain) != 1:
+                self.raise_error("COUNT takes * or one expression")
+            return self.expression(exp.Count(this=plain[0], expressions=named, big_int=True))
 
         def _parse_hint(self) -> Any:
             """The clause stands where other dialects have a hint: right after SELECT."""

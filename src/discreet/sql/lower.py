@@ -12,18 +12,26 @@ from discreet.catalog.model import Column, Declaration, Table, Type
 from discreet.errors import QuestionError
 from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, plan
-from discreet.plan.expressions import ColumnOf, Expression, Literal
+from discreet.plan.expressions import ColumnOf, Expression
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
 from discreet.plan.relations import Base, Computed, derived, view
+from discreet.sql.aggregates import NAMES, Aggregates
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
 from discreet.sql.words import only, refused, unknown_name
 
-_BOUNDS = "contribution_bounds_per_group"
-_OPTIONS = ("epsilon", "delta", "max_groups_contributed", "privacy_unit_column")
+_OPTIONS = (
+    "epsilon",
+    "delta",
+    "max_groups_contributed",
+    "max_rows_contributed",
+    "privacy_unit_column",
+    "group_selection_strategy",
+    "min_privacy_units_per_group",
+)
 _CLAUSES = {
     "laterals": "join tables with JOIN … ON",
     "distinct": "write GROUP BY, or COUNT(DISTINCT person)",
@@ -67,7 +75,10 @@ class _Options:
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     groups: int | None = None
+    rows: int | None = None
     unit: str | None = None
+    strategy: str = ""
+    least: int | None = None
     given: bool = False
 
 
@@ -91,7 +102,10 @@ class _Select:
             message = f"{name} is public: nothing in it needs protection"
             raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
         self.reader = Reader(self.scope.read)
+        persons = self.shape.persons
+        self.aggregates = Aggregates(self.reader, self._declared, persons, single=self.shape.single)
         self.options = self._options()
+        self.aggregates.clause = self.options.given
         self.keys: list[Key] = []
         self.groups: list[Expression] = []
         self.labels: list[str] = []
@@ -150,13 +164,29 @@ class _Select:
                     fix="write it once",
                 )
             values[name] = option.expression
-        return _Options(
-            self._amount(values, "epsilon"),
-            self._amount(values, "delta"),
-            self._groups(values),
-            self._unit(values),
-            True,
-        )
+        groups = self._whole(values, "max_groups_contributed")
+        rows = self._whole(values, "max_rows_contributed")
+        if groups is not None and rows is not None:
+            message = "At most one of the options max_groups_contributed or max_rows_contributed may be specified"
+            raise QuestionError("option", message, where="OPTIONS", fix="leave out one of them")
+        strategy = self._strategy(values)
+        least = self._whole(values, "min_privacy_units_per_group")
+        if least is not None and strategy == "PUBLIC_GROUPS":
+            message = "min_privacy_units_per_group cannot be used with PUBLIC_GROUPS: public groups are always shown"
+            raise QuestionError("option", message, where="OPTIONS", fix="leave out one of them")
+        amounts = (self._amount(values, "epsilon"), self._amount(values, "delta"))
+        return _Options(*amounts, groups, rows, self._unit(values), strategy, least, given=True)
+
+    def _strategy(self, values: dict[str, exp.Expression]) -> str:
+        node = values.get("group_selection_strategy")
+        if node is None or isinstance(node, exp.Null):
+            return ""
+        word = node.name.upper() if isinstance(node, exp.Column | exp.Literal) else ""
+        if word not in ("LAPLACE_THRESHOLD", "PUBLIC_GROUPS"):
+            message = "group_selection_strategy is LAPLACE_THRESHOLD or PUBLIC_GROUPS"
+            fix = "write group_selection_strategy = PUBLIC_GROUPS"
+            raise QuestionError("option", message, where="OPTIONS", fix=fix)
+        return word
 
     def _amount(self, values: dict[str, exp.Expression], name: str) -> Fraction | None:
         """An option's number as written. Out of range is the price's business."""
@@ -176,19 +206,15 @@ class _Select:
             message = f"Differential privacy option {name} is out of range"
             raise QuestionError("price", message, where="OPTIONS", fix=f"write {name} = 0.1") from None
 
-    def _groups(self, values: dict[str, exp.Expression]) -> int | None:
-        node = values.get("max_groups_contributed")
+    def _whole(self, values: dict[str, exp.Expression], name: str) -> int | None:
+        node = values.get(name)
         if node is None or isinstance(node, exp.Null):
             return None
-        if (
-            isinstance(node, exp.Literal)
-            and not node.is_string
-            and str(node.this).isdigit()
-            and 1 <= int(node.this) < 2**31
-        ):
-            return int(node.this)
-        message = "max_groups_contributed must be a whole number from 1 to 2147483647"
-        raise QuestionError("option", message, where="OPTIONS", fix="write max_groups_contributed = 1")
+        written = str(node.this) if isinstance(node, exp.Literal) and not node.is_string else ""
+        if written.isdigit() and 1 <= int(written) < 2**31:
+            return int(written)
+        message = f"{name} must be a whole number from 1 to 2147483647"
+        raise QuestionError("option", message, where="OPTIONS", fix=f"write {name} = 1")
 
     def _unit(self, values: dict[str, exp.Expression]) -> str | None:
         node = values.get("privacy_unit_column")
@@ -209,9 +235,13 @@ class _Select:
         """The whole question."""
         self._group()
         columns = self._columns()
-        groups = self.options.groups
+        self._public_groups()
+        options = self.options
+        keys, wanted = tuple(self.keys), tuple(self._columns_of(one) for one in self.wanted)
         table = self._view()
-        request = Request(table, self.predicate, tuple(self.keys), tuple(self.wanted), tuple(columns), groups)
+        request = Request(
+            table, self.predicate, keys, wanted, tuple(columns), options.groups, options.rows, options.least
+        )
         if not self.wanted and not any(key.values is None for key in self.keys):
             fix = "add an aggregate such as COUNT(*)"
             raise QuestionError(
@@ -222,6 +252,32 @@ class _Select:
             )
         whole = replace(plan(request), having=self._having(columns), order=self._order(columns), limit=self._limit())
         return Question(whole, self.options.epsilon, self.options.delta, table)
+
+    def _public_groups(self) -> None:
+        """PUBLIC_GROUPS promises that no key is private; a least number of persons makes every key one."""
+        private = [label for key, label in zip(self.keys, self.labels, strict=True) if key.values is None]
+        if self.options.strategy == "PUBLIC_GROUPS" and private:
+            message = (
+                "Differential privacy option group_selection_strategy PUBLIC_GROUPS expects an outer join with a "
+                "SELECT DISTINCT subquery over a public table for all columns in the GROUP BY, but did not find such a "
+                f"join for the following columns: {', '.join(private)}"
+            )
+            fix = "write FROM table RIGHT JOIN (SELECT DISTINCT key FROM public_table) USING (key), or declare values"
+            raise QuestionError("option", message, where="OPTIONS", fix=fix)
+        if self.options.least is not None:
+            self.keys = [replace(key, values=None) for key in self.keys]
+
+    def _columns_of(self, wanted: Wanted) -> Wanted:
+        """Different values are counted, and the commonest found, as groups are: by a column of their own."""
+        if wanted.kind not in ("distinct", "winners") or isinstance(wanted.expression, ColumnOf):
+            return wanted
+        assert wanted.expression is not None
+        for name, expression in self.computed:
+            if expression == wanted.expression:
+                return replace(wanted, expression=ColumnOf(name, expression.type))
+        name = f"value {len(self.computed)}"
+        self.computed.append((name, wanted.expression))
+        return replace(wanted, expression=ColumnOf(name, wanted.expression.type))
 
     def _group(self) -> None:
         group = self.tree.args.get("group")
@@ -267,7 +323,7 @@ class _Select:
             if wanted is not None:
                 if not (name := node.alias if isinstance(node, exp.Alias) else ""):
                     unnamed += 1
-                    name = f"{_NAMES[wanted.kind]}_{unnamed}"
+                    name = f"{NAMES[wanted.kind]}_{unnamed}"
                 if wanted not in self.wanted:
                     self.wanted.append(wanted)
                 columns.append((name, "aggregate", self.wanted.index(wanted)))
@@ -312,88 +368,7 @@ class _Select:
 
     def _aggregate(self, node: exp.Expression) -> Wanted | None:
         """An aggregate, or None where the node is none."""
-        if isinstance(node, exp.Count):
-            only(node, "this", "expressions", "big_int")
-            return self._count(node.this, node.expressions, node)
-        if isinstance(node, exp.Sum | exp.Avg):
-            only(node, "this")
-            return self._sum(type(node).__name__.upper(), node.this, [], node)
-        if isinstance(node, exp.Anonymous) and node.name.upper() in ("SUM", "AVG") and node.expressions:
-            return self._sum(node.name.upper(), node.expressions[0], node.expressions[1:], node)
-        if isinstance(node, exp.AggFunc) and not isinstance(node, exp.Anonymous):
-            raise refused(node, "ask for COUNT, SUM or AVG")
-        return None
-
-    def _count(self, counted: exp.Expression, named: Sequence[exp.Expression], node: exp.Expression) -> Wanted:
-        bounds = self._contribution(named, whole=True)
-        if isinstance(counted, exp.Star):
-            only(counted)
-            return Wanted("count", None, bounds, node.sql())
-        if isinstance(counted, exp.Distinct):
-            only(counted, "expressions")
-            inner = counted.expressions[0] if len(counted.expressions) == 1 else None
-            column = self._declared(inner) if isinstance(inner, exp.Column) else None
-            if column is None or column.name not in self.shape.persons:
-                fix = (
-                    f"write COUNT(DISTINCT {self._persons()})"
-                    if self.shape.persons
-                    else "write COUNT(*): each row is a person"
-                )
-                raise QuestionError("distinct", "only persons can be counted once each", where="COUNT", fix=fix)
-            if bounds is not None:
-                raise QuestionError(
-                    "option", "a person counts once in a group", where="COUNT", fix=f"leave out {_BOUNDS}"
-                )
-            return Wanted("persons", None, None, node.sql())
-        return Wanted("present", self.reader.read(counted), bounds, node.sql())
-
-    def _sum(
-        self, function: str, inner: exp.Expression, named: Sequence[exp.Expression], node: exp.Expression
-    ) -> Wanted:
-        expression = self.reader.number(inner)
-        bounds = self._contribution(named, whole=False)
-        if function == "SUM":
-            return Wanted("sum", expression, bounds, node.sql())
-        if bounds is not None:
-            fix = "declare min and max for its columns"
-            raise QuestionError(
-                "option", f"AVG takes its bounds from the declaration, not {_BOUNDS}", where="AVG", fix=fix
-            )
-        if self.options.given and not self.shape.single:
-            fix = "write AVG without the clause for the mean over rows, or ask for SUM and COUNT"
-            message = "AVG inside WITH DIFFERENTIAL_PRIVACY is the mean of each person's mean, which is not offered"
-            raise QuestionError("not-allowed", message, where="AVG", fix=fix)
-        return Wanted("mean", expression, None, node.sql())
-
-    def _contribution(self, named: Sequence[exp.Expression], *, whole: bool) -> tuple[Fraction, Fraction] | None:
-        if not named:
-            return None
-        first = named[0]
-        if len(named) > 1 or not isinstance(first, exp.Kwarg) or first.this.name.lower() != _BOUNDS:
-            raise QuestionError(
-                "option",
-                f"only {_BOUNDS} can stand here",
-                where=first.sql()[:60],
-                fix=f"write {_BOUNDS} => (0, 10)",
-            )
-        ends = first.expression.expressions if isinstance(first.expression, exp.Tuple) else []
-        numbers = [self.reader.number(end) for end in ends]
-        values = [
-            Fraction(end.value) for end in numbers if isinstance(end, Literal) and isinstance(end.value, int | Fraction)
-        ]
-        if len(values) != 2 or len(ends) != 2:
-            raise QuestionError("option", "two constants are needed", where=_BOUNDS, fix=f"write {_BOUNDS} => (0, 10)")
-        low, high = values
-        if low > high:
-            raise QuestionError(
-                "option", "Lower bound cannot be greater than upper bound", where=_BOUNDS, fix="exchange them"
-            )
-        if whole and (low < 0 or high < 1 or high > 2**40 or any(value.denominator != 1 for value in values)):
-            fix = f"write {_BOUNDS} => (0, 10)"
-            raise QuestionError(
-                "option", "a count lies between 0 and a whole number of at least 1", where=_BOUNDS, fix=fix
-            )
-        return low, high
+        return self.aggregates.read(node)
 
     def _output(self, columns: Sequence[tuple[str, str, int]]) -> Reader:
         """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds."""
@@ -474,6 +449,3 @@ class _Select:
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
-
-
-_NAMES = {"count": "count", "present": "count", "persons": "count", "sum": "sum", "mean": "avg"}

@@ -33,6 +33,8 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
     name = (
         node.name.upper()
         if isinstance(node, exp.Anonymous)
+        else str(node.this)
+        if isinstance(node, exp.AggFunc) and isinstance(node.this, str)
         else type(node).sql_name()
         if isinstance(node, exp.Func)
         else node.key

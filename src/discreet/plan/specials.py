@@ -1,0 +1,170 @@
+"""Aggregates beside counts, sums and means: what each is made of.
+
+Variance, standard deviation, covariance and correlation are made of means of computed columns, measured like any other
+means (together, with one noise: `plan.jointly`). With y = x − m, m the middle of the bounds, and z of a second column:
+
+    VAR(x) = E[y²] − E[y]²,    COVAR(x, z) = E[yz] − E[y]·E[z],    CORR = COVAR/√(VAR·VAR).
+
+Quantiles, the commonest values and the number of different values have counts of their own (`nodes.Special`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol
+
+from discreet.catalog.model import Column, Table, Type
+from discreet.errors import QuestionError
+from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.lattice import Lattice
+from discreet.plan.nodes import (
+    Aggregate,
+    Clip,
+    Distinct,
+    Filter,
+    Histogram,
+    Key,
+    LimitGroups,
+    LimitRows,
+    PersonGroup,
+    Project,
+    Quantity,
+    Scan,
+    Special,
+    Total,
+)
+
+MOMENTS = ("variance", "deviation", "covariance", "correlation")
+MOST_BUCKETS = 2**20
+"""A quantile is one of at most so many values; a coarser lattice where the declared one has more."""
+
+Bounds = tuple[Fraction, Fraction]
+
+
+def expanded(
+    wanted: Sequence[Any], bounds_of: Callable[[Expression], Bounds]
+) -> tuple[tuple[Any, ...], dict[int, tuple[int, ...]]]:
+    """The aggregates with the means that moments are made of behind them, and for each moment which of them."""
+    whole = list(wanted)
+    made: dict[int, tuple[int, ...]] = {}
+    for place, one in enumerate(wanted):
+        if one.kind not in MOMENTS:
+            continue
+        places = []
+        shares = _means(one, bounds_of)
+        for expression in shares:
+            epsilon = None if one.epsilon is None else one.epsilon / len(shares)
+            mean = replace(
+                one, kind="mean", expression=expression, second=None, sample=False, report="", epsilon=epsilon
+            )
+            found = next((i for i, other in enumerate(whole) if i >= len(wanted) and other == mean), None)
+            if found is None:
+                whole.append(mean)
+                found = len(whole) - 1
+            places.append(found)
+        made[place] = tuple(places)
+    return tuple(whole), made
+
+
+def _means(one: Any, bounds_of: Callable[[Expression], Bounds]) -> list[Expression]:
+    """E[y], E[y²]; of two columns E[y], E[z], E[yz], and for a correlation E[y²], E[z²]."""
+    first = _centred(one.expression, bounds_of(one.expression))
+    if one.second is None:
+        return [first, _square(first)]
+    second = _centred(one.second, bounds_of(one.second))
+    # a row without a value in one column counts in neither
+    first, second = (_beside(a, b) for a, b in ((first, one.second), (second, one.expression)))
+    product = Call("multiply", (first, second), Type.NUMBER)
+    means = [first, second, product]
+    return [*means, _square(first), _square(second)] if one.kind == "correlation" else means
+
+
+def _centred(expression: Expression, bounds: Bounds) -> Expression:
+    """The value, clamped to its bounds, from their middle."""
+    low, high = bounds
+    inside = Call("greatest", (Call("least", (expression, _number(high)), Type.NUMBER), _number(low)), Type.NUMBER)
+    return Call("subtract", (inside, _number((low + high) / 2)), Type.NUMBER)
+
+
+def _number(value: Fraction) -> Literal:
+    return Literal(value, Type.NUMBER)
+
+
+def _square(expression: Expression) -> Expression:
+    size = Call("absolute", (expression,), Type.NUMBER)
+    return Call("multiply", (size, size), Type.NUMBER)
+
+
+def _beside(expression: Expression, other: Expression) -> Expression:
+    known = Call("not", (Call("is_null", (other,), Type.BOOLEAN),), Type.BOOLEAN)
+    return Call("case", (known, expression, Literal(None, Type.TEXT)), Type.NUMBER)
+
+
+class Builder(Protocol):
+    """What is known of the question."""
+
+    @property
+    def table(self) -> Table: ...
+    @property
+    def single(self) -> bool: ...
+    @property
+    def request(self) -> Any: ...
+    @property
+    def columns(self) -> Mapping[str, Column]: ...
+    def bounds_of(self, expression: Expression, /) -> Bounds | None: ...
+    def unknown(self, expression: Expression, /) -> Bounds: ...
+    def step(self, expression: Expression, /) -> Fraction | None: ...
+    def rows(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...], /) -> Project | LimitRows: ...
+
+
+def special(builder: Builder, one: Any) -> Special:
+    """What measures a quantile, the commonest values, or the number of different values."""
+    keys = builder.request.keys
+    if one.kind == "quantiles":
+        bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
+        grid = _buckets(bounds, builder.step(one.expression))
+        root = Histogram(builder.rows(keys, (Quantity(one.expression, grid),)))
+        return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
+    column = builder.columns[one.expression.name]
+    assert column.type is not None
+    if one.kind == "winners":
+        values = column.keys()
+        if values is None:
+            fix = f"declare values for {column.name}; or GROUP BY it, ORDER BY COUNT(*) DESC and LIMIT"
+            message = "the commonest values are looked for among declared ones"
+            raise QuestionError("no-values", message, where=one.text[:60], fix=fix)
+        key = Key(column.name, column.type, values)
+        counted = Aggregate(builder.rows((*keys, key), ()), (Total("rows"),))
+        return Special("winners", counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
+    return Special("distinct", _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon)
+
+
+def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
+    """Each person counts for so many values in a group as the question's bounds say, or so many in all groups as a
+    person may touch groups."""
+    request, table = builder.request, builder.table
+    keys = (*request.keys, value)
+    if builder.single:
+        return Distinct(Aggregate(builder.rows(keys, ()), (Total("rows"),)))
+    scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
+    below = Filter(scan, request.predicate) if request.predicate is not None else scan
+    most = request.rows or request.groups or table.groups_per_person or 1
+    if one.bounds is not None:
+        most = int(one.bounds[1]) * ((request.groups or table.groups_per_person or 1) if request.keys else 1)
+    grouped = PersonGroup(Project(below, keys, ()))
+    return Distinct(Aggregate(Clip(LimitGroups(grouped, most)), (Total("persons"),)))
+
+
+def _buckets(bounds: Bounds, step: Fraction | None) -> Lattice:
+    """The lattice of a quantile: the declared step, or the next power of two that makes few enough buckets."""
+    width = bounds[1] - bounds[0]
+    fine = width / 2**16 or Fraction(1)
+    if step is None:
+        exponent = fine.numerator.bit_length() - fine.denominator.bit_length()
+        step = Fraction(2) ** exponent
+    while width / step > MOST_BUCKETS:
+        step *= 2
+    low = bounds[0] // step
+    return Lattice(step, low, max(-(-bounds[1] // step), low + 1))

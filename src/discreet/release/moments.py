@@ -1,0 +1,78 @@
+"""Variance, standard deviation, covariance and correlation, from noisy means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from discreet.plan.lattice import Lattice
+from discreet.plan.nodes import Output
+
+Interval = tuple[float, float]
+
+
+def moments(
+    output: Output, parts: Sequence[tuple[list[float], list[Interval]]], sizes: Sequence[float] | None = None
+) -> tuple[list[float], list[Interval]]:
+    """The values of a column made of means, and intervals. With `sizes`, n − 1 divides where n does.
+
+    The means' intervals hold together with the probability that was asked for (each with its share of the failures:
+    the union bound), so whatever the formula gives for means inside all of them holds the truth as often at least.
+    """
+    values, intervals = [], []
+    for place, cell in enumerate(zip(*(list(zip(*part, strict=True)) for part in parts), strict=True)):
+        centre = [value for value, _ in cell]
+        box = [interval for _, interval in cell]
+        low, high = _range(output.kind, box)
+        value = min(max(_value(output.kind, centre), low), high)
+        factor = 1.0
+        if sizes is not None and sizes[place] > 1.5:
+            factor = sizes[place] / (sizes[place] - 1)
+            factor = math.sqrt(factor) if output.kind == "deviation" else factor
+        values.append(value * factor)
+        intervals.append((low * factor, high * factor))
+    return values, intervals
+
+
+def _value(kind: str, means: Sequence[float]) -> float:
+    if kind in ("variance", "deviation"):
+        variance = max(0.0, means[1] - means[0] ** 2)
+        return variance if kind == "variance" else math.sqrt(variance)
+    covariance = means[2] - means[0] * means[1]
+    if kind == "covariance":
+        return covariance
+    spread = math.sqrt(max(0.0, means[3] - means[0] ** 2) * max(0.0, means[4] - means[1] ** 2))
+    return max(-1.0, min(1.0, covariance / spread)) if spread > 0 else 0.0
+
+
+def _range(kind: str, box: Sequence[Interval]) -> Interval:
+    if kind in ("variance", "deviation"):
+        low, high = _variance(box[0], box[1])
+        return (low, high) if kind == "variance" else (math.sqrt(low), math.sqrt(high))
+    products = [a * b for a in box[0] for b in box[1]]
+    low, high = box[2][0] - max(products), box[2][1] - min(products)
+    if kind == "covariance":
+        return low, high
+    spreads = [math.sqrt(a * b) for a, b in zip(_variance(box[0], box[3]), _variance(box[1], box[4]), strict=True)]
+    if spreads[0] <= 0:
+        return -1.0, 1.0
+    ends = [end / spread for end in (low, high) for spread in spreads]
+    return max(-1.0, min(ends)), min(1.0, max(ends))
+
+
+def _variance(mean: Interval, square: Interval) -> Interval:
+    """Where E[y²] − E[y]² lies."""
+    low, high = mean
+    least = 0.0 if low <= 0 <= high else min(low**2, high**2)
+    return max(0.0, square[0] - max(low**2, high**2)), max(0.0, square[1] - least)
+
+
+def moment_error(output: Output, errors: Sequence[float], grids: Sequence[Lattice]) -> float:
+    """How far off a column may be: of a variance or covariance at worst; of a deviation or correlation where the values
+    are spread as if half of them stood at either end."""
+    half = [float(grid.step) * max(abs(grid.low), abs(grid.high)) for grid in grids]
+    if output.kind in ("variance", "deviation"):
+        error = errors[1] + 2 * half[0] * errors[0]
+        return error if output.kind == "variance" else error / max(half[0], 1e-300)
+    error = errors[2] + half[0] * errors[1] + half[1] * errors[0]
+    return error if output.kind == "covariance" else min(2.0, error / max(half[0] * half[1], 1e-300))

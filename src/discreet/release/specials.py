@@ -1,0 +1,124 @@
+"""What was measured by itself, as columns: quantiles, the commonest values, the number of different values."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from discreet.exact import show
+from discreet.mechanisms import Laplace, Quantiles
+from discreet.plan.measurement import MeasuredSpecial, Measurement, inner
+from discreet.plan.nodes import Output
+from discreet.release.intervals import CONFIDENCE, half_width
+
+Interval = tuple[float, float]
+
+
+def special_type(one: MeasuredSpecial) -> str:
+    """What stands in a column that has no intervals."""
+    if one.special.many:
+        return "list"
+    return "number" if one.special.kind == "quantiles" else "value"
+
+
+def special_values(
+    one: MeasuredSpecial, noisy: Sequence[tuple[int, ...]], miss: float
+) -> tuple[list[Any], list[Interval] | None]:
+    """A column's values, and intervals where there are some."""
+    special = one.special
+    if isinstance(one.mechanism, Laplace):
+        wide = math.floor(half_width(one.mechanism, [1.0], miss) + 0.5)
+        values = [cell[0] for cell in noisy]
+        return list(values), [(value - wide, value + wide) for value in values]
+    if isinstance(one.mechanism, Quantiles):
+        grid = special.lattice
+        assert grid is not None
+        places = [one.mechanism.fractions.index(inner(each, one.mechanism.epsilon)) for each in special.fractions]
+        listed = [[_number(grid.step, grid.low + cell[place]) for place in places] for cell in noisy]
+        return [cell if special.many else cell[0] for cell in listed], None
+    from discreet.release.estimate import plain
+
+    names = [[plain(special.values[place]) for place in cell] for cell in noisy]
+    return [cell if special.many else cell[0] for cell in names], None
+
+
+def _number(step: Fraction, place: int) -> int | float:
+    """Whole on a lattice of whole steps, whatever the place: the kind of a number says nothing."""
+    return int(step * place) if step.denominator == 1 else float(step * place)
+
+
+def special_error(one: MeasuredSpecial, miss: float) -> float | None:
+    """The half width of a number of values; None for the others, whose error is one of ranks or of counts."""
+    return half_width(one.mechanism, [1.0], miss) if isinstance(one.mechanism, Laplace) else None
+
+
+def special_words(measurement: Measurement) -> list[str]:
+    """How far off ranks and winners may be."""
+    words = []
+    for place, one in enumerate(measurement.specials):
+        name = next(o.name for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
+        if isinstance(one.mechanism, Quantiles):
+            rank = one.mechanism.half_width(CONFIDENCE)
+            words.append(f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one)}")
+            ends = [each for each in one.special.fractions if inner(each, one.mechanism.epsilon) != each]
+            if ends:
+                nearest = float(inner(ends[0], one.mechanism.epsilon))
+                words.append(f"{name}: the ends are the quantiles {min(nearest, 1 - nearest):.4g} from them")
+        elif not isinstance(one.mechanism, Laplace):
+            far = one.mechanism.half_width(CONFIDENCE, len(one.special.values))
+            words.append(f"{name}: no value that is left out has over {far:,.3g} rows more, with 95 %")
+    return words
+
+
+def _step(one: MeasuredSpecial) -> str:
+    assert one.special.lattice is not None
+    return f"steps of {show(one.special.lattice.step)}"
+
+
+def depends_on_bounds(output: Output) -> bool:
+    """Whether an error is known only once bounds are found: of sums, means, and what is made of them."""
+    return output.kind in ("sum", "mean") or bool(output.of)
+
+
+def described_ranges(priced: Measurement) -> list[dict[str, str]]:
+    """How bounds were found."""
+    return [
+        {
+            "columns": "bounds",
+            "mechanism": mechanism.describe(),
+            "unit": "1 a step",
+            "sensitivity": f"{mechanism.sensitivity} steps in all",
+        }
+        for mechanism in priced.ranges
+    ]
+
+
+def found_bounds(priced: Measurement, found: Sequence[tuple[Fraction, Fraction]]) -> list[str]:
+    """The bounds that were found, in words."""
+    words = []
+    for one, (low, high) in zip(priced.plan.ranges, found, strict=True):
+        named = getattr(one.expression, "name", "an expression")
+        words.append(f"{named} is clamped to [{show(low)}, {show(high)}], bounds found at a fifth of the price")
+    return words
+
+
+def reported(value: Any, interval: Interval | None) -> str:
+    """A value as GoogleSQL's report_format => "JSON" writes it."""
+    content: dict[str, Any] = {"value": value}
+    if interval is not None:
+        low, high = interval
+        content["noise_confidence_interval"] = {
+            "lower_bound": low,
+            "upper_bound": high,
+            "confidence_level": CONFIDENCE,
+        }
+    return json.dumps({"result": content}, ensure_ascii=False)
+
+
+def to_be_found(priced: Measurement) -> list[str]:
+    """What has no declared bounds, in words, before anything is paid."""
+    names = [getattr(one.expression, "name", "an expression") for one in priced.plan.ranges]
+    return [f"bounds of {name} are found first, at a fifth of the price: declared ones cost nothing" for name in names]

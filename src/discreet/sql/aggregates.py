@@ -1,0 +1,360 @@
+"""Aggregates of a question: what each means, its named arguments, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.catalog.model import Column, Type
+from discreet.errors import QuestionError
+from discreet.plan.bounds import Wanted
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+from discreet.sql.expressions import Reader
+from discreet.sql.grammar import STATISTICS, Statistic
+from discreet.sql.words import only, refused
+
+GROUP_BOUNDS = "contribution_bounds_per_group"
+ROW_BOUNDS = "contribution_bounds_per_row"
+NAMES = {
+    "count": "count",
+    "present": "count",
+    "persons": "count",
+    "distinct": "count",
+    "sum": "sum",
+    "mean": "avg",
+    "person_mean": "avg",
+    "quantiles": "quantile",
+    "winners": "top",
+    "variance": "variance",
+    "deviation": "deviation",
+    "covariance": "covariance",
+    "correlation": "correlation",
+}
+_MOMENTS = {
+    "VAR_POP": ("variance", False),
+    "VAR_SAMP": ("variance", True),
+    "VARIANCE": ("variance", True),
+    "STDDEV_POP": ("deviation", False),
+    "STDDEV_SAMP": ("deviation", True),
+    "STDDEV": ("deviation", True),
+}
+_MOST_QUANTILES = 1_000
+
+
+class Named:
+    """The named arguments of one aggregate. What nobody has taken at the end is refused."""
+
+    def __init__(self, nodes: Sequence[exp.Expression], where: str, reader: Reader) -> None:
+        self.where = where
+        self._reader = reader
+        self._given: dict[str, exp.Expression] = {}
+        for node in nodes:
+            name = node.this.name.lower() if isinstance(node, exp.Kwarg) else ""
+            if name not in (GROUP_BOUNDS, ROW_BOUNDS, "epsilon", "report_format"):
+                fix = f"write {GROUP_BOUNDS} => (0, 10)"
+                raise QuestionError("option", f"only {GROUP_BOUNDS} can stand here", where=node.sql()[:60], fix=fix)
+            if name in self._given:
+                raise QuestionError("option", f"{name} stands there twice", where=where, fix="write it once")
+            self._given[name] = node.expression
+
+    def bounds(self, name: str) -> tuple[Fraction, Fraction] | None:
+        """Two constants in order; None where they are not given."""
+        node = self._given.pop(name, None)
+        if node is None or isinstance(node, exp.Null):
+            return None
+        ends = node.expressions if isinstance(node, exp.Tuple) else []
+        numbers = [self._reader.number(end) for end in ends]
+        values = [
+            Fraction(end.value) for end in numbers if isinstance(end, Literal) and isinstance(end.value, int | Fraction)
+        ]
+        if len(values) != 2 or len(ends) != 2:
+            raise QuestionError("option", "two constants are needed", where=name, fix=f"write {name} => (0, 10)")
+        low, high = values
+        if low > high:
+            message = "Lower bound cannot be greater than upper bound"
+            raise QuestionError("option", message, where=name, fix="exchange them")
+        return low, high
+
+    def counts(self) -> tuple[Fraction, Fraction] | None:
+        """Bounds of a count."""
+        bounds = self.bounds(GROUP_BOUNDS)
+        if bounds is None:
+            return None
+        low, high = bounds
+        if low < 0 or high < 1 or high > 2**40 or any(value.denominator != 1 for value in bounds):
+            message = "a count lies between 0 and a whole number of at least 1"
+            raise QuestionError("option", message, where=GROUP_BOUNDS, fix=f"write {GROUP_BOUNDS} => (0, 10)")
+        return bounds
+
+    def epsilon(self) -> Fraction | None:
+        """The part of the question's price that this aggregate gets."""
+        node = self._given.pop("epsilon", None)
+        if node is None:
+            return None
+        value = self._reader.number(node)
+        if not isinstance(value, Literal) or not isinstance(value.value, int | Fraction) or value.value <= 0:
+            message = "Epsilon must be finite and positive"
+            raise QuestionError("option", message, where=self.where, fix="write epsilon => 0.1")
+        return Fraction(value.value)
+
+    def report(self) -> str:
+        """JSON, or nothing."""
+        node = self._given.pop("report_format", None)
+        if node is None:
+            return ""
+        word = node.name.upper() if isinstance(node, exp.Literal | exp.Column) else ""
+        if word != "JSON":
+            raise QuestionError(
+                "option", "report_format can be JSON", where=self.where, fix='write "JSON", or leave it out'
+            )
+        return word
+
+    def end(self) -> None:
+        """Refuses what was not taken."""
+        for name in self._given:
+            fix = "leave it out, or name bounds in the declaration"
+            raise QuestionError("option", f"{self.where} does not take {name}", where=name, fix=fix)
+
+
+class Aggregates:
+    """Reads aggregates. `persons` says whether a column holds the person; `clause`, whether the question stands in
+    GoogleSQL's clause, where AVG is another mean."""
+
+    def __init__(
+        self, reader: Reader, declared: Callable[[exp.Column], Column | None], persons: Sequence[str], *, single: bool
+    ) -> None:
+        self.reader = reader
+        self.declared = declared
+        self.persons = persons
+        self.single = single
+        self.clause = False
+
+    def read(self, node: exp.Expression) -> Wanted | None:
+        """An aggregate, or None where the node is none."""
+        if isinstance(node, exp.Filter):
+            return self._filtered(node)
+        if isinstance(node, exp.WithinGroup):
+            return self._within(node)
+        if isinstance(node, exp.Count):
+            only(node, "this", "expressions", "big_int")
+            return self._count(node.this, Named(node.expressions, "COUNT", self.reader), node.sql())
+        if isinstance(node, exp.Sum | exp.Avg):
+            only(node, "this")
+            name = type(node).__name__.upper()
+            return self._total(name, node.this, Named([], name, self.reader), node.sql())
+        if isinstance(node, exp.Min | exp.Max):
+            only(node, "this")
+            name = type(node).__name__.upper()
+            return self._extreme(name, node.this, Named([], name, self.reader), node.sql())
+        if isinstance(node, Statistic):
+            return self._statistic(node)
+        if isinstance(node, exp.AggFunc):
+            raise refused(node, "ask for COUNT, SUM or AVG")
+        return None
+
+    def _filtered(self, node: exp.Filter) -> Wanted | None:
+        """FILTER (WHERE …): the rows for which it is not true count as rows without a value."""
+        inner, condition = node.this, node.expression.this
+        if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star):
+            inner = inner.copy()
+            inner.set("this", _if(condition, exp.Literal.number(1)))
+        elif isinstance(inner, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
+            inner = inner.copy()
+            distinct = isinstance(inner.this, exp.Distinct)
+            place = inner.this if distinct else inner
+            if distinct:
+                place.set("expressions", [_if(condition, one) for one in place.expressions])
+            else:
+                place.set("this", _if(condition, inner.this))
+        elif isinstance(inner, Statistic) and inner.expressions:
+            inner = inner.copy()
+            inner.set("expressions", [_if(condition, inner.expressions[0]), *inner.expressions[1:]])
+        else:
+            raise refused(node, "write FILTER behind an aggregate")
+        return self.read(inner)
+
+    def _count(self, counted: exp.Expression, named: Named, text: str) -> Wanted:
+        epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
+        named.end()
+        wanted = Wanted("count", None, bounds, text=text, epsilon=epsilon, report=report)
+        if isinstance(counted, exp.Star):
+            only(counted)
+            return wanted
+        if isinstance(counted, exp.Distinct):
+            only(counted, "expressions")
+            inner = counted.expressions[0] if len(counted.expressions) == 1 else None
+            if inner is None:
+                raise refused(counted, "count one expression")
+            column = self.declared(inner) if isinstance(inner, exp.Column) else None
+            if column is not None and column.name in self.persons:
+                if bounds is not None and bounds[1] != 1:
+                    fix = f"leave out {GROUP_BOUNDS}"
+                    raise QuestionError("option", "a person counts once in a group", where="COUNT", fix=fix)
+                return replace(wanted, kind="persons", bounds=None)
+            return replace(wanted, kind="distinct", expression=self.reader.read(inner))
+        return replace(wanted, kind="present", expression=self.reader.read(counted))
+
+    def _total(self, function: str, inner: exp.Expression, named: Named, text: str) -> Wanted:
+        if isinstance(inner, exp.Distinct):
+            raise refused(inner, f"write {function} without DISTINCT")
+        expression = self.reader.number(inner)
+        epsilon, report = named.epsilon(), named.report()
+        bounds, rows = named.bounds(GROUP_BOUNDS), named.bounds(ROW_BOUNDS)
+        named.end()
+        if rows is not None:
+            expression = clamped(expression, rows)
+        if function == "SUM":
+            return Wanted("sum", expression, bounds, text=text, epsilon=epsilon, report=report)
+        if self.clause and not self.single:  # GoogleSQL: the mean over persons of each person's mean
+            return Wanted("person_mean", expression, bounds, text=text, epsilon=epsilon, report=report)
+        if bounds is not None and not self.single:
+            fix = f"declare min and max for its columns, or write {ROW_BOUNDS} => (0, 10)"
+            message = f"AVG over rows takes no {GROUP_BOUNDS}"
+            raise QuestionError("option", message, where="AVG", fix=fix)
+        if bounds is not None:
+            expression = clamped(expression, bounds)
+        return Wanted("mean", expression, None, text=text, epsilon=epsilon, report=report)
+
+    def _statistic(self, node: Statistic) -> Wanted:
+        name = str(node.this)
+        plain = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
+        named = Named([argument for argument in node.expressions if isinstance(argument, exp.Kwarg)], name, self.reader)
+        text = f"{name}({', '.join(argument.sql() for argument in node.expressions)})"
+        least, most = STATISTICS[name]
+        if not least <= len(plain) <= most:
+            what = (
+                "one argument"
+                if least == most == 1
+                else f"{least} to {most} arguments"
+                if least < most
+                else "two arguments"
+            )
+            raise QuestionError("arguments", f"{name} takes {what}", where=name, fix=f"write {name}({_example(name)})")
+        if name in ("COUNTIF", "COUNT_IF"):
+            condition = self.reader.boolean(plain[0])
+            counted = Call("case", (condition, Literal(1, Type.INTEGER), Literal(None, Type.TEXT)), Type.INTEGER)
+            epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
+            named.end()
+            return Wanted("present", counted, bounds, text=text, epsilon=epsilon, report=report)
+        if name in ("SUM", "AVG"):
+            return self._total(name, plain[0], named, text)
+        if name in ("MIN", "MAX"):
+            return self._extreme(name, plain[0], named, text)
+        if name in _MOMENTS:
+            kind, sample = _MOMENTS[name]
+            return self._moments(kind, [plain[0]], named, text, sample=sample)
+        if name in ("COVAR_POP", "COVAR_SAMP", "CORR"):
+            kind = "correlation" if name == "CORR" else "covariance"
+            return self._moments(kind, plain, named, text, sample=name == "COVAR_SAMP")
+        if name in ("APPROX_TOP_COUNT", "MODE"):
+            return self._winners(name, plain, named, text)
+        return self._quantiles(name, plain, named, text)
+
+    def _moments(self, kind: str, nodes: Sequence[exp.Expression], named: Named, text: str, *, sample: bool) -> Wanted:
+        expressions = [self.reader.number(node) for node in nodes]
+        bounds, epsilon, report = named.bounds(ROW_BOUNDS), named.epsilon(), named.report()
+        bounds = bounds or named.bounds(GROUP_BOUNDS)
+        named.end()
+        if bounds is not None:
+            expressions = [clamped(one, bounds) for one in expressions]
+        second = expressions[1] if len(expressions) > 1 else None
+        return Wanted(
+            kind, expressions[0], None, text=text, epsilon=epsilon, report=report, second=second, sample=sample
+        )
+
+    def _extreme(self, name: str, inner: exp.Expression, named: Named, text: str) -> Wanted:
+        end = Fraction(0) if name == "MIN" else Fraction(1)
+        return self._ranked(inner, (end,), named, text, many=False)
+
+    def _quantiles(self, name: str, plain: Sequence[exp.Expression], named: Named, text: str) -> Wanted:
+        if name == "MEDIAN":
+            return self._ranked(plain[0], (Fraction(1, 2),), named, text, many=False)
+        value = self.reader.number(plain[1]) if len(plain) > 1 else None
+        if not isinstance(value, Literal) or not isinstance(value.value, int | Fraction):
+            fix = f"write {name}({_example(name)})"
+            raise QuestionError("arguments", f"{name} takes a constant behind the column", where=name, fix=fix)
+        number = Fraction(value.value)
+        if name == "APPROX_QUANTILES":
+            if number.denominator != 1 or not 1 <= number <= _MOST_QUANTILES:
+                message = f"the number of quantiles is a whole number from 1 to {_MOST_QUANTILES:,}"
+                raise QuestionError("arguments", message, where=name, fix="write APPROX_QUANTILES(x, 4)")
+            fractions = tuple(Fraction(place, int(number)) for place in range(int(number) + 1))
+            return self._ranked(plain[0], fractions, named, text, many=True)
+        if not 0 <= number <= 1:
+            message = "the second argument of a percentile lies in [0, 1]"
+            raise QuestionError("arguments", message, where=name, fix=f"write {name}(x, 0.5)")
+        return self._ranked(plain[0], (number,), named, text, many=False)
+
+    def _within(self, node: exp.WithinGroup) -> Wanted:
+        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), as standard SQL has it."""
+        inner, order = node.this, node.expression
+        ordered = order.expressions if isinstance(order, exp.Order) else []
+        if not isinstance(inner, Statistic) or len(inner.expressions) != 1 or len(ordered) != 1:
+            raise refused(node, "write PERCENTILE_CONT(x, 0.5)")
+        only(ordered[0], "this", "nulls_first", fix="write PERCENTILE_CONT(x, 0.5)")
+        call = Statistic(this=inner.this, expressions=[ordered[0].this, *inner.expressions])
+        return self._statistic(call)
+
+    def _ranked(
+        self, inner: exp.Expression, fractions: tuple[Fraction, ...], named: Named, text: str, *, many: bool
+    ) -> Wanted:
+        expression = self.reader.number(inner)
+        epsilon, report = named.epsilon(), named.report()
+        bounds = named.bounds(ROW_BOUNDS) or named.bounds(GROUP_BOUNDS)
+        named.end()
+        if bounds is not None:
+            expression = clamped(expression, bounds)
+        return Wanted(
+            "quantiles", expression, None, text=text, epsilon=epsilon, report=report, fractions=fractions, many=many
+        )
+
+    def _winners(self, name: str, plain: Sequence[exp.Expression], named: Named, text: str) -> Wanted:
+        epsilon, report = named.epsilon(), named.report()
+        named.end()
+        k = 1
+        if len(plain) > 1:
+            number = self.reader.number(plain[1])
+            value = number.value if isinstance(number, Literal) else None
+            if not isinstance(value, int) or not 1 <= value <= _MOST_QUANTILES:
+                message = f"how many is a whole number from 1 to {_MOST_QUANTILES:,}"
+                raise QuestionError("arguments", message, where=name, fix=f"write {name}(x, 3)")
+            k = value
+        expression = self.reader.read(plain[0])
+        many = name == "APPROX_TOP_COUNT"
+        return Wanted("winners", expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many)
+
+
+def clamped(expression: Expression, bounds: tuple[Fraction, Fraction]) -> Expression:
+    """The expression, clamped to the bounds row by row."""
+    low, high = (_constant(bound, expression.type) for bound in bounds)
+    whole = expression.type is Type.INTEGER and low.type is high.type is Type.INTEGER
+    kind = Type.INTEGER if whole else Type.NUMBER
+    return Call("greatest", (Call("least", (expression, high), kind), low), kind)
+
+
+def _constant(value: Fraction, kind: Type) -> Literal:
+    if kind is Type.INTEGER and value.denominator == 1:
+        return Literal(int(value), Type.INTEGER)
+    return Literal(value, Type.NUMBER)
+
+
+def _if(condition: exp.Expression, value: exp.Expression) -> exp.Expression:
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+
+
+def _example(name: str) -> str:
+    examples = {
+        "APPROX_QUANTILES": "x, 4",
+        "CORR": "x, y",
+        "COVAR_POP": "x, y",
+        "COVAR_SAMP": "x, y",
+        "COUNTIF": "x > 1",
+    }
+    return examples.get(name, "x, 3" if name == "APPROX_TOP_COUNT" else "x, 0.5" if STATISTICS[name][0] == 2 else "x")
+
+
+def is_column(expression: Expression | None) -> bool:
+    return isinstance(expression, ColumnOf)
