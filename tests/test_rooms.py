@@ -34,8 +34,9 @@ BELOW: dict[str, set[str]] = {
     **dict.fromkeys(PROCEDURES, {"sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},
+    "schedule": set(),
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
-    "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings"},
+    "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings", "schedule"},
     **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "__init__"}),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},

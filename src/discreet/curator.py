@@ -6,6 +6,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -36,6 +37,7 @@ from discreet.release import Release, answer
 from discreet.release.estimate import cost, expected_errors, mechanisms
 from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
+from discreet.schedule import on_schedule
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql import Question, lower
@@ -123,9 +125,21 @@ class Curator:
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        account = self._account(analyst)
+        with self._on_schedule():
+            wanted = _wanted(within, confidence, together)
+            return self._asked(question, epsilon, delta, wanted, self._account(analyst), request)
+
+    def _asked(
+        self,
+        question: str,
+        epsilon: Number | None,
+        delta: Number | None,
+        within: Within | None,
+        account: str,
+        request: str | None,
+    ) -> Release:
         checked, table = self._lowered(question)
-        price = priced_at(checked, self._declaration, epsilon, delta, _wanted(within, confidence, together))
+        price = priced_at(checked, self._declaration, epsilon, delta, within)
         priced = measurement(checked.plan, price)
         self._holdings.load()
         key = self._key(table, priced)
@@ -283,6 +297,12 @@ class Curator:
         self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
     ) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
+        with self._on_schedule():
+            return self._released(call, measurement, account, request)
+
+    def _released(
+        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
+    ) -> Release:
         self._holdings.load()
         key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
         content, charged = released(
@@ -396,6 +416,10 @@ class Curator:
 
     def __repr__(self) -> str:
         return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
+
+    def _on_schedule(self) -> AbstractContextManager[None]:
+        """Holds back whatever comes of a question until the declared time, answer or error."""
+        return on_schedule(self._declaration.limits.answer_seconds)
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
         checked = lower(question, self._declaration, self._holdings.public_values)

@@ -155,12 +155,15 @@ class _Reader:
         return base / raw
 
     def limits(self, raw: Mapping[str, Any]) -> EngineLimits:
-        self.unknown("engine", raw, {"memory_gib", "seconds", "windows"})
+        self.unknown("engine", raw, {"memory_gib", "seconds", "windows", "answer_seconds"})
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
         seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
         windows = self.flag("engine.windows", raw.get("windows", default.windows))
-        return EngineLimits(memory or default.memory_gib, seconds or default.seconds, windows)
+        answer = None
+        if "answer_seconds" in raw:
+            answer = self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
+        return EngineLimits(memory or default.memory_gib, seconds or default.seconds, windows, answer)
 
     def count(self, where: str, raw: Any, most: int) -> int | None:
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:

@@ -125,11 +125,13 @@ class Budget:
 @dataclass(frozen=True)
 class EngineLimits:
     """What one question may take of the machine: memory in GiB, wall time in seconds; and whether limits a person are
-    windows over stored positions. Public, never from data."""
+    windows over stored positions. With `answer_seconds`, whatever comes of a question comes that long after it was
+    asked. Public, never from data."""
 
     memory_gib: int = 8
     seconds: int = 300
     windows: bool = True
+    answer_seconds: int | None = None
 
 
 @dataclass(frozen=True)
