@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -182,7 +183,7 @@ class _Select:
         if (
             isinstance(node, exp.Literal)
             and not node.is_string
-            and str(node.this).isdigit()
+            and str(node.this).isdecimal()
             and 1 <= int(node.this) < 2**31
         ):
             return int(node.this)
@@ -236,9 +237,14 @@ class _Select:
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
-                column = derived(f"key {len(self.keys)}", expression, self.shape.by_name)
+                column = derived(self._unused(), expression, self.shape.by_name)
                 self.computed.append((column.name, expression))
             self._key(column, label or node.sql()[:60], expression)
+
+    def _unused(self) -> str:
+        """A name for a computed key that no column has."""
+        taken = {*self.shape.by_name, *(name for name, _ in self.computed)}
+        return next(name for number in itertools.count() if (name := f"key {number}") not in taken)
 
     def _key(self, column: Column, label: str, expression: Expression) -> None:
         if expression in self.groups:
@@ -450,7 +456,7 @@ class _Select:
         for ordered in order.expressions:
             only(ordered, "this", "desc", "nulls_first", fix="write ORDER BY column [DESC]")
             node = ordered.this
-            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
                 place = int(node.this) - 1
                 if not 0 <= place < len(names):
                     raise QuestionError(
@@ -469,7 +475,7 @@ class _Select:
         if limit is None:
             return None
         number = limit.args.get("expression")
-        if not isinstance(limit, exp.Limit) or not isinstance(number, exp.Literal) or not str(number.this).isdigit():
+        if not isinstance(limit, exp.Limit) or not isinstance(number, exp.Literal) or not str(number.this).isdecimal():
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
