@@ -101,7 +101,7 @@ def moved(tree: Tree, suffix: str) -> Tree:
         found = tuple(moved(one, suffix) for one in tree)
     elif dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         changed = {field.name: moved(getattr(tree, field.name), suffix) for field in dataclasses.fields(tree)}
-        found = replace(tree, **changed)  # type: ignore[type-var]
+        found = replace(tree, **changed)
     return found  # type: ignore[no-any-return]
 
 
@@ -195,11 +195,12 @@ def hold(plan: Plan, changes: Changes) -> None:
         assert sum(norm * norm for norm in norms.values()) <= bound.l2_squared
 
 
-def apart(bench: Bench, question: Question, whole: str, rest: str, mine: str, salt: str) -> bool:
+def apart(bench: Bench, question: Question, suffixes: Sequence[str], salt: str) -> bool:
     """Holds that everybody's vectors are those of the others plus those of one person, exactly, for this salt, and that
-    the person's are within the sensitivity. Whether the person counts at all."""
+    the person's are within the sensitivity. The databases are of everybody, of the others, and of the one person.
+    Whether the person counts at all."""
     sql = bench.sql(question, salt)
-    one, two, three = (bench.vectors(question, sql, suffix) for suffix in (whole, rest, mine))
+    one, two, three = (bench.vectors(question, sql, suffix) for suffix in suffixes)
     for all_of, others, own in zip(one, two, three, strict=True):
         keys = all_of.keys() | others.keys() | own.keys()
         assert all(all_of[key] == others[key] + own[key] for key in keys)

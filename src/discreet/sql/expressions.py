@@ -59,7 +59,7 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
         if isinstance(node, exp.Func)
         else node.key
     )
-    where = str(name)[:60]
+    where = str(name)[:60] or "question"
     return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix or f"use {ALLOWED}")
 
 
@@ -98,6 +98,8 @@ class Reader:
         if self._depth == DEEPEST or self._count == LARGEST:
             fix = "ask something simpler: IN (…) instead of many ORs"
             raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
+        if not isinstance(node, exp.Expression):  # as in COUNT( , )
+            raise QuestionError("syntax", "an expression is missing", where="question", fix="write it, or no comma")
         self._depth += 1
         self._count += 1
         try:
