@@ -154,17 +154,35 @@ def test_one_person_changes_no_error_no_charge_and_no_shape(
                 assert found[1] == found[2], question
 
 
-def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait() -> None:
-    """Ten thousand rows that meet each other three times over: the engine is stopped, the price stays charged, the
-    tables wait for their owner, and others answer. That it happened is seen: it is a stop and not a second answer."""
-    rows = [{"cust": TARGET, "oid": str(n), "st": "s", "total": 1.0, "k": 1, "big": n, "f": 0.5} for n in range(10_000)]
-    question = (
+EXPLOSIONS = {
+    "time": (
         "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust AND a.big <> b.big"
-        " JOIN orders c ON b.cust = c.cust AND b.big <> c.big"
-    )
+        " JOIN orders c ON b.cust = c.cust AND b.big <> c.big",
+        EngineLimits(seconds=1),
+    ),
+    "time, by a public table": (
+        "SELECT COUNT(*) FROM (SELECT a.cust FROM orders a "
+        + " ".join(f"JOIN rates r{n} ON TRUE" for n in range(14))
+        + f" WHERE a.cust = {TARGET})",
+        EngineLimits(seconds=1),
+    ),
+    "memory": ("SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust", EngineLimits(memory_gib=1)),
+}
+
+
+@pytest.mark.parametrize(("question", "limits"), EXPLOSIONS.values(), ids=EXPLOSIONS)
+def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait(
+    question: str, limits: EngineLimits
+) -> None:
+    """Ten thousand rows that meet each other: the engine is stopped, the price stays charged, the tables wait for
+    their owner, and others answer. That it happened is seen, once: without these rows there is an answer."""
+    rows = [{"cust": TARGET, "oid": str(n), "st": "s", "total": 1.0, "k": 1, "big": n, "f": 0.5} for n in range(10_000)]
+    with curator({}) as one:
+        assert one.ask(question, epsilon=1).columns == ["count_1"]
     with curator({"orders": rows}) as one:
+        one._engine._limits = EngineLimits(memory_gib=limits.memory_gib)
         one.ask("SELECT COUNT(*) FROM orders", epsilon=1)
-        one._engine._limits = EngineLimits(seconds=1)
+        one._engine._limits = limits
         before = one.ledger.filter(TOTAL).spent.pure or 0
         with pytest.raises(discreet.EngineError) as failure:
             one.ask(question, epsilon=1)
@@ -172,7 +190,7 @@ def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait() -
         assert failure.value.__cause__ is None is failure.value.__context__
         assert one.ledger.filter(TOTAL).spent.pure == before + 1
         with pytest.raises(discreet.EngineError, match="frozen"):
-            one.ask("SELECT COUNT(*) FROM orders", epsilon=1)
+            one.ask("SELECT SUM(total) FROM orders", epsilon=1)
         one._engine._limits = EngineLimits()
         assert one.ask("SELECT COUNT(*) AS n FROM customers", epsilon=20).columns == ["n"]
         one.refresh()

@@ -19,7 +19,7 @@ LONG: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 TEXTS = ["x", "ü", "it's", "", "\\", "E", None]
 NUMBERS = [-math.inf, -1e308, -2.5, -0.0, 0.1, 3.75, 1e308, math.inf, math.nan, None]
 WHOLES = [-LARGE - 1, -(2**53) - 1, -1, 0, 1, 3, 2**53 + 1, LARGE, None]
-RATES = [
+RATES: Rows = [
     {"cur": "x", "rate": 1.0, "a.b": 1, "word": "E"},
     {"cur": "x", "rate": -2.5, "a.b": 2**53, "word": "x"},
     {"cur": "ü", "rate": 1e308, "a.b": 2**53 + 1, "word": "E"},
@@ -31,7 +31,7 @@ KINDS: Mapping[str, tuple[Any, Sequence[Any]]] = {
 }
 
 
-def databases(persons: Sequence[Any], orders: Sequence[Any]) -> st.SearchStrategy[Database]:
+def shops(persons: Sequence[Any], orders: Sequence[Any]) -> st.SearchStrategy[Database]:
     """Up to a dozen rows with every awkward value: no person, no key, one order key of two persons, empty tables."""
 
     def rows(columns: Mapping[str, Sequence[Any]], most: int) -> st.SearchStrategy[Any]:
@@ -72,7 +72,7 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kin
     asked = counted = 0
 
     @settings(max_examples=8, phases=[Phase.generate], derandomize=True, database=None, **LONG)
-    @given(database=databases(persons, orders), seed=st.integers(0, 10**6), place=st.sampled_from([0, 0, 1, 2, 3]))
+    @given(database=shops(persons, orders), seed=st.integers(0, 10**6), place=st.sampled_from([0, 0, 1, 2, 3]))
     def holds(database: Database, seed: int, place: int) -> None:
         nonlocal asked, counted
         others, mine = without(database, persons[place])
@@ -111,5 +111,6 @@ def test_a_row_that_is_a_person_adds_a_fixed_vector_too(bench: Bench, text: str)
     rows: Rows = [{"cur": cur, "age": age, "w": w} for cur, age, w in zip(TEXTS, range(7), NUMBERS, strict=False)]
     for place, row in enumerate(rows):
         parts: Sequence[Rows] = (rows, [*rows[:place], *rows[place + 1 :]], [row])
-        suffixes = [bench.load(known, {"solo": part, "rates": RATES}) for part in parts]
+        databases: list[Database] = [{"solo": part, "rates": RATES} for part in parts]
+        suffixes = [bench.load(known, database) for database in databases]
         apart(bench, bench.read(text, known, suffixes[0]), suffixes, "7")

@@ -43,6 +43,8 @@ def main() -> None:
             return
         try:
             answer = worker.answer(*request)
+        except (duckdb.OutOfMemoryException, MemoryError):
+            os._exit(1)  # this tells that there are such rows: as after a kill, the tables wait for their owner
         except Exception:
             answer = {"failed": True}
         _send(answers, answer)
