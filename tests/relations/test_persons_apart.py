@@ -71,7 +71,7 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kin
     known = shop(person, order)
     asked = counted = 0
 
-    @settings(max_examples=8, phases=[Phase.generate], derandomize=True, database=None, **LONG)
+    @settings(max_examples=7, phases=[Phase.generate], derandomize=True, database=None, **LONG)
     @given(database=shops(persons, orders), seed=st.integers(0, 10**6), place=st.sampled_from([0, 0, 1, 2, 3]))
     def holds(database: Database, seed: int, place: int) -> None:
         nonlocal asked, counted
@@ -88,8 +88,8 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kin
             counted += apart(bench, question, suffixes, str(number))
 
     holds()
-    assert asked > 50
-    assert counted > 12
+    assert asked > 40
+    assert counted > 6
 
 
 @pytest.mark.parametrize(
