@@ -423,6 +423,11 @@ class Curator:
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
         checked = lower(question, self._declaration, self._holdings.public_values)
+        try:  # what the engine's statement is too deep for is refused while it costs nothing
+            _below(_FRAMES, lambda: self._engine.sql(checked.plan.root, checked.table))
+        except RecursionError:
+            fix = "ask something simpler"
+            raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix) from None
         return checked, checked.table
 
     def _account(self, analyst: str | None) -> str:
@@ -447,6 +452,15 @@ class Curator:
             self._engine.name,
         ]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+_FRAMES = 40
+"""Calls between here and the engine's statement, when a question is measured, are fewer than this."""
+
+
+def _below(frames: int, make: Callable[[], str]) -> str:
+    """What `make` gives, called from that many frames further down."""
+    return make() if frames == 0 else _below(frames - 1, make)
 
 
 def _written(value: Number) -> Number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 
@@ -20,16 +21,9 @@ def slow(tmp_path: Path) -> Curator:
 
 
 def test_answers_repeats_and_refusals_take_the_same_time(slow: Curator) -> None:
-    for question in (
-        "SELECT COUNT(*) FROM t",
-        "SELECT COUNT(*) FROM t",
-        "SELECT nonsense FROM t",
-        "SELECT SUM(x) FROM t",
-    ):
+    for chosen in ("COUNT(*)", "COUNT(*)", "nonsense", "SUM(x)"):
         start = time.monotonic()
-        try:
-            slow.ask(question, epsilon=1)
-        except discreet.QuestionError:
-            pass
+        with contextlib.suppress(discreet.QuestionError):
+            slow.ask(f"SELECT {chosen} FROM t", epsilon=1)
         assert time.monotonic() - start >= 1
     slow.close()

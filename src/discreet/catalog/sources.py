@@ -32,6 +32,11 @@ def checked_types(declaration: Declaration) -> Declaration:
     """Faults that only a source's own types reveal."""
     faults = []
     for table in declaration.tables.values():
+        if table.path is not None:  # compared row by row: a text beside a number would fail where it is no number
+            key, target = table.column(table.person or ""), declaration.tables[table.path[0]].column(table.path[1])
+            if key is not None and target is not None and key.type is not target.type:
+                message = f"{key.name} is {key.type}, {'.'.join(table.path)} is {target.type}"
+                faults.append(Fault(f"tables.{table.name}.person", message, "declare both with one type"))
         for column in table.columns:
             where = f"tables.{table.name}.columns.{column.name}"
             if column.name == table.person and column.type is Type.NUMBER:

@@ -16,7 +16,7 @@ from discreet.catalog.model import Type
 from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
-from discreet.plan.expressions import Expression
+from discreet.plan.expressions import Call, Expression
 from discreet.plan.nodes import Quantity
 from discreet.plan.relations import (
     Attributed,
@@ -109,7 +109,10 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
     if expression.type is Type.INTEGER:
         return exp.TryCast(this=node, to=exp.DataType.build("BIGINT"), safe=True)
     if expression.type is Type.NUMBER:
-        return exp.cast(as_double(expression, columns), "DOUBLE")
+        node = exp.cast(as_double(expression, columns), "DOUBLE")
+        if isinstance(expression, Call):  # columns hold no NaN, and what is computed here is a column above
+            return exp.Case(ifs=[exp.If(this=exp.IsNan(this=node.copy()), true=exp.null())], default=node)
+        return node
     return exp.cast(node, {Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN"}.get(expression.type, str(expression.type)))
 
 
@@ -150,9 +153,12 @@ def _joined(relation: Joined) -> Rows:
     if left.shape.private and right.shape.private:  # whatever was written: only rows of one person may meet
         same = exp.EQ(this=persons[0].copy(), expression=persons[1].copy())
         condition = exp.And(this=same, expression=condition)
-    select = exp.select(*selected, *_ids(left, right, ("l", "r"))).from_(left.select.subquery("l"))
+    ids = _ids(left, right, ("l", "r"))
+    if relation.kind == "full":  # a row without a partner on the left, and one without on the right, are two
+        ids.append(_as(exp.Is(this=persons[0].copy(), expression=exp.null()), f"r{len(ids)}"))
+    select = exp.select(*selected, *ids).from_(left.select.subquery("l"))
     select = select.join(right.select.subquery("r"), on=condition, join_type=relation.kind)
-    return Rows(select, whole, bool(persons), left.ids + right.ids)
+    return Rows(select, whole, bool(persons), len(ids))
 
 
 def _per_person(relation: PerPerson) -> Rows:

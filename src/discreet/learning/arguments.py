@@ -63,6 +63,10 @@ def private_table(declaration: Declaration, name: object) -> Table:
         raise refused("table", "this table is not declared", "table", f"name one of {known}")
     if table.public:
         raise refused("table", "this table is public", "table", "read it directly: it costs nothing")
+    if table.path is not None:  # the column holds a key of rows, not a person
+        raise refused(
+            "table", "its persons are found along a foreign key", "table", "name a table with a column that holds them"
+        )
     return table
 
 

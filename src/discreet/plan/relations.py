@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.catalog.model import Column, Source, Table, Type, Value
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, interval
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of, interval
 from discreet.plan.lattice import Lattice
 
 HIDDEN = "the person of a row"
@@ -248,25 +248,58 @@ def _joined(relation: Joined) -> Shape:
         "full": (),
     }[relation.kind]
     rows, groups = max(left.rows, right.rows), max(left.groups, right.groups)
-    return Shape(columns, True, persons, left.single and right.single, left.person_type, rows, groups)
+    # of a FULL join a person whose two rows do not meet keeps both
+    single = left.single and right.single and relation.kind != "full"
+    return Shape(columns, True, persons, single, left.person_type, rows, groups)
 
 
 def _at_most_one(relation: Joined, left_is_private: bool) -> bool:
-    """Whether a row of the private side meets at most one row: the public side was grouped by what is compared."""
+    """Whether a row of the private side meets at most one row: the public side has one row for each value of what is
+    compared, and each of these is compared, without rounding, with something that the private row alone decides."""
     public = relation.right if left_is_private else relation.left
-    while isinstance(public, Renamed | Where):
-        public = public.child
-    if not isinstance(public, PerPerson) or not public.keys or relation.condition is None:
-        return False
-    names = [column.name for column in shape(relation.right if left_is_private else relation.left).columns]
-    needed = set(names[: len(public.keys)])
+    keys = _distinct_by(public)
+    if not keys or relation.condition is None:
+        return keys == frozenset()
+    mine = {column.name for column in shape(public).columns}
+    met = set()
     for part in conjuncts(relation.condition):
-        if isinstance(part, Call) and part.operator == "equal":
-            sides = {side.name for side in part.arguments if isinstance(side, ColumnOf)}
-            others = [side for side in part.arguments if not (isinstance(side, ColumnOf) and side.name in names)]
-            if len(others) == 1:
-                needed -= sides
-    return not needed
+        if not isinstance(part, Call) or part.operator != "equal":
+            continue
+        for one, other in (part.arguments, part.arguments[::-1]):
+            exact = one.type is not Type.INTEGER or (isinstance(other, ColumnOf) and other.type is Type.INTEGER)
+            if isinstance(one, ColumnOf) and one.name in keys and exact and not columns_of(other) & mine:
+                met.add(one.name)
+    return met == keys
+
+
+def _distinct_by(relation: Relation) -> frozenset[str] | None:
+    """Columns of whose values a public relation has no two rows alike; None where that is not known."""
+    if isinstance(relation, PerPerson):
+        return frozenset(name for name, _ in relation.keys)
+    if isinstance(relation, Where | Matched | Listed | Renamed | Computed):
+        below = _distinct_by(relation.child)
+        names: dict[str, str] = {column.name: column.name for column in shape(relation.child).columns}
+        if isinstance(relation, Renamed):
+            names = dict(zip(names, relation.names, strict=True))
+        if isinstance(relation, Computed):
+            names = {one.name: name for name, one in relation.columns if isinstance(one, ColumnOf)}
+        return frozenset(names[name] for name in below) if below is not None and below <= names.keys() else None
+    return None
+
+
+def depth(relation: Relation) -> int:
+    """How many SELECTs stand one in another where the engine reads this relation, at most."""
+    if isinstance(relation, Base):
+        return 1
+    if isinstance(relation, Joined):
+        return 1 + max(depth(relation.left), depth(relation.right))
+    if isinstance(relation, Stacked):
+        return 2 + max(depth(child) for child in relation.children)
+    if isinstance(relation, Attributed):
+        return 1 + max(depth(relation.child), depth(relation.owner))
+    if isinstance(relation, Matched):
+        return 1 + max(depth(relation.child), depth(relation.among) + 1)
+    return depth(relation.child) + (not isinstance(relation, Renamed | Listed))
 
 
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:

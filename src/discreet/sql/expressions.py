@@ -76,10 +76,12 @@ class Reader:
     def read(self, node: exp.Expression) -> Expression:
         """Any expression. Raises QuestionError on everything that is not in the allow-list, and on what is nested so
         deeply that the engine might not take it: by then the question would be paid for."""
-        weight = _weight(node)
+        weight = _weight(node) if isinstance(node, exp.Expression) else 1
         if self._depth + weight > DEEPEST or self._count + weight > LARGEST:
             fix = "ask something simpler: IN (…) instead of many ORs"
             raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
+        if not isinstance(node, exp.Expression):  # as in COUNT( , )
+            raise QuestionError("syntax", "an expression is missing", where="question", fix="write it, or no comma")
         self._depth += weight
         self._count += weight
         try:

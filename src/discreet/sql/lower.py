@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -211,7 +212,7 @@ class _Select:
         if node is None or isinstance(node, exp.Null):
             return None
         written = str(node.this) if isinstance(node, exp.Literal) and not node.is_string else ""
-        if written.isdigit() and 1 <= int(written) < 2**31:
+        if written.isdecimal() and 1 <= int(written) < 2**31:
             return int(written)
         message = f"{name} must be a whole number from 1 to 2147483647"
         raise QuestionError("option", message, where="OPTIONS", fix=f"write {name} = 1")
@@ -293,9 +294,14 @@ class _Select:
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
-                column = derived(f"key {len(self.keys)}", expression, self.shape.by_name)
+                column = derived(self._unused(), expression, self.shape.by_name)
                 self.computed.append((column.name, expression))
             self._key(column, label or node.sql()[:60], expression)
+
+    def _unused(self) -> str:
+        """A name for a computed key that no column has."""
+        taken = {*self.shape.by_name, *(name for name, _ in self.computed)}
+        return next(name for number in itertools.count() if (name := f"key {number}") not in taken)
 
     def _key(self, column: Column, label: str, expression: Expression) -> None:
         if expression in self.groups:
@@ -426,7 +432,7 @@ class _Select:
         for ordered in order.expressions:
             only(ordered, "this", "desc", "nulls_first", fix="write ORDER BY column [DESC]")
             node = ordered.this
-            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+            if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdecimal():
                 place = int(node.this) - 1
                 if not 0 <= place < len(names):
                     raise QuestionError(
@@ -445,7 +451,7 @@ class _Select:
         if limit is None:
             return None
         number = limit.args.get("expression")
-        if not isinstance(limit, exp.Limit) or not isinstance(number, exp.Literal) or not str(number.this).isdigit():
+        if not isinstance(limit, exp.Limit) or not isinstance(number, exp.Literal) or not str(number.this).isdecimal():
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)

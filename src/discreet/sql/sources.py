@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration, Table, Type, Value
 from discreet.errors import QuestionError
-from discreet.plan.expressions import Call, ColumnOf, Expression
+from discreet.plan.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.plan.relations import (
     Attributed,
     Base,
@@ -24,6 +24,7 @@ from discreet.plan.relations import (
     Shape,
     Stacked,
     conjuncts,
+    depth,
     shape,
 )
 from discreet.sql.expressions import Reader
@@ -47,6 +48,9 @@ Queries = Mapping[str, Query]
 MOST_TABLES = 16
 """How many tables a question may read, each as often as it is named."""
 
+DEEPEST = 60
+"""How deeply SELECTs may stand in each other in the engine."""
+
 
 class Sources:
     """Reads what stands below a question's groups. Counts the tables, so that no question explodes."""
@@ -69,6 +73,8 @@ class Sources:
             found = self._prefixed(found)
         for join in joins:
             found = self._join(found, join, queries)
+        if depth(found.relation) > DEEPEST:
+            raise QuestionError("syntax", "this is nested too deeply", where="FROM", fix="ask something simpler")
         return found
 
     def item(self, node: exp.Expression, queries: Queries) -> Scope:
@@ -117,7 +123,10 @@ class Sources:
     def _prefixed(self, found: Scope) -> Scope:
         """The same with the alias in each column's name, so that names of several tables are told apart."""
         (source,) = found.sources
-        names = tuple(f"{source.alias}.{visible}" for visible, _ in source.names)
+        alias = source.alias
+        if set(alias) & set('."'):  # "a.b"."c" is not "a"."b.c"
+            alias = '"' + alias.replace('"', '""') + '"'
+        names = tuple(f"{alias}.{visible}" for visible, _ in source.names)
         pairs = tuple((visible, name) for (visible, _), name in zip(source.names, names, strict=True))
         return Scope(Renamed(found.relation, names), (Named(source.alias, pairs),))
 
@@ -216,19 +225,22 @@ class Sources:
             return None
         if len(keeps.shape.columns) != 1 or self.values is None:
             return None
-        name = keeps.shape.columns[0].name
-        for part in conjuncts(condition):
-            sides = part.arguments if isinstance(part, Call) and part.operator == "equal" else ()
-            other = [one for one in sides if not (isinstance(one, ColumnOf) and one.name == name)]
-            if len(sides) == 2 and len(other) == 1 and len(conjuncts(condition)) == 1:
-                kept = [
-                    (column.name, ColumnOf(column.name, column.type or Type.TEXT)) for column in about.shape.columns
-                ]
-                relation = Computed(about.relation, (*kept, (name, other[0])))
-                values = tuple(self.values(keeps.relation))
-                names = {name, other[0].name} if isinstance(other[0], ColumnOf) else {name}
-                return Scope(Listed(relation, tuple(sorted(names)), values), pair.sources)
-        return None
+        key = keeps.shape.columns[0]
+        if len(parts := conjuncts(condition)) != 1 or not isinstance(parts[0], Call) or parts[0].operator != "equal":
+            return None
+        other = [one for one in parts[0].arguments if not (isinstance(one, ColumnOf) and one.name == key.name)]
+        if len(other) != 1 or columns_of(other[0]) & {key.name}:
+            return None
+        values = tuple(self.values(keeps.relation))
+        if not values:
+            message = "the public table lists no group"
+            raise QuestionError("no-groups", message, where="JOIN", fix="keep some of its rows")
+        relation = Joined("inner", left.relation, right.relation, condition)
+        self._sound(relation, left, right)
+        names = {key.name}
+        if isinstance(other[0], ColumnOf) and other[0].type is key.type:
+            names.add(other[0].name)
+        return Scope(Listed(relation, tuple(sorted(names)), values), pair.sources)
 
     # queries
 

@@ -103,6 +103,9 @@ class _Reading:
     def _items(self, read: Callable[[exp.Expression], Expression]) -> list[tuple[str, Expression]]:
         items: list[tuple[str, Expression]] = []
         for node in self.tree.expressions:
+            if (window := node.find(exp.Window)) is not None:
+                raise refused(window, _CLAUSES["windows"])
+        for node in self.tree.expressions:
             inner = node.unalias()
             star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
             if star and not (self.groups and not self.distinct):
@@ -169,7 +172,7 @@ class _Reading:
 
 def group_item(tree: exp.Select, written: exp.Expression, scope: Scope) -> exp.Expression:
     """What an item of GROUP BY means: a position, an alias of the list that no column has, or an expression."""
-    if isinstance(written, exp.Literal) and not written.is_string and str(written.this).isdigit():
+    if isinstance(written, exp.Literal) and not written.is_string and str(written.this).isdecimal():
         position = int(written.this)
         if not 1 <= position <= len(tree.expressions):
             message = f"there is no column {position}"

@@ -39,7 +39,7 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
         if isinstance(node, exp.Func)
         else node.key
     )
-    where = str(name)[:60]
+    where = str(name)[:60] or "question"
     return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix or _instead(where.upper()))
 
 

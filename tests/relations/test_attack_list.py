@@ -1,0 +1,194 @@
+"""An attacker's questions over several tables, with the target among the rows and without: only noise differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from question_maker import Maker
+from relation_tools import WHOLE, WORD, frame, shop
+
+import discreet
+from discreet.catalog.model import EngineLimits
+from discreet.ledger import TOTAL
+
+KNOWN = shop(WHOLE, WORD)
+LARGE = 2**63 - 1
+TARGET = 7
+PUBLIC = {"rates": [{"cur": cur, "rate": rate, "a.b": 1, "word": "E"} for cur, rate in (("E", 1.0), ("U", 0.0))]}
+OTHERS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "customers": [{"id": i, "city": "x", "age": i} for i in range(1, 5)],
+    "orders": [{"oid": f"o{i}", "cust": i, "st": "s", "total": 1.0, "k": 1, "big": 1, "f": 0.5} for i in range(1, 5)],
+    "lines": [{"oid": f"o{i}", "qty": 1, "cur": "E"} for i in range(1, 5)],
+    "solo": [{"cur": "E", "age": 1, "w": 0.5}],
+    **PUBLIC,
+}
+TARGETS: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]] = {
+    "extremes": {
+        "customers": [{"id": TARGET, "city": "it's", "age": LARGE, "h": "%_\\" * 50}],
+        "orders": [
+            {"oid": f"t{n}", "cust": TARGET, "st": "s", "total": 1e308, "k": -LARGE - 1, "big": big, "f": f}
+            for n, (big, f) in enumerate([(-LARGE - 1, 1e308), (LARGE, -1e308), (LARGE, float("inf")), (0, 0.0)] * 5)
+        ],
+        "lines": [{"oid": f"t{n}", "qty": LARGE, "cur": "U"} for n in range(20)],
+        "solo": [{"cur": "\U0001f642", "age": -LARGE - 1, "w": float("-inf")}],
+    },
+    "nothing": {
+        "customers": [{"id": TARGET, "h": ""}],
+        "orders": [{"cust": TARGET}, {"cust": TARGET, "oid": "o1"}, {"cust": TARGET, "f": float("nan")}],
+        "lines": [{}],
+        "solo": [{"w": float("nan")}],
+    },
+    "a long text": {
+        "customers": [{"id": TARGET, "h": "a" * 200_000, "city": ""}],
+        "orders": [{"cust": TARGET, "oid": "b" * 200_000, "st": "'" * 1000, "big": 2**53 + 1, "f": 5e-324}],
+    },
+}
+B = "contribution_bounds_per_group"
+QUESTIONS = [
+    # the engine folds what it knows of a column: all NULL, none NULL
+    "SELECT COUNT(*) FROM customers WHERE CASE WHEN h IS NOT NULL THEN 'x' END <> 'x'",
+    "SELECT COUNT(CASE WHEN CASE WHEN st IS NULL THEN 'x' END = 'x' THEN 1 END) FROM orders",
+    "SELECT COUNT(*) FROM orders WHERE CASE WHEN big IS NULL THEN 'x' WHEN f IS NULL THEN 'y' END = 'x'",
+    # sums, products and signs beyond their types
+    f"SELECT SUM(s, {B} => (-1, 1)) FROM (SELECT cust, SUM(big) AS s FROM orders GROUP BY cust)",
+    f"SELECT SUM(s, {B} => (-1, 1)) FROM (SELECT cust, SUM(f) AS s, AVG(f * f) AS t FROM orders GROUP BY cust)",
+    f"SELECT SUM(-s * s, {B} => (-1, 1)) FROM (SELECT cust, SUM(big * big) AS s FROM orders GROUP BY cust)",
+    f"SELECT SUM(-big, {B} => (0, 9)), COUNT(ABS(big)) FROM orders WHERE -(-(big)) <> 3 AND ABS(-big) >= 0",
+    "SELECT COUNT(x) FROM (SELECT cust, big * big * big AS x, big + 1 AS y, -big AS z FROM orders) WHERE y > z"
+    " OR x > y",
+    "SELECT x, COUNT(*) FROM (SELECT cust, SUM(big) AS x FROM orders GROUP BY cust) GROUP BY x",
+    "SELECT big + 1 AS x, COUNT(*) FROM orders GROUP BY x",
+    # division by zero, also in a public table
+    f"SELECT SUM(1 / (qty - 1), {B} => (0, 2)) FROM lines WHERE 1 / qty IS NULL OR qty / 0 IS NULL",
+    "SELECT COUNT(*) FROM lines l JOIN rates r ON l.qty / r.rate = 1 OR r.rate / l.qty > 0",
+    # totals of nothing and of what is no number
+    "SELECT COUNT(a), COUNT(b), COUNT(c), COUNT(d) FROM (SELECT cust, MIN(f) AS a, MAX(f * f - f * f) AS b,"
+    " AVG(f) AS c,"
+    " MAX(st) AS d FROM orders WHERE st IS NULL OR f > 0 GROUP BY cust)",
+    "SELECT m, COUNT(*) FROM (SELECT cust, MAX(st) AS m FROM orders GROUP BY cust HAVING MIN(f) < MAX(f)) GROUP BY m",
+    # lookups and long lists
+    "SELECT COUNT(*) FROM customers WHERE id NOT IN (SELECT cust FROM orders WHERE big / 0 IS NULL)",
+    "SELECT COUNT(*) FROM lines WHERE qty IN (SELECT rate FROM rates) AND cur NOT IN (SELECT word FROM rates)",
+    f"SELECT COUNT(*) FROM orders WHERE big IN ({', '.join(map(str, range(1000)))}, 9223372036854775808)",
+    f"SELECT COUNT(*) FROM customers WHERE h LIKE '{'%a_' * 200}' OR h LIKE '{'%' * 500}b'",
+    # joins
+    "SELECT COUNT(*), SUM(l.qty) FROM customers c LEFT JOIN orders o ON c.id = o.cust AND o.big + c.age > 0"
+    " JOIN lines l ON l.oid = o.oid",
+    "SELECT COUNT(*) FROM customers c FULL JOIN orders o ON c.id = o.cust AND c.age / o.k > 0",
+    "SELECT c.city, COUNT(*) FROM customers c JOIN lines l ON c.age = l.qty GROUP BY c.city ORDER BY c.city DESC",
+    "SELECT cur, COUNT(*) FROM (SELECT DISTINCT cur FROM rates) LEFT JOIN lines USING (cur) GROUP BY cur",
+    "SELECT st, COUNT(*) FROM (SELECT cust, st FROM orders UNION ALL SELECT id, h FROM customers) GROUP BY st",
+    "SELECT COUNT(*), AVG(x) FROM (SELECT cust, k AS x FROM orders UNION ALL SELECT id, total FROM customers"
+    " JOIN orders ON id = cust)",
+    "SELECT COUNT(*) FROM solo s LEFT JOIN (SELECT cur, MAX(rate) AS m FROM rates GROUP BY cur) r ON s.cur = r.cur",
+    # refused
+    "SELECT COUNT(*) FROM orders WHERE f > (SELECT MAX(f) FROM orders)",
+    "SELECT COUNT(*) FROM (SELECT cust, error(st) AS e FROM orders)",
+    "SELECT id, COUNT(*) FROM customers GROUP BY id",
+    *(Maker(seed).question() for seed in range(12)),
+]
+
+
+def curator(extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> discreet.Curator:
+    tables: dict[str, Any] = {}
+    for name, table in KNOWN.tables.items():
+        rows = frame(table, [*OTHERS[name], *extra.get(name, ())])
+        columns = {}
+        for column in table.columns:
+            facts = {"type": column.type, "min": column.minimum, "max": column.maximum, "values": column.values}
+            columns[column.name] = {key: value for key, value in facts.items() if value is not None}
+        known: dict[str, Any] = {"public": True}
+        if not table.public:
+            person = f"{table.person} -> {'.'.join(table.path)}" if table.path else table.person
+            known = {"person": person, "one_row_per_person": table.one_row_per_person}
+            if not table.one_row_per_person:
+                known |= {"rows_per_person": table.rows_per_person, "groups_per_person": table.groups_per_person}
+        tables[name] = discreet.Table(rows, columns=columns, **known)
+    return discreet.Curator(tables, epsilon=10_000, delta=0.01, keys_delta=0.005, engine={"memory_gib": 2})
+
+
+def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
+    """Everything about an answer that must not depend on anybody."""
+    before = one.ledger.filter(TOTAL).spent
+    try:
+        release = one.ask(question, epsilon=1)
+    except discreet.Error as error:
+        outcome: tuple[Any, ...] = (type(error), error.to_dict(), str(error), error.args)
+    else:
+        content = release.to_dict()
+        outcome = tuple(content[name] for name in ("columns", "types", "cost", "mechanisms", "bounds", "unit"))
+        keys = [name for name in release.columns if name in content["types"]]
+        shown = [tuple(row[key] for key in keys) for row in release.rows]
+        if any("too few persons" in bound for bound in release.bounds):
+            assert len(set(shown)) == len(shown)
+            if "ORDER BY" not in question:
+                assert shown == sorted(shown)
+        else:
+            outcome += (sorted(shown) if "ORDER BY" in question else shown,)
+        outcome += (
+            [{name: type(value) for name, value in row.items()} for row in release.rows][:1] if not keys else (),
+        )
+    return outcome, before, one.ledger.filter(TOTAL).spent
+
+
+@pytest.fixture(scope="module")
+def expected() -> Iterator[list[tuple[Any, ...]]]:
+    """What everybody else's rows answer."""
+    with curator({}) as one:
+        yield [asked(one, question) for question in QUESTIONS]
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_one_person_changes_no_error_no_charge_and_no_shape(
+    expected: list[tuple[Any, ...]], target: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> None:
+    """Every question that is accepted is answered, whatever the target's rows hold."""
+    with curator(target) as one:
+        for question, other in zip(QUESTIONS, expected, strict=True):
+            found = asked(one, question)
+            assert found == other, question
+            assert found[0][0] is not discreet.EngineError, question
+            if found[0][0] is discreet.QuestionError:
+                assert found[1] == found[2], question
+
+
+EXPLOSIONS = {
+    "time": (
+        "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust AND a.big <> b.big"
+        " JOIN orders c ON b.cust = c.cust AND b.big <> c.big",
+        1,
+    ),
+    "time, by a public table": (
+        "SELECT COUNT(*) FROM (SELECT a.cust FROM orders a "
+        + " ".join(f"JOIN rates r{n} ON TRUE" for n in range(14))
+        + f" WHERE a.cust = {TARGET})",
+        1,
+    ),
+    "memory": ("SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust", 60),
+}
+
+
+@pytest.mark.parametrize(("question", "seconds"), EXPLOSIONS.values(), ids=EXPLOSIONS)
+def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait(question: str, seconds: int) -> None:
+    """Ten thousand rows that meet each other: the engine is stopped, the price stays charged, the tables wait for
+    their owner, and others answer. That it happened is seen, once: without these rows there is an answer."""
+    rows = [{"cust": TARGET, "oid": str(n), "st": "s", "total": 1.0, "k": 1, "big": n, "f": 0.5} for n in range(10_000)]
+    with curator({}) as one:
+        assert one.ask(question, epsilon=1).columns == ["count_1"]
+    with curator({"orders": rows}) as one:
+        one.ask("SELECT COUNT(*) FROM orders", epsilon=1)
+        one._engine._limits = EngineLimits(2, seconds)
+        before = one.ledger.filter(TOTAL).spent.pure or 0
+        with pytest.raises(discreet.EngineError) as failure:
+            one.ask(question, epsilon=1)
+        assert str(failure.value) == str(discreet.EngineError())
+        assert failure.value.__cause__ is None is failure.value.__context__
+        assert one.ledger.filter(TOTAL).spent.pure == before + 1
+        with pytest.raises(discreet.EngineError, match="frozen"):
+            one.ask("SELECT SUM(total) FROM orders", epsilon=1)
+        one._engine._limits = EngineLimits(2)
+        assert one.ask("SELECT COUNT(*) AS n FROM customers", epsilon=20).columns == ["n"]
+        one.refresh()
+        assert one.ask("SELECT COUNT(*) AS n FROM orders", epsilon=20).columns == ["n"]
