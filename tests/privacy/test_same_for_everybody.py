@@ -92,7 +92,8 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
     except Error as error:
         outcome: tuple[Any, ...] = (type(error), error.to_dict(), str(error), error.args)
     else:
-        fixed = ("bounds", "rows", "intervals", "simultaneous", "charged", "used")
+        found = any("bounds found" in words for words in release.bounds)  # noise is then fitted to them
+        fixed = ("bounds", *(["mechanisms"] if found else []), "rows", "intervals", "simultaneous", "charged", "used")
         outcome = tuple((name, value) for name, value in release.to_dict().items() if name not in fixed)
         outcome += tuple(words for words in release.bounds if "bounds found" not in words)
         if not any("too few persons" in bound for bound in release.bounds):

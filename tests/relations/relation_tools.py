@@ -130,8 +130,8 @@ class Bench:
         return lower(text, known, values)
 
     def sql(self, question: Question, salt: str) -> str:
-        """What the engine would run over the declared tables, with this salt."""
-        return statement(question.plan.root, question.table, salt).sql("duckdb")
+        """What the engine would run over the declared tables, with this salt, without anything that is built beside."""
+        return statement(question.plan.root, question.table, salt, windows=False).sql("duckdb")
 
     def vectors(self, question: Question, sql: str, suffix: str) -> Changes:
         """For each part, its exact vectors over one database: every integer by its group and place."""
@@ -185,9 +185,13 @@ def without(database: Database, person: Any) -> tuple[Database, Database]:
 def hold(plan: Plan, changes: Changes) -> None:
     """One person's vectors are within the sensitivity that is paid for."""
     for part, changed in zip(plan.parts, changes, strict=True):
-        norms: Counter[tuple[Any, ...]] = Counter()
-        for (*key, _), value in changed.items():
-            norms[tuple(key)] += abs(value)
+        blocks = [place for place, size in enumerate(part.blocks) for _ in range(size)]
+        sizes: Counter[tuple[Any, ...]] = Counter()
+        for (*key, place), value in changed.items():
+            sizes[tuple(key), blocks[place] if part.axes else 0] += abs(value)
+        norms: Counter[tuple[Any, ...]] = Counter()  # ℓ1; of joint parts the largest of their blocks' ℓ1 norms
+        for (group, _), size in sizes.items():
+            norms[group] = max(norms[group], size)
         bound = sensitivity(plan.root, part)
         assert sum(1 for norm in norms.values() if norm) <= bound.cells
         assert max(norms.values(), default=0) <= bound.each

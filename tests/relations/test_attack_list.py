@@ -91,7 +91,7 @@ QUESTIONS = [
 ]
 
 
-def curator(extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> discreet.Curator:
+def curator(extra: Mapping[str, Sequence[Mapping[str, Any]]], most: int | None = None) -> discreet.Curator:
     tables: dict[str, Any] = {}
     for name, table in KNOWN.tables.items():
         rows = frame(table, [*OTHERS[name], *extra.get(name, ())])
@@ -104,7 +104,10 @@ def curator(extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> discreet.Curato
             person = f"{table.person} -> {'.'.join(table.path)}" if table.path else table.person
             known = {"person": person, "one_row_per_person": table.one_row_per_person}
             if not table.one_row_per_person:
-                known |= {"rows_per_person": table.rows_per_person, "groups_per_person": table.groups_per_person}
+                known |= {
+                    "rows_per_person": most or table.rows_per_person,
+                    "groups_per_person": table.groups_per_person,
+                }
         tables[name] = discreet.Table(rows, columns=columns, **known)
     return discreet.Curator(tables, epsilon=10_000, delta=0.01, keys_delta=0.005, engine={"memory_gib": 2})
 
@@ -172,12 +175,15 @@ EXPLOSIONS = {
 
 @pytest.mark.parametrize(("question", "seconds"), EXPLOSIONS.values(), ids=EXPLOSIONS)
 def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait(question: str, seconds: int) -> None:
-    """Ten thousand rows that meet each other: the engine is stopped, the price stays charged, the tables wait for
-    their owner, and others answer. That it happened is seen, once: without these rows there is an answer."""
+    """Ten thousand rows that meet each other, where the owner declared that so many count: the engine is stopped, the
+    price stays charged, the tables wait for their owner, and others answer. That it happened is seen, once: without
+    these rows there is an answer."""
     rows = [{"cust": TARGET, "oid": str(n), "st": "s", "total": 1.0, "k": 1, "big": n, "f": 0.5} for n in range(10_000)]
-    with curator({}) as one:
+    with curator({}, 20_000) as one:
         assert one.ask(question, epsilon=1).columns == ["count_1"]
-    with curator({"orders": rows}) as one:
+    with curator({"orders": rows}) as one:  # rows are cut to the declared number before they meet
+        assert one.ask(question, epsilon=1).columns == ["count_1"]
+    with curator({"orders": rows}, 20_000) as one:
         one.ask("SELECT COUNT(*) FROM orders", epsilon=1)
         one._engine._limits = EngineLimits(2, seconds)
         before = one.ledger.filter(TOTAL).spent.pure or 0

@@ -11,6 +11,7 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -19,7 +20,7 @@ from discreet.engines import windows as rotating
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
-from discreet.engines.relations import PERSON, rows_of
+from discreet.engines.relations import PERSON, Keep, rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD, Held
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import (
@@ -161,7 +162,7 @@ def _rows(
     """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
-    columns, source, person, ids = _source(scan, table)
+    columns, source, person, ids = _source(scan, table, partial(_kept, salt, windows))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [_key_condition(key, columns) for key in project.keys]
@@ -185,8 +186,18 @@ def _rows(
     return select
 
 
+def _kept(salt: str, windows: bool, table: Table) -> exp.Expression | None:
+    """The rows of a declared table that count below a join or a subquery: a window of each person's rows, of the same
+    ones wherever the table is read; without windows the first ones of the source."""
+    if table.public or table.one_row_per_person or table.rows_per_person is None:
+        return None
+    if windows:
+        return rotating.kept(PLACE, ROWS, table.rows_per_person, salt)
+    return exp.LTE(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(table.rows_per_person))
+
+
 def _source(
-    scan: Scan, table: Table
+    scan: Scan, table: Table, keep: Keep
 ) -> tuple[Mapping[str, exp.Expression], exp.Expression, exp.Expression | None, list[exp.Expression]]:
     """What is read: how its columns are written, the person, and what tells one person's rows apart."""
     if scan.relation is None:
@@ -194,7 +205,7 @@ def _source(
         person = columns[scan.person] if scan.person is not None else None
         several = person is not None and not scan.one_row_per_person
         return columns, exp.to_table(table_name(table)), person, [exp.column(ROW_NUMBER)] if several else []
-    rows = rows_of(scan.relation)
+    rows = rows_of(scan.relation, keep)
     ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
     person = exp.column(PERSON) if rows.person else None
     return rows.columns(), rows.select.subquery("source"), person, ids

@@ -213,7 +213,7 @@ class DuckDB:
         if known.private or not all(table.public for table in bases(relation)) or self._process is None:
             raise ValueError("only public tables can be read outside the door")
         column = exp.column("c0")
-        select = exp.select(column).distinct().from_(rows_of(relation).select.subquery("p"))
+        select = exp.select(column).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
         select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
         try:
             sql = select.order_by(column.copy()).limit(most + 1).sql("duckdb")

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
+from discreet.catalog.model import Table, Type
 from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
@@ -54,13 +54,22 @@ class Rows:
         return {column.name: exp.column(f"c{place}", table=table) for place, column in enumerate(self.shape.columns)}
 
 
-def rows_of(relation: Relation) -> Rows:
-    """The SELECT of a relation."""
-    build: Callable[[Any], Rows] = _BUILDERS[type(relation)]
-    return build(relation)
+Keep = Callable[[Table], exp.Expression | None]
+"""Which rows of a declared table count, by the person's own rows alone; None where all do."""
 
 
-def _base(relation: Base) -> Rows:
+def rows_of(relation: Relation, keep: Keep) -> Rows:
+    """The SELECT of a relation.
+
+    `keep` cuts each person's rows to the declared number where they are read, before any join can multiply them: so how
+    much work one person makes is bounded by declarations. It is no part of the argument for sensitivities, which rests
+    on the limits above all joins.
+    """
+    build: Callable[[Any, Keep], Rows] = _BUILDERS[type(relation)]
+    return build(relation, keep)
+
+
+def _base(relation: Base, keep: Keep) -> Rows:
     table = relation.table
     selected = [exp.alias_(exp.column(column_name(i)), f"c{i}") for i in range(len(table.columns))]
     if table.person is not None:
@@ -71,11 +80,13 @@ def _base(relation: Base) -> Rows:
     if several:
         selected.append(exp.alias_(exp.column(number), "r0"))
     select = exp.select(*selected).from_(exp.to_table(table_name(table)))
+    if (condition := keep(table)) is not None:
+        select = select.where(condition)
     return Rows(select, shape(relation), table.person is not None, int(several))
 
 
-def _attributed(relation: Attributed) -> Rows:
-    child, owner = rows_of(relation.child), rows_of(relation.owner)
+def _attributed(relation: Attributed, keep: Keep) -> Rows:
+    child, owner = rows_of(relation.child, keep), rows_of(relation.owner, keep)
     key, target = child.columns("l")[relation.column], owner.columns("o")[relation.target]
     selected = [exp.alias_(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
     selected += [exp.alias_(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
@@ -84,19 +95,19 @@ def _attributed(relation: Attributed) -> Rows:
     return Rows(select, shape(relation), True, child.ids + owner.ids)
 
 
-def _renamed(relation: Renamed | Listed) -> Rows:
-    below = rows_of(relation.child)
+def _renamed(relation: Renamed | Listed, keep: Keep) -> Rows:
+    below = rows_of(relation.child, keep)
     return Rows(below.select, shape(relation), below.person, below.ids)
 
 
-def _where(relation: Where) -> Rows:
-    below = rows_of(relation.child)
+def _where(relation: Where, keep: Keep) -> Rows:
+    below = rows_of(relation.child, keep)
     select = exp.select("*").from_(below.select.subquery("s")).where(compiled(relation.predicate, below.columns()))
     return Rows(select, below.shape, below.person, below.ids)
 
 
-def _computed(relation: Computed) -> Rows:
-    below = rows_of(relation.child)
+def _computed(relation: Computed, keep: Keep) -> Rows:
+    below = rows_of(relation.child, keep)
     columns = below.columns()
     selected = [exp.alias_(_typed(one, columns), f"c{i}") for i, (_, one) in enumerate(relation.columns)]
     select = exp.select(*selected, *_carried(below)).from_(below.select.subquery("s"))
@@ -131,8 +142,8 @@ def _as(node: exp.Expression, name: str) -> exp.Expression:
     return exp.Alias(this=node, alias=exp.to_identifier(name))
 
 
-def _joined(relation: Joined) -> Rows:
-    left, right = rows_of(relation.left), rows_of(relation.right)
+def _joined(relation: Joined, keep: Keep) -> Rows:
+    left, right = rows_of(relation.left, keep), rows_of(relation.right, keep)
     whole = shape(relation)
     width = len(left.shape.columns)
     columns = {
@@ -161,8 +172,8 @@ def _joined(relation: Joined) -> Rows:
     return Rows(select, whole, bool(persons), len(ids))
 
 
-def _per_person(relation: PerPerson) -> Rows:
-    below = rows_of(relation.child)
+def _per_person(relation: PerPerson, keep: Keep) -> Rows:
+    below = rows_of(relation.child, keep)
     columns = below.columns()
     keys = [_typed(one, columns) for _, one in relation.keys]
     totals = [_exact(total, columns) for _, total, _ in relation.totals]
@@ -203,9 +214,9 @@ def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expressio
     return exp.Div(this=exp.Paren(this=scaled), expression=exp.cast(count, "DOUBLE"), typed=True)
 
 
-def _stacked(relation: Stacked) -> Rows:
+def _stacked(relation: Stacked, keep: Keep) -> Rows:
     whole = shape(relation)
-    parts = [rows_of(child) for child in relation.children]
+    parts = [rows_of(child, keep) for child in relation.children]
     ids = max(part.ids for part in parts)
     selects = []
     for number, part in enumerate(parts):
@@ -233,8 +244,8 @@ def _stacked(relation: Stacked) -> Rows:
     return Rows(outer, whole, parts[0].person, ids + 1)
 
 
-def _matched(relation: Matched) -> Rows:
-    below, among = rows_of(relation.child), rows_of(relation.among)
+def _matched(relation: Matched, keep: Keep) -> Rows:
+    below, among = rows_of(relation.child, keep), rows_of(relation.among, keep)
     if relation.value is None:
         value: exp.Expression = exp.column(PERSON)
         column: exp.Expression = exp.column(PERSON)
@@ -250,7 +261,7 @@ def _matched(relation: Matched) -> Rows:
     return Rows(select, below.shape, below.person, below.ids)
 
 
-_BUILDERS: dict[type, Callable[[Any], Rows]] = {
+_BUILDERS: dict[type, Callable[[Any, Keep], Rows]] = {
     Base: _base,
     Attributed: _attributed,
     Renamed: _renamed,
