@@ -111,6 +111,10 @@ ANSWERS: list[tuple[str, list[tuple[Any, ...]]]] = [
         [(3, 3)],
     ),
     ("SELECT COUNT(*) FROM (SELECT DISTINCT cust, status FROM orders)", [(5,)]),
+    (
+        "SELECT FLOOR(age / 20) * 20 AS k, COUNT(*) FROM customers GROUP BY k",  # public, as the ages are
+        [(0, 0), (20, 2), (40, 2), (60, 0), (80, 0), (100, 0)],
+    ),
 ]
 
 

@@ -25,7 +25,8 @@ carried along, where it survives: it decides which plan is cheapest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -348,12 +349,15 @@ def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> C
         low, high = bounds
         if expression.type is Type.INTEGER:
             low, high = Fraction(-(-low // 1)), Fraction(high // 1)
-            return Column(name, expression.type, int(low), int(high), values=_listed(expression))
-    return Column(name, expression.type, low, high, values=_listed(expression))
+            return Column(name, expression.type, int(low), int(high), values=_listed(expression, known))
+    return Column(name, expression.type, low, high, values=_listed(expression, known))
 
 
-def _listed(expression: Expression) -> tuple[Value, ...] | None:
-    """The values of a CASE whose results are constants; None where there are others."""
+def _listed(expression: Expression, known: Mapping[str, Column]) -> tuple[Value, ...] | None:
+    """The values of a CASE whose results are constants, or of arithmetic on one column with public keys; None where
+    there are others."""
+    if expression.type is Type.INTEGER and (whole := _mapped(expression, known)) is not None:
+        return whole
     if not isinstance(expression, Call) or expression.operator != "case" or expression.type is Type.NUMBER:
         return None
     results = case_results(expression)
@@ -361,6 +365,48 @@ def _listed(expression: Expression) -> tuple[Value, ...] | None:
         return None
     found = [result.value for result in results if isinstance(result, Literal) and result.value is not None]
     return tuple(dict.fromkeys(found))
+
+
+_ARITHMETIC: dict[str, Callable[..., float]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "modulo": math.fmod,
+    "negate": lambda a: -a,
+    "absolute": abs,
+    "floor": math.floor,
+    "ceiling": math.ceil,
+}
+"""Operators that doubles compute alike here and in the engine."""
+
+
+def _mapped(expression: Expression, known: Mapping[str, Column]) -> tuple[Value, ...] | None:
+    """What whole-numbered arithmetic makes of the public keys of the only column it reads: FLOOR(age / 10) * 10."""
+    names = columns_of(expression)
+    if len(names) != 1 or not isinstance(expression, Call):
+        return None
+    (name,) = names
+    keys = known[name].keys()
+    if keys is None or known[name].type is not Type.INTEGER:
+        return None
+    try:
+        found = {_computed(expression, float(key)) for key in keys if isinstance(key, int)}
+    except (KeyError, ZeroDivisionError, OverflowError, ValueError):
+        return None
+    if not found or not all(value.is_integer() and abs(value) < 2**53 for value in found):
+        return None
+    return tuple(sorted(int(value) for value in found))
+
+
+def _computed(expression: Expression, value: float) -> float:
+    if isinstance(expression, ColumnOf):
+        return value
+    if isinstance(expression, Literal):
+        if not isinstance(expression.value, int | Fraction):
+            raise KeyError
+        return float(expression.value)
+    return float(_ARITHMETIC[expression.operator](*(_computed(one, value) for one in expression.arguments)))
 
 
 def bases(relation: Relation) -> tuple[Table, ...]:
