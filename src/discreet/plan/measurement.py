@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet import accounting
 from discreet.accounting import Batch, Pure
 from discreet.accounting.curves import mu_of_budget
 from discreet.accounting.loss import Single
@@ -138,8 +139,9 @@ def measurement(plan: Plan, price: Price) -> Measurement:
     delta, the threshold the other half.
 
     Specials count as one column each. An aggregate whose epsilon the question names gets that, and the others share the
-    rest. Where bounds have to be found, a fifth of epsilon finds them, and the rest is charged as pure ε, whatever the
-    noise that the bounds will ask for.
+    rest. Where bounds have to be found, a fifth of epsilon finds them. What follows is planned anew with them, in parts
+    that may be others than here (`plan.settled`), so it is charged as one release of all that is left: as pure ε, or
+    with private keys as (ε, δ), which holds whatever its parts.
     """
     ranges = _ranges(plan, price.epsilon / 5) if plan.ranges else ()
     rest = price.epsilon * Fraction(4, 5) if ranges else price.epsilon
@@ -156,14 +158,13 @@ def measurement(plan: Plan, price: Price) -> Measurement:
         gaussian = _gaussian(plan, bounds, shares, main)
         if gaussian and _ratio(gaussian, chosen, uses) < 1:
             chosen = gaussian
-    losses: list[Single] = [one.loss() for one in ranges]
-    losses += _pure(chosen, amounts) if ranges else [_loss(part) for part in chosen]
-    for one in specials:
-        if ranges:
-            losses.append(Pure(amounts[len(uses) + specials.index(one)]))
-        else:
-            losses += _special_losses(one)
-    return Measurement(plan, price, chosen, Batch(tuple(losses)), specials, ranges)
+    if ranges:
+        after = accounting.Approximate(rest, price.delta) if plan.private else Pure(rest)
+        return Measurement(plan, price, chosen, Batch((*(one.loss() for one in ranges), after)), specials, ranges)
+    losses: list[Single] = [_loss(part) for part in chosen]
+    for special in specials:
+        losses += _special_losses(special)
+    return Measurement(plan, price, chosen, Batch(tuple(losses)), specials)
 
 
 def _amounts(pieces: Sequence[Part | Special], uses: Sequence[int], whole: Fraction) -> list[Fraction]:
@@ -185,13 +186,6 @@ def _ranges(plan: Plan, epsilon: Fraction) -> tuple[LogarithmicRange, ...]:
     """For each expression without bounds, what finds them: a person has so many rows in its counts as count at all."""
     share = epsilon / len(plan.ranges)
     return tuple(LogarithmicRange(share, rows_reached(one.root)) for one in plan.ranges)
-
-
-def _pure(chosen: tuple[Measured, ...], amounts: Sequence[Fraction]) -> list[Single]:
-    """Losses that hold whatever the bounds turn out to be: the noise will be fitted to cost this."""
-    return [
-        _loss(part) if part.part.kind == "keys" else Pure(amount) for part, amount in zip(chosen, amounts, strict=False)
-    ]
 
 
 def _special(one: Special, epsilon: Fraction) -> MeasuredSpecial:

@@ -13,8 +13,10 @@ from discreet.plan.measurement import Measurement, Price, measurement
 def settled(priced: Measurement, found: Sequence[tuple[Fraction, Fraction]]) -> Measurement:
     """The question planned anew with the bounds that were found, at what is left of its price.
 
-    It costs what the first plan reserved for it: the rest of epsilon, as pure ε, and the same δ for private keys. That
-    the second release is chosen by the first is adaptive composition, which the sum of pure losses covers.
+    It costs what was reserved for it: all its parts together at most the rest of epsilon, and the same δ for private
+    keys, as one loss. Its parts may be others than the first plan's: known bounds make two columns of one, or one of
+    two, so nothing smaller than the whole was reserved. That the second release is chosen by the first is adaptive
+    composition, which both filters cover.
     """
     if not priced.ranges:
         return priced
