@@ -21,7 +21,7 @@ from discreet.audit.questions import Asked, asked_of, of_declaration, typed
 from discreet.audit.targets import run
 from discreet.catalog import Declaration, Table, declare, read
 from discreet.engines import compile as compiler
-from discreet.engines import quantities
+from discreet.engines import quantities, windows
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Gaussian, additive
 from discreet.plan.measurement import Price, measurement
@@ -112,8 +112,9 @@ def test_a_group_more_than_is_paid_for(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked, price: Price
 ) -> None:
     """The engine keeps K + 1 groups of a person: the exact change says so, without any draw."""
-    real = compiler._limited
-    monkeypatch.setattr(compiler, "_limited", lambda *given: real(*given[:3], given[3] + 1, given[4]))
+    ranked, turned = compiler._limited, windows.kept
+    monkeypatch.setattr(compiler, "_limited", lambda *given: ranked(*given[:3], given[3] + 1, given[4]))
+    monkeypatch.setattr(windows, "kept", lambda *given: turned(*given[:2], given[2] + 1, given[3]))
     assert findings(attacked(stage, question, price), 40, "change")
 
 
@@ -127,6 +128,7 @@ def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: p
     )
     table = known.tables["t"]
     monkeypatch.setattr(compiler, "_limited", lambda *given: given[0])
+    monkeypatch.setattr(windows, "kept", lambda *_: exp.true())
     question = Asked("COUNT(DISTINCT who)", (column("city"),))
     attack = Attack("t", stage, table, measurement(lower(question.text(table), known).plan, ONE))
     assert findings(attack, 6_000, "sampled")

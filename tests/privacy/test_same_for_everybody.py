@@ -95,7 +95,9 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
         found = any("bounds found" in words for words in release.bounds)  # noise is then fitted to them
         fixed = ("bounds", *(["mechanisms"] if found else []), "rows", "intervals", "simultaneous", "charged", "used")
         outcome = tuple((name, value) for name, value in release.to_dict().items() if name not in fixed)
-        outcome += tuple(words for words in release.bounds if "bounds found" not in words)
+        outcome += tuple(
+            words for words in release.bounds if not found or not ("bounds found" in words or "ranks" in words)
+        )
         if not any("too few persons" in bound for bound in release.bounds):
             outcome += (len(release.rows), [list(map(type, row.values())) for row in release.rows])
     return outcome, before, curator.ledger.filter(TOTAL).spent

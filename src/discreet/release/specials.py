@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from discreet.catalog.model import Type
 from discreet.exact import show
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial, Measurement, inner
-from discreet.plan.nodes import Output
+from discreet.plan.nodes import Output, project_of
 from discreet.release.intervals import CONFIDENCE, half_width
 
 Interval = tuple[float, float]
@@ -37,7 +38,7 @@ def special_values(
         grid = special.lattice
         assert grid is not None
         places = [one.mechanism.fractions.index(inner(each, one.mechanism.epsilon)) for each in special.fractions]
-        listed = [[_number(grid.step, grid.low + cell[place]) for place in places] for cell in noisy]
+        listed = [[_number(one, grid.low + cell[place]) for place in places] for cell in noisy]
         return [cell if special.many else cell[0] for cell in listed], None
     from discreet.release.estimate import plain
 
@@ -45,9 +46,12 @@ def special_values(
     return [cell if special.many else cell[0] for cell in names], None
 
 
-def _number(step: Fraction, place: int) -> int | float:
-    """Whole on a lattice of whole steps, whatever the place: the kind of a number says nothing."""
-    return int(step * place) if step.denominator == 1 else float(step * place)
+def _number(one: MeasuredSpecial, place: int) -> int | float:
+    """Whole where the values are, whatever the place and the lattice: the kind of a number says nothing."""
+    grid = one.special.lattice
+    assert grid is not None
+    whole = project_of(one.special.root).quantities[0].expression.type is Type.INTEGER
+    return int(grid.step * place) if whole else float(grid.step * place)
 
 
 def special_error(one: MeasuredSpecial, miss: float) -> float | None:
