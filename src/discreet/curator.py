@@ -310,12 +310,12 @@ class Curator:
         )
         total = self._ledger.filter(TOTAL)
         notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
-        return Release(content, call.cost if charged else FREE, _used(total), total.left(call.loss), notes)
+        return Release(content, call.cost if charged else FREE, _used(total), total, call.loss, notes)
 
     def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
         notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
-        return Release(content, charged, _used(total), total.left(priced.loss), notes)
+        return Release(content, charged, _used(total), total, priced.loss, notes)
 
     def explain(
         self,

@@ -35,10 +35,15 @@ from discreet.plan.nodes import (
     Special,
     Total,
 )
+from discreet.plan.sensitivity import cell_count
 
 MOMENTS = ("variance", "deviation", "covariance", "correlation")
-MOST_BUCKETS = 2**20
+MOST_BUCKETS = 2**16
 """A quantile is one of at most so many values; a coarser lattice where the declared one has more."""
+MOST_COUNTS = 2**18
+"""So many counts at most leave the engine for the quantiles of all groups together; for private keys as if there were
+PRIVATE_GROUPS groups."""
+PRIVATE_GROUPS = 2**6
 
 Bounds = tuple[Fraction, Fraction]
 
@@ -124,7 +129,7 @@ def special(builder: Builder, one: Any) -> Special:
     keys = builder.request.keys
     if one.kind == "quantiles":
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
-        grid = _buckets(bounds, builder.step(one.expression))
+        grid = _buckets(bounds, builder.step(one.expression), cell_count(keys) or PRIVATE_GROUPS)
         root = Histogram(builder.rows(keys, (Quantity(one.expression, grid),)))
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
@@ -157,14 +162,15 @@ def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
     return Distinct(Aggregate(Clip(LimitGroups(grouped, most)), (Total("persons"),)))
 
 
-def _buckets(bounds: Bounds, step: Fraction | None) -> Lattice:
-    """The lattice of a quantile: the declared step, or the next power of two that makes few enough buckets."""
+def _buckets(bounds: Bounds, step: Fraction | None, groups: int) -> Lattice:
+    """The lattice of a quantile: the declared step, doubled until there are few enough buckets, or a power of two."""
     width = bounds[1] - bounds[0]
-    fine = width / 2**16 or Fraction(1)
+    most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
+    fine = width / most or Fraction(1)
     if step is None:
         exponent = fine.numerator.bit_length() - fine.denominator.bit_length()
         step = Fraction(2) ** exponent
-    while width / step > MOST_BUCKETS:
+    while width / step > most:
         step *= 2
     low = bounds[0] // step
     return Lattice(step, low, max(-(-bounds[1] // step), low + 1))

@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting import Filter, Loss
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.exact import fraction, show
@@ -60,8 +61,16 @@ class Release:
     content: Mapping[str, Any]
     charged: Cost
     used: float
-    more: int
+    budget: Filter
+    """The whole budget as it was when this was answered."""
+    loss: Loss
     notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def more(self) -> int:
+        """How many more questions of this price the budget admits. Worked out when somebody looks: it takes as long as
+        the rest of a small question."""
+        return self.budget.left(self.loss)
 
     @property
     def columns(self) -> list[str]:
