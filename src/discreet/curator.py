@@ -30,7 +30,7 @@ from discreet.learning.predictor import Predictor
 from discreet.learning.procedure import key_of, released
 from discreet.learning.progress import progress
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
-from discreet.plan.bounds import lost
+from discreet.plan.bounds import advice, lost
 from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, named_epsilon, priced_at
 from discreet.release import Release, answer
@@ -340,6 +340,7 @@ class Curator:
             expected_errors(priced),
             tuple(mechanisms(priced)),
             (*to_be_found(priced), *lost(checked.plan, table)),
+            advice(checked.plan, table),
             tuple(output.name for output in checked.plan.outputs if output.kind == "mean"),
             best_guess(priced.loss),
             best_guess_of_budget(total.epsilon, total.delta),

@@ -17,8 +17,9 @@ class Explanation:
     """What a question would cost and how far off its answer would be; nothing was spent and no row was read.
 
     `expected_error` is the half width of the 95 % interval of each column; of a mean, in a group of at least
-    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit. `odds` is
-    the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
+    `group` rows. `percent` is the part of the budget that the question takes, `more` how many like it fit. `bounds` say
+    what the bounds are, `advice` which questions tell, at a price of their own, how many persons they concern. `odds`
+    is the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
     this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow.
     """
 
@@ -28,6 +29,7 @@ class Explanation:
     expected_error: Mapping[str, float]
     mechanisms: tuple[Mapping[str, str], ...]
     bounds: tuple[str, ...]
+    advice: tuple[str, ...]
     means: tuple[str, ...]
     odds: float
     odds_of_budget: float
@@ -42,6 +44,7 @@ class Explanation:
             "means_in_groups_of": self.group,
             "mechanisms": [dict(one) for one in self.mechanisms],
             "bounds": list(self.bounds),
+            "advice": list(self.advice),
             "odds": self.odds,
             "odds_of_budget": self.odds_of_budget,
         }
@@ -53,6 +56,7 @@ class Explanation:
             lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
         lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
         lines.append("bounds: " + "; ".join(self.bounds))
+        lines += self.advice
         lines.append(
             "is one person in the data? Who knows everybody else guesses right with at most"
             f" {_chance(self.odds)} after this answer, {_chance(self.odds_of_budget)} after the whole budget"

@@ -425,6 +425,36 @@ def lost(whole: Plan, table: Table) -> tuple[str, ...]:
     return tuple(words)
 
 
+def advice(whole: Plan, table: Table) -> tuple[str, ...]:
+    """Questions that tell, at a price of their own, whom the limits on rows and groups concern."""
+    if table.parts or table.person is None or table.one_row_per_person:
+        return ()
+    words: list[str] = []
+    node: Node = whole.root.child
+    person, name = _quoted(table.person), _quoted(table.name)
+    if isinstance(node, Clip):
+        node = node.child
+        if isinstance(node, LimitGroups):
+            keys = ", ".join(_quoted(key.name) for key in whole.keys)
+            pairs = f"(SELECT DISTINCT {person}, {keys} FROM {name})"
+            words.append(_told(person, pairs, f"k > {node.groups}", "more groups"))
+            node = node.child
+        assert isinstance(node, PersonGroup)
+        node = node.child
+    if isinstance(node, LimitRows):
+        words.append(_told(person, name, f"k >= {node.rows}", "as many rows or more"))
+    return tuple(words)
+
+
+def _told(person: str, rows: str, condition: str, what: str) -> str:
+    each = f"SELECT {person}, COUNT(*) AS k FROM {rows} GROUP BY {person}"
+    return f"how many persons have {what}: SELECT COUNT(*) FROM ({each}) WHERE {condition}"
+
+
+def _quoted(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else '"' + name.replace('"', '""') + '"'
+
+
 def _bounded(whole: Plan, part: Part) -> list[tuple[str, Fraction, Total]]:
     """The clamped totals of a part: what they are, their step, and the total."""
     if not part.axes:
