@@ -178,7 +178,6 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE note LIKE 'a%' ESCAPE '%'", "not-allowed", "let the pattern not end"),
     ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "not-allowed", ALLOWED),
     ("SELECT SUM(COUNT(*)) FROM visits", "not-allowed", ALLOWED),
-    ("SELECT COUNT(*) + 1 FROM visits", "not-allowed", "ask for the aggregates by themselves"),
     ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", "write SUM without DISTINCT"),
     # more than one question, and other statements
     ("", "empty", "write SELECT COUNT(*) FROM table"),

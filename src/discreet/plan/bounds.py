@@ -81,6 +81,8 @@ class Request:
     least: int | None = None
     found: tuple[tuple[Expression, tuple[Fraction, Fraction]], ...] = ()
     """Bounds that were found for expressions without declared ones."""
+    formulas: tuple[Expression, ...] = ()
+    """Columns that are computed from aggregates, which stand in them as columns named by `part_name`."""
 
 
 def plan(request: Request) -> Plan:
@@ -104,21 +106,36 @@ def plan(request: Request) -> Plan:
     for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
         if place >= len(request.wanted):
             hidden.append(_output(builder, f"part {place}", one, estimate, hidden=True))
+    width = len(request.columns)
+
+    def column(name: str, index: int, *, out_of_sight: bool = False) -> Output:
+        one = request.wanted[index]
+        if index not in made:
+            return _output(builder, name, wanted[index], estimates[index], hidden=out_of_sight)
+        of = tuple(width + place - len(request.wanted) for place in made[index])
+        return Output(name, one.kind, -1, (), one.text, of, out_of_sight, one.sample, one.report)
+
     for name, kind, index in request.columns:
         if kind == "key":
             outputs.append(Output(name, "key", index, text=request.keys[index].name))
-        elif index in made:
-            first = len(request.columns) - len(request.wanted)
-            of = tuple(place + first for place in made[index])
-            one = request.wanted[index]
-            outputs.append(Output(name, one.kind, -1, (), one.text, of, sample=one.sample, report=one.report))
+        elif kind == "formula":
+            formula = request.formulas[index]
+            needed = [place for place in range(len(request.wanted)) if part_name(place) in columns_of(formula)]
+            of = tuple(width + len(hidden) + number for number in range(len(needed)))
+            hidden += [column(part_name(place), place, out_of_sight=True) for place in needed]
+            outputs.append(Output(name, "formula", -1, of=of, formula=formula))
         else:
-            outputs.append(_output(builder, name, wanted[index], estimates[index]))
+            outputs.append(column(name, index))
     parts, specials = tuple(builder.parts), tuple(builder.specials)
     whole = Plan(request.table.name, builder.root(), request.keys, parts, (*outputs, *hidden))
     ranges = tuple(builder.range(expression) for expression in builder.missing)
     late = request if ranges else None
     return replace(whole, specials=specials, least=request.least or 1, ranges=ranges, request=late)
+
+
+def part_name(index: int) -> str:
+    """How the aggregate of this index is called in a formula."""
+    return f"aggregate {index}"
 
 
 def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:

@@ -41,6 +41,7 @@ ON_ANSWERS = frozenset(
         "divide",
         "negate",
         "absolute",
+        "round",
         "like",
     ]
 )

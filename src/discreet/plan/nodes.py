@@ -207,10 +207,10 @@ class Part:
 class Output:
     """A column of the answer: a key, or an estimate from one part; or made `of` other columns, which may be hidden.
 
-    `kind` is key, count, sum or mean; special, with the index of what is measured by itself; or variance, deviation,
-    covariance or correlation, made of means, with `sample` where n − 1 divides. `weights` give a count or a sum as a
-    combination of the part's noisy vectors, and of a mean in a joint part they say which column it is of; `index` is
-    the key's position or the part's.
+    `kind` is key, count, sum or mean; special, with the index of what is measured by itself; variance, deviation,
+    covariance or correlation, made of means, with `sample` where n − 1 divides; or a `formula` of the others' values.
+    `weights` give a count or a sum as a combination of the part's noisy vectors, and of a mean in a joint part they say
+    which column it is of; `index` is the key's position or the part's.
     """
 
     name: str
@@ -222,6 +222,7 @@ class Output:
     hidden: bool = False
     sample: bool = False
     report: str = ""
+    formula: Expression | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
 from discreet.plan.settled import settled
 from discreet.release import joint
+from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
 from discreet.release.moments import moment_error, moments
 from discreet.release.shown import shown_intervals
@@ -63,7 +64,8 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
         values, first = columns.of(output, 1 - CONFIDENCE)
         _, second = columns.of(output, (1 - CONFIDENCE) / cells)
         if first is None or second is None:
-            types[output.name] = special_type(measurement.specials[output.index])
+            made = output.kind == "formula"
+            types[output.name] = "number" if made else special_type(measurement.specials[output.index])
         for index in range(groups):
             rows[index][output.name] = values[index]
             if first is not None and second is not None:
@@ -104,6 +106,10 @@ class Columns:
         """A column's values and intervals; None where there are none."""
         if output.kind == "special":
             return special_values(self.measurement.specials[output.index], self.noisy.specials[output.index], miss)
+        if output.kind == "formula":
+            outputs = [self.measurement.plan.outputs[place] for place in output.of]
+            columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}
+            return computed(output.formula, columns, len(self.noisy.keys))
         if output.of:
             parts = [self.of(self.measurement.plan.outputs[place], miss / len(output.of)) for place in output.of]
             sizes = self._sizes(self.measurement.plan.outputs[output.of[0]]) if output.sample else None
@@ -167,7 +173,7 @@ def expected_errors(
     errors: dict[str, float] = {}
     outputs = measurement.plan.outputs
     for output in outputs:
-        if output.kind == "key" or output.hidden:
+        if output.kind in ("key", "formula") or output.hidden:
             continue
         if measurement.ranges and depends_on_bounds(output):
             continue  # known only with the bounds

@@ -63,10 +63,14 @@ def percent(used: float) -> str:
 def _cells(release: Release) -> list[list[str]]:
     table = []
     for row, interval in zip(release.rows, release.intervals, strict=True):
-        table.append(
-            [estimate(row[name], interval[name]) if name in interval else _key(row[name]) for name in release.columns]
-        )
+        table.append([_cell(row[name], interval.get(name)) for name in release.columns])
     return table
+
+
+def _cell(value: Any, interval: tuple[float, float] | None) -> str:
+    if value is None:
+        return "NULL"
+    return _key(value) if interval is None else estimate(value, interval)
 
 
 def _key(value: Any) -> str:
@@ -77,6 +81,8 @@ def _key(value: Any) -> str:
 def estimate(value: float, interval: tuple[float, float]) -> str:
     """A number with its uncertainty, both to the digits that the uncertainty allows: 10,769 ±8."""
     wide = max(interval[1] - value, value - interval[0])
+    if not wide < 1e300:
+        return f"{value:,.6g} ±any"
     if wide <= 0:
         return f"{value:,} ±0" if isinstance(value, int) else f"{value:,.6g} ±0"
     digits = -math.floor(math.log10(wide))

@@ -178,10 +178,10 @@ def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tupl
 
 def arranged(plan: Plan, rows: Sequence[Row]) -> list[int]:
     """Which rows stand in the answer, in which order: HAVING, ORDER BY and LIMIT on the noisy values."""
-    picked = [index for index, row in enumerate(rows) if plan.having is None or _value(plan.having, row) is True]
+    picked = [index for index, row in enumerate(rows) if plan.having is None or value_of(plan.having, row) is True]
     for place, descending in reversed(plan.order):
         name = plan.outputs[place].name
-        picked.sort(key=lambda index: rows[index][name], reverse=descending)
+        picked.sort(key=lambda index: (rows[index][name] is not None, rows[index][name]), reverse=descending)
     return picked if plan.limit is None else picked[: plan.limit]
 
 
@@ -197,10 +197,11 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "subtract": lambda a, b: float(a) - float(b),
     "multiply": lambda a, b: float(a) * float(b),
     "divide": lambda a, b: float(a) / float(b) if b else None,
+    "round": lambda a, places: round(float(a), max(-300, min(300, int(places)))),
 }
 
 
-def _value(expression: Expression, row: Row) -> Any:
+def value_of(expression: Expression, row: Row) -> Any:
     """An expression on one row of the answer, with SQL's NULL."""
     if isinstance(expression, Literal):
         value = expression.value
@@ -215,10 +216,10 @@ def _value(expression: Expression, row: Row) -> Any:
 def _called(call: Call, row: Row) -> Any:
     if call.operator == "case":
         for condition, result in zip(call.arguments[0:-1:2], call.arguments[1:-1:2], strict=True):
-            if _value(condition, row) is True:
-                return _value(result, row)
-        return _value(call.arguments[-1], row)
-    values = [_value(argument, row) for argument in call.arguments]
+            if value_of(condition, row) is True:
+                return value_of(result, row)
+        return value_of(call.arguments[-1], row)
+    values = [value_of(argument, row) for argument in call.arguments]
     if call.operator == "is_null":
         return values[0] is None
     if call.operator == "coalesce":
@@ -236,6 +237,8 @@ def _called(call: Call, row: Row) -> Any:
         return -values[0]
     if call.operator == "absolute":
         return abs(values[0])
+    if call.operator == "round" and len(values) == 1:
+        return float(round(values[0]))
     if call.operator == "in":
         return values[0] in values[1:]
     if call.operator == "like":

@@ -46,11 +46,13 @@ LARGEST = 20_000
 
 
 class Reader:
-    """Reads expressions. `resolve` gives names their meaning; `aggregate` knows aggregates where they are allowed."""
+    """Reads expressions. `resolve` gives names their meaning; `aggregate` knows aggregates where they are allowed;
+    with `answers` what is read is computed on a released answer."""
 
-    def __init__(self, resolve: Resolve, aggregate: Aggregates | None = None) -> None:
+    def __init__(self, resolve: Resolve, aggregate: Aggregates | None = None, *, answers: bool = False) -> None:
         self._resolve = resolve
         self._aggregate = aggregate
+        self._answers = answers
         self._depth = self._count = 0
 
     def boolean(self, node: exp.Expression) -> Expression:
@@ -110,7 +112,7 @@ class Reader:
     def _usable(self, expression: Expression, node: exp.Expression) -> Expression:
         """The expression, unless it stands on a released answer: there the operators of SQL itself are known only."""
         call = expression.arguments[0] if isinstance(expression, Call) and expression.operator == "not" else expression
-        if self._aggregate is not None and isinstance(call, Call) and call.operator not in ON_ANSWERS:
+        if self._answers and isinstance(call, Call) and call.operator not in ON_ANSWERS:
             raise refused(
                 node, "compute it from the answer: HAVING and ORDER BY know + - * /, comparisons, CASE, COALESCE, ABS"
             )

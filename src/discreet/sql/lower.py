@@ -12,7 +12,7 @@ from sqlglot import exp
 from discreet.catalog.model import Column, Declaration, Table, Type
 from discreet.errors import QuestionError
 from discreet.exact import fraction
-from discreet.plan.bounds import Request, Wanted, plan
+from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.expressions import ColumnOf, Expression
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
@@ -112,6 +112,7 @@ class _Select:
         self.labels: list[str] = []
         self.computed: list[tuple[str, Expression]] = []
         self.wanted: list[Wanted] = []
+        self.formulas: list[Expression] = []
 
     def _clauses(self) -> None:
         known = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "with_")
@@ -241,7 +242,15 @@ class _Select:
         keys, wanted = tuple(self.keys), tuple(self._columns_of(one) for one in self.wanted)
         table = self._view()
         request = Request(
-            table, self.predicate, keys, wanted, tuple(columns), options.groups, options.rows, options.least
+            table,
+            self.predicate,
+            keys,
+            wanted,
+            tuple(columns),
+            options.groups,
+            options.rows,
+            options.least,
+            formulas=tuple(self.formulas),
         )
         if not self.wanted and not any(key.values is None for key in self.keys):
             fix = "add an aggregate such as COUNT(*)"
@@ -334,6 +343,11 @@ class _Select:
                     self.wanted.append(wanted)
                 columns.append((name, "aggregate", self.wanted.index(wanted)))
                 continue
+            if inner.find(exp.AggFunc) is not None and inner.find(exp.Window, exp.Select) is None:
+                formula = self._formula(inner)
+                unnamed += 1
+                columns.append((node.alias if isinstance(node, exp.Alias) else f"value_{unnamed}", "formula", formula))
+                continue
             index = self._grouped(inner)
             plain = self._declared(inner) if isinstance(inner, exp.Column) else None
             name = self.scope.visible(plain.name) if plain is not None else f"key_{index + 1}"
@@ -344,6 +358,26 @@ class _Select:
                 "names", "two columns of the answer have one name", where="SELECT", fix="name them with AS"
             )
         return columns
+
+    def _formula(self, node: exp.Expression) -> int:
+        """Arithmetic on aggregates: computed on their noisy values."""
+
+        def resolve(column: exp.Column) -> Expression:
+            fix = "compute with the key in the answer"
+            raise QuestionError("not-allowed", "keys do not stand in formulas", where=column.sql()[:60], fix=fix)
+
+        def aggregate(part: exp.Expression) -> Expression | None:
+            wanted = self._aggregate(part)
+            if wanted is None:
+                return None
+            if wanted.kind == "winners" or wanted.many or wanted.report:
+                raise refused(part, "ask for it by itself")
+            if wanted not in self.wanted:
+                self.wanted.append(wanted)
+            return ColumnOf(part_name(self.wanted.index(wanted)), Type.NUMBER)
+
+        self.formulas.append(Reader(resolve, aggregate, answers=True).number(node))
+        return len(self.formulas) - 1
 
     def _grouped(self, node: exp.Expression) -> int:
         """Which group key stands here."""
@@ -403,7 +437,7 @@ class _Select:
                     return place(index)
             raise refused(node, "put it into the SELECT list: it has to be measured")
 
-        return Reader(resolve, aggregate)
+        return Reader(resolve, aggregate, answers=True)
 
     def _computed_key(
         self, node: exp.Expression, columns: Sequence[tuple[str, str, int]], place: Callable[[int], Expression]
