@@ -268,6 +268,16 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE", "syntax", "write SELECT"),
     ("SELECT COUNT(*) FROM visits WHERE ((age = 1)", "syntax", "write SELECT"),
     ("SELECT SELECT", "syntax", "write SELECT"),
+    (
+        "SELECT COUNT(*) FROM visits WHERE " + "DATE((" * 14 + "age" + "))" * 14 + " = 1",
+        "syntax",
+        "ask something simpler",
+    ),
+    (
+        "SELECT COUNT(*) FROM visits WHERE " + "UUID(" * 40 + "age" + ")" * 40 + " = 1",
+        "syntax",
+        "ask something simpler",
+    ),
     ("how many visits are there?", "syntax", "write SELECT"),
     ("SELECT COUNT(*) FROM visits WHERE " + "(" * 3000 + "TRUE" + ")" * 3000, "syntax", "ask something simpler"),
     ("SELECT COUNT(*) FROM visits WHERE TRUE" + " AND age > 1" * 20_000, "too-long", "ask something shorter"),

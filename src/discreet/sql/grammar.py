@@ -25,6 +25,7 @@ LONGEST = 100_000
 """The longest question, in characters."""
 
 LONGEST_NUMBER = 400
+_DEEPEST_TYPES = 12
 
 
 class DifferentialPrivacy(exp.Expression):
@@ -147,12 +148,29 @@ class Questions(Dialect):
             return self.expression(DifferentialPrivacy(expressions=options))
 
 
+def _shallow(text: str) -> None:
+    """Refuses types nested as functions: each level of DATE((…)) is tried twice over, so twenty would take minutes."""
+    stack: list[bool] = []
+    before = TokenType.SELECT
+    for token in sqlglot.tokenize(text, dialect=Questions):
+        if token.token_type is TokenType.L_PAREN:
+            inside = before is TokenType.L_PAREN and bool(stack) and stack[-1]
+            stack.append(before in BaseParser.TYPE_TOKENS or inside)
+            if sum(stack) > _DEEPEST_TYPES:
+                fix = "ask something simpler"
+                raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
+        elif token.token_type is TokenType.R_PAREN and stack:
+            stack.pop()
+        before = token.token_type
+
+
 def parse(text: str) -> exp.Expression:
     """The tree of one statement. Raises QuestionError on anything else."""
     if len(text) > LONGEST:
         message = f"the question is longer than {LONGEST:,} characters"
         raise QuestionError("too-long", message, where="question", fix="ask something shorter")
     try:
+        _shallow(text)
         statements = [statement for statement in sqlglot.parse(text, dialect=Questions) if statement is not None]
     except ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
