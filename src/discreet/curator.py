@@ -355,9 +355,9 @@ class Curator:
             raise together(errors, str(self._declaration.file or ""))
 
     def engine_sql(self, question: str) -> str:
-        """The statement that the engine would run, with a placeholder for the salt. For the owner only."""
-        checked, table = self._lowered(question)
-        return self._engine.sql(checked.plan.root, table)
+        """The statements that the engine would run, with a placeholder for the salt. For the owner only."""
+        checked, _ = self._lowered(question)
+        return self._statements(checked)
 
     def left(
         self,
@@ -425,11 +425,14 @@ class Curator:
     def _lowered(self, question: str) -> tuple[Question, Table]:
         checked = lower(question, self._declaration, self._holdings.public_values)
         try:  # what the engine's statement is too deep for is refused while it costs nothing
-            _below(_FRAMES, lambda: self._engine.sql(checked.plan.root, checked.table))
+            _below(_FRAMES, lambda: self._statements(checked))
         except RecursionError:
             fix = "ask something simpler"
             raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix) from None
         return checked, checked.table
+
+    def _statements(self, checked: Question) -> str:
+        return ";\n\n".join(self._engine.sql(root, checked.table) for root in checked.plan.roots)
 
     def _account(self, analyst: str | None) -> str:
         if analyst is None:

@@ -87,19 +87,24 @@ def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within
     if confidence is None or not 0 < confidence < 1:
         raise _wrong("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
     miss = float(1 - confidence)
-    estimates = [output for output in plan.outputs if output.kind != "key"]
+    estimates = [output for output in plan.outputs if output.kind != "key" and not output.hidden]
     if within.together:
         groups = cell_count(plan.keys)
         if groups is None:
             fix = "declare the values of the group keys, or ask for one cell"
             raise _wrong("private groups cannot be counted before they are found", "together", fix)
         miss /= max(1, groups * len(estimates))
-    kinds = {output.name: output.kind for output in estimates}
+    kinds = {output.name: "mean" if output.of else output.kind for output in estimates}
+    promised = expected_errors(measurement(plan, _complete(plan, declaration, Fraction(1), delta)))
     wanted: dict[str, tuple[float, float]] = {}
     for name, written in within.errors.items():
         if name not in kinds:
             fix = "name a count, a sum or a mean of the answer"
             raise QuestionError("within", f"there is no error to fix for {name!r}", where="within", fix=fix)
+        if name not in promised:
+            fix = "name a count, or a sum or mean whose bounds are declared"
+            message = f"no error can be promised for {name!r} before it is measured"
+            raise QuestionError("within", message, where="within", fix=fix)
         wanted[name] = _width(name, kinds[name], written)
 
     def fits(epsilon: Fraction) -> bool:

@@ -153,6 +153,9 @@ REFUSED = [
     ("SELECT APPROX_TOP_COUNT(uid, 2) FROM s", "no-values", "declare values"),
     ("SELECT sum() FROM s", "arguments", "write SUM(x)"),
     ("SELECT COUNT() FROM s", "syntax", "write SELECT"),
+    ("SELECT cat, APPROX_QUANTILES(x, 2) AS q FROM s GROUP BY cat HAVING q > 3", "not-allowed", "take it from"),
+    ("SELECT cat, MODE(cat) AS q FROM s GROUP BY cat HAVING q > 3", "type", "compare values of one type"),
+    ('SELECT COUNT(*, report_format => "JSON") AS n FROM s HAVING n > 3', "not-allowed", "take it from"),
     ("SELECT cat, COUNT(*) AS n FROM s GROUP BY cat ORDER BY VAR_POP(x)", "not-allowed", "has to be measured"),
 ]
 
@@ -205,3 +208,29 @@ def test_explain_names_the_questions_that_tell_whom_the_limits_concern(curator: 
         question = words.split(": ", 1)[1]
         assert curator.ask(question, epsilon=1e20).rows == [{"count_1": 0}]  # nobody has as many
     assert curator.explain("SELECT SUM(x) FROM s", epsilon=1).advice == ()
+
+
+@pytest.mark.parametrize("chosen", ["SUM(z)", "AVG(z)", "MEDIAN(x)", "SUM(x) / COUNT(*)", "VAR_POP(z)"])
+def test_no_error_is_promised_that_is_not_known(curator: discreet.Curator, chosen: str) -> None:
+    for call in (curator.ask, curator.explain):
+        with pytest.raises(discreet.QuestionError, match="no error can be promised"):
+            call(f"SELECT {chosen} AS a FROM s", within={"a": 5})
+
+
+def test_the_error_of_a_moment_can_be_asked_for(curator: discreet.Curator) -> None:
+    explained = curator.explain("SELECT VAR_POP(x) AS v, STDDEV(x) AS d FROM s", within={"v": "0.5 of 500", "d": 2})
+    assert explained.expected_error["v"] <= 1
+    assert explained.expected_error["d"] <= 2
+
+
+def test_choices_and_thresholds_take_plain_counts_only(curator: discreet.Curator) -> None:
+    for chosen in ("MEDIAN(x)", "COUNT(DISTINCT x)", "COUNT(*) + 1", "SUM(z)", "VAR_POP(x)"):
+        with pytest.raises(discreet.QuestionError):
+            curator.select(f"SELECT cat, {chosen} AS n FROM s GROUP BY cat", epsilon=1)
+        with pytest.raises(discreet.QuestionError):
+            curator.above_threshold(3, epsilon=1).ask(f"SELECT {chosen} AS n FROM s")
+
+
+def test_the_owner_sees_every_statement(curator: discreet.Curator) -> None:
+    for chosen, statements in (("MEDIAN(x)", 1), ("MEDIAN(x), COUNT(*)", 2), ("SUM(z), COUNT(DISTINCT x)", 3)):
+        assert curator.engine_sql(f"SELECT {chosen} FROM s").count(";\n\n") == statements - 1

@@ -87,7 +87,8 @@ def test_an_engine_that_is_killed_while_a_question_runs(curator: Curator) -> Non
     curator.refresh()
     assert curator.ask(SECOND, epsilon=PRICE).charged  # no second draw on the first charge
     assert spent(curator) == 3 * PRICE
-    assert curator.ask(FIRST, epsilon=PRICE).content != first.content  # the snapshot is another
+    assert first.charged
+    assert curator.ask(FIRST, epsilon=PRICE).charged  # the snapshot is another, and so is the draw
 
 
 def test_a_time_limit(data: Data) -> None:

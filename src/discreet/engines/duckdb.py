@@ -224,7 +224,7 @@ class DuckDB:
         assert kind is not None
         return [_key(row[0], kind) for row in rows]
 
-    def sql(self, plan: Aggregate, table: Table) -> str:
+    def sql(self, plan: Root, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""
         select = statement(plan, table, "a fresh secret salt", windows=self._limits.windows)
         return select.sql("duckdb", pretty=True)

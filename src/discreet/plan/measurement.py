@@ -28,7 +28,7 @@ from discreet.mechanisms import (
     laplace_threshold,
 )
 from discreet.plan.expressions import Expression
-from discreet.plan.nodes import Aggregate, Distinct, Key, Output, Part, Range, Special
+from discreet.plan.nodes import Aggregate, Distinct, Key, Output, Part, Range, Root, Special
 from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
 
 Threshold = LaplaceThreshold | GaussianThreshold
@@ -70,6 +70,12 @@ class Plan:
     having: Expression | None = None
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
+
+    @property
+    def roots(self) -> tuple[Root, ...]:
+        """What the engine computes for the question, each a statement of its own."""
+        own = (self.root,) if self.parts else ()
+        return (*own, *(one.root for one in self.ranges), *(one.root for one in self.specials))
 
     @property
     def private(self) -> bool:

@@ -105,7 +105,8 @@ def select(question: Question, text: str, table: Table, *, k: int, epsilon: Frac
     if not plan.keys or plan.private:
         fix = "group by columns whose values are declared: candidates must not come from the data"
         raise _refused("select chooses among declared groups", "GROUP BY", fix)
-    if len(counts) > 1 or (plan.parts and [part.kind for part in plan.parts] not in (["count"], ["persons"])):
+    usual = not plan.specials and all(output.kind == "count" for output in counts)
+    if len(counts) > 1 or (counts and (not usual or plan.parts[0].kind not in ("count", "persons"))):
         raise _refused("select compares one count", "SELECT", "write the keys and COUNT(DISTINCT person) or COUNT(*)")
     if plan.having is not None or plan.order or plan.limit is not None:
         raise _refused("the counts are not shown, so nothing can be picked by them", "HAVING", "write k=3 for three")

@@ -89,7 +89,9 @@ class AboveThresholdRun:
         plan: Plan = question.plan
         if question.epsilon is not None or question.delta is not None:
             raise _refused("the price was paid when the run opened", "epsilon", "ask without a price")
-        if plan.keys or plan.having is not None or [part.kind for part in plan.parts] not in (["count"], ["persons"]):
+        usual = [output.kind for output in plan.outputs] == ["count"] and not plan.specials
+        counted = [part.kind for part in plan.parts] in (["count"], ["persons"])
+        if plan.keys or plan.having is not None or not usual or not counted:
             raise _refused("a run asks for one count at a time", "SELECT", "write SELECT COUNT(*) FROM … WHERE …")
         moved = sensitivity(plan.root, plan.parts[0]).l1
         if moved > self._kind.sensitivity:

@@ -417,6 +417,12 @@ class _Select:
             name, kind, which = columns[index]
             if kind == "key":
                 return ColumnOf(name, self.keys[which].type)
+            if kind == "aggregate" and (self.wanted[which].many or self.wanted[which].report):
+                fix = "take it from the answer: it is a list or a text"
+                raise QuestionError("not-allowed", f"{name[:60]} cannot be compared", where=name[:60], fix=fix)
+            if kind == "aggregate" and self.wanted[which].kind == "winners":
+                expression = self.wanted[which].expression
+                return ColumnOf(name, expression.type if expression is not None else Type.NUMBER)
             return ColumnOf(name, Type.NUMBER)
 
         def resolve(node: exp.Column) -> Expression:
