@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from discreet.accounting import Filter
+from discreet.accounting import Filter, Loss
 from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare, read
 from discreet.catalog.model import Source, Value
@@ -138,18 +138,16 @@ class Curator:
         account: str,
         request: str | None,
     ) -> Release:
-        checked, table = self._lowered(question)
-        price = priced_at(checked, self._declaration, epsilon, delta, within)
-        priced = measurement(checked.plan, price)
+        priced, table = self._priced(question, epsilon, delta, within)
         self._holdings.load()
         key = self._key(table, priced)
         reserved = self._door.open(priced.loss, table, analyst=account, question=question, key=key, request=request)
         if isinstance(reserved, Stored):
             paid = cost(priced) if reserved.charged else FREE
-            return self._release(json.loads(reserved.answer), priced, charged=paid)
+            return self._release(json.loads(reserved.answer), priced.loss, paid)
         stored = json.dumps(answer(priced, reserved.measure(Groups(priced, table)), table), ensure_ascii=False).encode()
         reserved.commit(stored)
-        return self._release(json.loads(stored), priced, charged=cost(priced))  # what a repeat will read
+        return self._release(json.loads(stored), priced.loss, cost(priced))  # what a repeat will read
 
     def select(
         self,
@@ -308,14 +306,12 @@ class Curator:
         content, charged = released(
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
-        total = self._ledger.filter(TOTAL)
-        notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
-        return Release(content, call.cost if charged else FREE, _used(total), total, call.loss, notes)
+        return self._release(content, call.loss, call.cost if charged else FREE)
 
-    def _release(self, content: Mapping[str, Any], priced: Measurement, charged: Cost) -> Release:
+    def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
         notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
-        return Release(content, charged, _used(total), total, priced.loss, notes)
+        return Release(content, charged, _used(total), total, loss, notes)
 
     def explain(
         self,
@@ -328,9 +324,7 @@ class Curator:
         together: bool = False,
     ) -> Explanation:
         """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
-        checked, table = self._lowered(question)
-        wanted = _wanted(within, confidence, together)
-        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, wanted))
+        priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
         total = self._ledger.filter(TOTAL)
         taken = total.after(priced.loss).used() - total.used()
         return Explanation(
@@ -339,9 +333,9 @@ class Curator:
             total.left(priced.loss),
             expected_errors(priced),
             tuple(mechanisms(priced)),
-            (*to_be_found(priced), *lost(checked.plan, table)),
-            advice(checked.plan, table),
-            tuple(output.name for output in checked.plan.outputs if output.kind == "mean"),
+            (*to_be_found(priced), *lost(priced.plan, table)),
+            advice(priced.plan, table),
+            tuple(output.name for output in priced.plan.outputs if output.kind == "mean"),
             best_guess(priced.loss),
             best_guess_of_budget(total.epsilon, total.delta),
         )
@@ -370,9 +364,7 @@ class Curator:
         together: bool = False,
     ) -> int:
         """How many more questions of this one's price the budget admits."""
-        checked, _ = self._lowered(question)
-        wanted = _wanted(within, confidence, together)
-        priced = measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, wanted))
+        priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
         return self._ledger.filter(TOTAL).left(priced.loss)
 
     @property
@@ -421,6 +413,13 @@ class Curator:
     def _on_schedule(self) -> AbstractContextManager[None]:
         """Holds back whatever comes of a question until the declared time, answer or error."""
         return on_schedule(self._declaration.limits.answer_seconds)
+
+    def _priced(
+        self, question: str, epsilon: Number | None, delta: Number | None, within: Within | None
+    ) -> tuple[Measurement, Table]:
+        """A question at its price, and what it reads."""
+        checked, table = self._lowered(question)
+        return measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, within)), table
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
         checked = lower(question, self._declaration, self._holdings.public_values)

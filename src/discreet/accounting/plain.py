@@ -8,9 +8,11 @@ which a filter knows nothing is not admitted. In every case of the tests `Filter
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from typing import Self
 
 from discreet.accounting.curves import mu_of_budget
 from discreet.accounting.loss import Loss
@@ -57,9 +59,8 @@ class SumFilter:
 
 
 @dataclass(frozen=True)
-class GaussianFilter:
-    """Σ μᵢ² ≤ μ², where μ-GDP implies (ε, δ) (Smith & Thakurta 2022), with Laplace noise's own μ (see `views`). What
-    costs a δ of its own is not admitted."""
+class _OneSum:
+    """One number for each loss, and a whole that their sum stays below."""
 
     epsilon: Fraction
     delta: Fraction
@@ -70,68 +71,65 @@ class GaussianFilter:
         object.__setattr__(self, "delta", fraction(delta))
         object.__setattr__(self, "spent", fraction(spent))
         _checked(self.epsilon, self.delta)
+
+    @property
+    @abstractmethod
+    def _whole(self) -> Fraction: ...
+
+    @staticmethod
+    @abstractmethod
+    def _cost(loss: Loss) -> Fraction:
+        """Raises ValueError where the loss has none."""
+
+    def admits(self, loss: Loss) -> bool:
+        """Whether one more release of this loss keeps the promise."""
+        return self.left(loss) > 0
+
+    def charge(self, loss: Loss) -> Self:
+        """The filter after the release. Raises ValueError where it is not admitted."""
+        if not self.admits(loss):
+            raise ValueError(_REFUSED)
+        return replace(self, spent=self.spent + self._cost(loss))
+
+    def left(self, like: Loss) -> int:
+        """How many more releases of this loss would be admitted, one after another."""
+        try:
+            cost = self._cost(like)
+        except ValueError:
+            return 0
+        return _times(self._whole - self.spent, cost)
+
+
+class GaussianFilter(_OneSum):
+    """Σ μᵢ² ≤ μ², where μ-GDP implies (ε, δ) (Smith & Thakurta 2022), with Laplace noise's own μ (see `views`). What
+    costs a δ of its own is not admitted."""
+
+    _cost = staticmethod(gaussian)
 
     @property
     def mu_squared(self) -> Fraction:
         """The whole μ², rounded down."""
         return floor(mu_of_budget(self.epsilon, self.delta) ** 2)
 
-    def admits(self, loss: Loss) -> bool:
-        """Whether one more release of this loss keeps the promise."""
-        return self.left(loss) > 0
-
-    def charge(self, loss: Loss) -> GaussianFilter:
-        """The filter after the release. Raises ValueError where it is not admitted."""
-        if not self.admits(loss):
-            raise ValueError(_REFUSED)
-        return replace(self, spent=self.spent + gaussian(loss))
-
-    def left(self, like: Loss) -> int:
-        """How many more releases of this loss would be admitted, one after another."""
-        try:
-            cost = gaussian(like)
-        except ValueError:
-            return 0
-        return _times(self.mu_squared - self.spent, cost)
+    @property
+    def _whole(self) -> Fraction:
+        return self.mu_squared
 
 
-@dataclass(frozen=True)
-class ConcentratedFilter:
+class ConcentratedFilter(_OneSum):
     """Σ ρᵢ ≤ ρ, where ρ-zCDP implies (ε, δ) (Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1: valid under full
     adaptivity). What costs a δ of its own has no ρ and is not admitted."""
 
-    epsilon: Fraction
-    delta: Fraction
-    spent: Fraction = Fraction(0)
-
-    def __init__(self, epsilon: Number, delta: Number, spent: Number = 0) -> None:
-        object.__setattr__(self, "epsilon", fraction(epsilon))
-        object.__setattr__(self, "delta", fraction(delta))
-        object.__setattr__(self, "spent", fraction(spent))
-        _checked(self.epsilon, self.delta)
+    _cost = staticmethod(zero_concentrated)
 
     @property
     def rho(self) -> Fraction:
         """The whole ρ, rounded down."""
         return rho_of_budget(self.epsilon, self.delta)
 
-    def admits(self, loss: Loss) -> bool:
-        """Whether one more release of this loss keeps the promise."""
-        return self.left(loss) > 0
-
-    def charge(self, loss: Loss) -> ConcentratedFilter:
-        """The filter after the release. Raises ValueError where it is not admitted."""
-        if not self.admits(loss):
-            raise ValueError(_REFUSED)
-        return replace(self, spent=self.spent + zero_concentrated(loss))
-
-    def left(self, like: Loss) -> int:
-        """How many more releases of this loss would be admitted, one after another."""
-        try:
-            cost = zero_concentrated(like)
-        except ValueError:
-            return 0
-        return _times(self.rho - self.spent, cost)
+    @property
+    def _whole(self) -> Fraction:
+        return self.rho
 
 
 @lru_cache(maxsize=1024)

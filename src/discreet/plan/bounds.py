@@ -243,13 +243,16 @@ class _Builder:
 
     def rows(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...]) -> Project | LimitRows:
         """The rows, as many as count of each person."""
-        request, table = self.request, self.table
-        scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
-        below = Filter(scan, request.predicate) if request.predicate is not None else scan
-        project = Project(below, keys, quantities)
+        project = self.selected(keys, quantities)
         if self.single:
             return project
-        return LimitRows(project, request.rows or table.rows_per_person or 1)
+        return LimitRows(project, self.request.rows or self.table.rows_per_person or 1)
+
+    def selected(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...]) -> Project:
+        """The rows for which the question's predicate is true, all of each person."""
+        request, table = self.request, self.table
+        scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
+        return Project(Filter(scan, request.predicate) if request.predicate is not None else scan, keys, quantities)
 
     def mean(self, expression: Expression, *, absent: bool) -> int:
         """A mean from two sums at full price: A = Σ(x − low) and B = Σ(high − x) over the rows with a value.
@@ -375,9 +378,7 @@ class _Builder:
         """The nodes: rows are limited where some part has no bound by group, groups where a person could touch more
         than allowed, and persons are grouped only where something is bounded by person and group."""
         request, table = self.request, self.table
-        scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
-        below = Filter(scan, request.predicate) if request.predicate is not None else scan
-        project = Project(below, request.keys, tuple(self.quantities))
+        project = self.selected(request.keys, tuple(self.quantities))
         if self.single:
             return Aggregate(project, tuple(self.totals))
         by_row = any(part.bound is None and part.kind not in ("persons", "keys") for part in self.parts)

@@ -7,7 +7,7 @@ are exact in doubles, in whatever order a processor takes them: a row's part nev
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -109,15 +109,6 @@ def as_number(value: Value) -> float:
         return float((value - _ORIGIN).days)
     assert isinstance(value, int | Fraction)
     return float(value)
-
-
-def place_of(values: Sequence[Value], value: Any) -> int:
-    """The place of a value that Python holds among the declared ones; −1 where it is none of them."""
-    for place, declared in enumerate(values):
-        known = float(declared) if isinstance(declared, Fraction) else declared
-        if known == value and isinstance(value, str) == isinstance(declared, str):
-            return place
-    return -1
 
 
 def _word(value: Value) -> str:

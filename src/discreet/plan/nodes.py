@@ -149,13 +149,6 @@ def project_of(node: Node) -> Project:
     return node
 
 
-def scan_of(node: Node) -> Scan:
-    """The table at the bottom of a plan."""
-    while not isinstance(node, Scan):
-        node = node.child
-    return node
-
-
 @dataclass(frozen=True)
 class Vector:
     """One released integer of each group: a combination of totals with integer weights."""

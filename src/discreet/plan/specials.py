@@ -23,7 +23,6 @@ from discreet.plan.nodes import (
     Aggregate,
     Clip,
     Distinct,
-    Filter,
     Histogram,
     Key,
     LimitGroups,
@@ -31,7 +30,6 @@ from discreet.plan.nodes import (
     PersonGroup,
     Project,
     Quantity,
-    Scan,
     Special,
     Total,
 )
@@ -122,6 +120,7 @@ class Builder(Protocol):
     def unknown(self, expression: Expression, /) -> Bounds: ...
     def step(self, expression: Expression, /) -> Fraction | None: ...
     def rows(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...], /) -> Project | LimitRows: ...
+    def selected(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...], /) -> Project: ...
 
 
 def special(builder: Builder, one: Any) -> Special:
@@ -153,12 +152,10 @@ def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
     keys = (*request.keys, value)
     if builder.single:
         return Distinct(Aggregate(builder.rows(keys, ()), (Total("rows"),)))
-    scan = Scan(table.name, table.person, table.one_row_per_person, table.relation)
-    below = Filter(scan, request.predicate) if request.predicate is not None else scan
     most = request.rows or request.groups or table.groups_per_person or 1
     if one.bounds is not None:
         most = int(one.bounds[1]) * ((request.groups or table.groups_per_person or 1) if request.keys else 1)
-    grouped = PersonGroup(Project(below, keys, ()))
+    grouped = PersonGroup(builder.selected(keys, ()))
     return Distinct(Aggregate(Clip(LimitGroups(grouped, most)), (Total("persons"),)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.catalog.model import Table, Value
+from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.bounds import lost
@@ -35,7 +35,7 @@ from discreet.release.specials import (
     special_values,
     special_words,
 )
-from discreet.release.table import Cost, arranged
+from discreet.release.table import Cost, arranged, plain
 
 GROUP_FOR_MEANS = 1_000
 """A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""
@@ -282,10 +282,3 @@ def _grid(output: Output, measured: Measured) -> Lattice:
 
 def _floats(weights: Sequence[Fraction]) -> list[float]:
     return [float(weight) for weight in weights]
-
-
-def plain(value: Value) -> Any:
-    """A key as JSON can hold it."""
-    if isinstance(value, Fraction):
-        return float(value)
-    return value if isinstance(value, bool | int | str) else value.isoformat()

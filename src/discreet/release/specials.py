@@ -14,6 +14,7 @@ from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial, Measurement, inner
 from discreet.plan.nodes import Output, project_of
 from discreet.release.intervals import CONFIDENCE, half_width
+from discreet.release.table import plain
 
 Interval = tuple[float, float]
 
@@ -40,8 +41,6 @@ def special_values(
         places = [one.mechanism.fractions.index(inner(each, one.mechanism.epsilon)) for each in special.fractions]
         listed = [[_number(one, grid.low + cell[place]) for place in places] for cell in noisy]
         return [cell if special.many else cell[0] for cell in listed], None
-    from discreet.release.estimate import plain
-
     names = [[plain(special.values[place]) for place in cell] for cell in noisy]
     return [cell if special.many else cell[0] for cell in names], None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Filter, Loss
-from discreet.catalog.model import Type
+from discreet.catalog.model import Type, Value
 from discreet.errors import QuestionError
 from discreet.exact import fraction, show
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
@@ -170,6 +170,13 @@ def _typed(value: Any, kind: str) -> Any:
     if kind == Type.DATE:
         return datetime.date.fromisoformat(value)
     return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
+
+
+def plain(value: Value) -> Any:
+    """A key as JSON can hold it."""
+    if isinstance(value, Fraction):
+        return float(value)
+    return value if isinstance(value, bool | int | str) else value.isoformat()
 
 
 def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tuple[float, float]]]:

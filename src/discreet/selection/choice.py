@@ -16,9 +16,8 @@ from discreet.plan.bounds import lost
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
 from discreet.plan.sensitivity import cell_count, sensitivity
-from discreet.release.estimate import plain
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import Cost
+from discreet.release.table import Cost, plain
 from discreet.sql import Question
 
 _LARGEST = 10**9

@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
 from discreet.plan.bounds import Wanted
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+from discreet.plan.expressions import Call, Expression, Literal
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import STATISTICS, Statistic
 from discreet.sql.words import only, refused
@@ -354,7 +354,3 @@ def _example(name: str) -> str:
         "COUNTIF": "x > 1",
     }
     return examples.get(name, "x, 3" if name == "APPROX_TOP_COUNT" else "x, 0.5" if STATISTICS[name][0] == 2 else "x")
-
-
-def is_column(expression: Expression | None) -> bool:
-    return isinstance(expression, ColumnOf)
