@@ -31,13 +31,18 @@ BELOW: dict[str, set[str]] = {
     "door": {"engines", "plan", "catalog", "ledger", "mechanisms", "accounting"} | GROUND,
     "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
-    **dict.fromkeys(PROCEDURES, {"sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}),
+    "procedures": {"door", "catalog", "ledger"} | GROUND,
+    **dict.fromkeys(
+        PROCEDURES, {"procedures", "sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}
+    ),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},
     "schedule": set(),
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
-    "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings", "schedule"},
-    **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "__init__"}),
+    "curator": FACADE - {"curator"} | PROCEDURES | {"procedures", "engines", "explanation", "holdings", "schedule"},
+    **dict.fromkeys(
+        ("cli", "server", "notebook"), FACADE | PROCEDURES | {"procedures", "audit", "engines", "__init__"}
+    ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
