@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.catalog.model import Type, Value
 from discreet.exact import show
-from discreet.markov import Clique
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.table import plain
@@ -28,10 +26,9 @@ def content(
     looks: Mapping[str, Histogram],
     left_out: Mapping[str, str],
     result: Result,
-    drawn: NDArray[np.int64],
-    errors: Mapping[Clique, float],
 ) -> dict[str, Any]:
     """The content of the release."""
+    drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
     table = {
@@ -63,8 +60,14 @@ def content(
             for one in result.measurements
         ],
         "marginals": [
-            {"columns": list(clique), "rows": rows, "share": rows / max(1.0, result.model.total)}
-            for clique, rows in errors.items()
+            {
+                "columns": list(clique),
+                "rows": bound.l1,
+                "cell": bound.cell,
+                "share": bound.l1 / max(1.0, result.model.total),
+                "by": bound.source,
+            }
+            for clique, bound in result.bounds.items()
         ],
         "left_out": dict(left_out),
         "ended_early": not result.complete,
@@ -90,9 +93,7 @@ def _mechanisms(call: Publication, result: Result) -> list[dict[str, str]]:
     if looked:
         words = f"rounded Gaussian noise, sigma {show(call.look_sigma, 4)}, on a fine histogram, up to twice"
         found.append({"columns": ", ".join(looked), "mechanism": words, "unit": "1 row", "sensitivity": rows})
-    words = (
-        f"rounded Gaussian noise, sigma {show(call.check_sigma, 4)}, on how far {len(call.checked)} marginals are off"
-    )
+    words = f"rounded Gaussian noise, sigma {show(call.schedule.distance_sigma, 4)}, on how far marginals are off"
     found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{rows} in each"})
     sigmas = sorted({one.sigma for one in result.measurements})
     if sigmas:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +17,7 @@ from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Condition, Table
 from discreet.exact import Number, floor, show, sqrt_ceiling
-from discreet.markov import Clique, Domain, fit
+from discreet.markov import Domain, fit
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.plan.measurement import Measured, Measurement, Price
@@ -35,14 +34,11 @@ MOST_VALUES = 255
 MOST_ROWS = 10_000_000
 _LOOK = Fraction(1, 100)  # of the price, as μ², for finding a column's values, or looking at it finely
 _LOOKS = Fraction(15, 100)  # for all of them
-_CHECK = Fraction(4, 100)  # for saying by how much the published rows are off
-_MOST_CHECKED = 1000
 
 
 @dataclass(frozen=True)
 class Publication:
-    """A checked call. `look_sigma` is the noise of a fine look at a column, `finders` what finds private values;
-    `checked` are the marginals of which the release says by how much they are off, `check_sigma` the noise of that."""
+    """A checked call. `look_sigma` is the noise of a fine look at a column, `finders` what finds private values."""
 
     table: Table
     columns: tuple[Wanted, ...]
@@ -55,8 +51,6 @@ class Publication:
     look_sigma: Fraction
     finders: Mapping[str, Measurement]
     event_delta: Fraction
-    checked: tuple[Clique, ...]
-    check_sigma: Fraction
 
     @cached_property
     def declared(self) -> Declared:
@@ -113,11 +107,7 @@ def publication(
     finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
     before = [part for one in finders.values() for part in one.loss.parts]
     before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
-    names = [one.column.name for one in kept]
     named = _workload(kept, method, workload)
-    checked = tuple(dict.fromkeys((*_closure(names), *(named or ()))))
-    check_sigma = sqrt_ceiling(rows_of_person(known) ** 2 * len(checked) / (_CHECK * mu**2))
-    before.append(Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 * len(checked) / check_sigma**2)))
     domain = Domain.of({one.column.name: _most_cells(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -129,9 +119,7 @@ def publication(
         workload=named,
     )
     _possible(known, kept)
-    return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, checked, check_sigma
-    )
+    return Publication(known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event)
 
 
 def _possible(table: Table, kept: Sequence[Wanted]) -> None:
@@ -151,12 +139,6 @@ def _possible(table: Table, kept: Sequence[Wanted]) -> None:
 def rules_about(table: Table, name: str) -> list[Condition]:
     """The conditions that the owner's rules set on a column."""
     return [condition for rule in table.impossible for condition in rule if condition.column == name]
-
-
-def _closure(names: Sequence[str]) -> list[Clique]:
-    """All columns, pairs and, if these are not too many, triples."""
-    sizes = [1, 2] + [3] * (math.comb(len(names), 3) <= _MOST_CHECKED)
-    return [clique for size in sizes for clique in itertools.combinations(names, size)]
 
 
 def _workload(

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,15 @@ from numpy.typing import NDArray
 
 from discreet.catalog.model import Value
 from discreet.door import Door, Marginals
-from discreet.errors import EngineError
+from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
-from discreet.plan.coding import MOST_CELLS, Binned, Coding, Listed
+from discreet.plan.coding import Binned, Coding, Listed
 from discreet.synthesis.adaptive import Progress, synthesise
 from discreet.synthesis.cells import Histogram, gathered, refined
 from discreet.synthesis.columns import BINS, Wanted
 from discreet.synthesis.content import content
-from discreet.synthesis.publication import MOST_ROWS, MOST_VALUES, Publication, coded, rules_about, zeros
+from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 
 Tell = Callable[[Progress], None]
 
@@ -65,39 +64,14 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
     domain = Domain(found.coding.names, found.coding.sizes)
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = zeros(call.table, found.coding, lines)
-    result = synthesise(call.schedule.among(domain.names), domain, Measurer(run), zeros=forbidden, tell=tell)
-    rows = call.rows or max(1, min(round(result.model.total), MOST_ROWS))
-    drawn = result.model.sample(rows)
-    errors = _errors(call, run, domain, drawn, result.model.total)
-    return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result, drawn, errors)
-
-
-def _errors(
-    call: Publication, run: Marginals, domain: Domain, drawn: NDArray[np.int64], total: float
-) -> dict[Clique, float]:
-    """By how many rows the published rows are off in each marginal, added up over its cells, at most, with 95 %.
-
-    The noisy distance and 1.65 deviations of its noise, drawn when the rows stood: whatever was chosen before, and
-    however. The rounding of the noise adds a half. Each row stands for total/rows of the real ones. Never more than
-    the rows that there are on both sides, of which the former are known with noise alone and so not used.
-    """
-    known = [clique for clique in call.checked if set(clique) <= set(domain.names)]
-    known = [clique for clique in known if domain.cells(clique) <= MOST_CELLS]
-    scale = total / len(drawn)
-    predicted = [np.rint(counted(domain, drawn, clique) * scale).astype(np.int64) for clique in known]
-    padded = [*known, *[()] * (len(call.checked) - len(known))]
-    zero = [np.zeros((), np.int64)] * (len(call.checked) - len(known))
-    noisy = run.distances(padded, [*predicted, *zero], call.check_sigma)[: len(known)]
-    room = NormalDist().inv_cdf(0.95) * float(call.check_sigma) + 0.5
-    return {clique: max(0.0, one + room) for clique, one in zip(known, noisy, strict=True)}
-
-
-def counted(domain: Domain, rows: NDArray[np.int64], clique: Clique) -> NDArray[np.int64]:
-    """How many of the coded rows are in each cell."""
-    codes = np.zeros(len(rows), np.int64)
-    for name in clique:
-        codes = codes * domain.size(name) + rows[:, domain.place[name]]
-    return np.bincount(codes, minlength=domain.cells(clique)).reshape(domain.shape(clique))
+    schedule = call.schedule.among(domain.names)
+    try:
+        result = synthesise(
+            schedule, domain, Measurer(run, call.schedule.compared), zeros=forbidden, rows=call.rows, tell=tell
+        )
+    except QuestionError:  # the private cells are too many after all
+        raise EngineError from None
+    return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
 
 @dataclass(frozen=True)
@@ -105,6 +79,7 @@ class Measurer:
     """The door's run as what the adaptive procedure asks."""
 
     run: Marginals
+    compared: int
 
     def select(
         self,
@@ -118,6 +93,14 @@ class Measurer:
 
     def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         return self.run.measure(clique, sigma)
+
+    def distances(
+        self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
+    ) -> NDArray[np.int64]:
+        """As many as were declared: in the place of those of columns that are not there stand numbers of all rows."""
+        more = self.compared - len(cliques)
+        padded = [*answers, *[np.zeros((), np.int64)] * more]
+        return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
 
 
 def _found(call: Publication, run: Marginals) -> Found:

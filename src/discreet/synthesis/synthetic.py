@@ -52,8 +52,8 @@ class Synthetic(Release):
     @property
     def marginals(self) -> list[dict[str, Any]]:
         """For sets of columns: `columns`; `rows`, the most by which all counts of combinations of their cells are off,
-        added up, with 95 % each; `share`, that as a part of all rows. The published rows were held against the real
-        ones for this, with noise of its own."""
+        added up, and `share`, that as a part of all rows; `cell`, the most by which one of them is off; each with 95 %.
+        The published rows were held against the real ones for this, with noise of its own."""
         return list(self.content["marginals"])
 
     @property
