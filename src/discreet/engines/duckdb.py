@@ -220,11 +220,11 @@ class DuckDB:
         if self.has(rows.table.name):
             self._coded([drop(rows)], rows.table)
 
-    def _coded(self, statements: Sequence[exp.Expression], table: Table) -> None:
+    def _coded(self, statements: list[str], table: Table) -> None:
         if not self.has(table.name) or self._process is None:
             raise Stopped
         try:
-            self._process.call("build", [one.sql("duckdb") for one in statements], seconds=self._limits.seconds)
+            self._process.call("build", statements, seconds=self._limits.seconds)
         except Failed:
             raise EngineError from None
 
@@ -237,7 +237,7 @@ class DuckDB:
         if not self.has(rows.table.name) or self._process is None:
             raise Stopped
         shapes = [rows.coding.shape(clique) for clique in cliques]
-        wanted = [(counts(rows, clique).sql("duckdb"), shape) for clique, shape in zip(cliques, shapes, strict=True)]
+        wanted = [(counts(rows, clique), shape) for clique, shape in zip(cliques, shapes, strict=True)]
         try:
             answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
         except Failed:
