@@ -254,6 +254,14 @@ def _joined(relation: Joined) -> Shape:
     return Shape(columns, True, persons, single, left.person_type, rows, groups)
 
 
+def beside(relation: Joined) -> Relation | None:
+    """The side about people of a join with a public table that meets each of its rows once at most; None of others."""
+    left, right = shape(relation.left).private, shape(relation.right).private
+    if left == right or not _at_most_one(relation, left):
+        return None
+    return relation.left if left else relation.right
+
+
 def _at_most_one(relation: Joined, left_is_private: bool) -> bool:
     """Whether a row of the private side meets at most one row: the public side has one row for each value of what is
     compared, and each of these is compared, without rounding, with something that the private row alone decides."""

@@ -12,7 +12,7 @@ from discreet.catalog.model import Table, Type
 from discreet.door import Choice, Chosen
 from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
-from discreet.plan.bounds import lost
+from discreet.plan.left_out import lost
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
 from discreet.plan.sensitivity import cell_count, sensitivity
