@@ -129,10 +129,10 @@ def _limit(node: LimitRows | LimitGroups, table: Table, keys: tuple[Key, ...]) -
 def one_table(table: Table) -> Table | None:
     """The declared table whose rows a question reads, each at most once; None where it makes rows of its own."""
     relation = table.relation
-    while isinstance(relation, Where | Renamed | Computed | Listed | Matched | Joined):
-        relation = beside(relation) if isinstance(relation, Joined) else relation.child
     if relation is None:
         return table
+    while isinstance(relation, Where | Renamed | Computed | Listed | Matched | Joined):
+        relation = beside(relation) if isinstance(relation, Joined) else relation.child
     return relation.table if isinstance(relation, Base) else None
 
 
@@ -194,13 +194,13 @@ def lattice_of(part: Part, output: Output) -> Lattice | None:
 
 def at_limit(plan: Plan, what: str, limit: int) -> Plan:
     """The plan at another limit on rows or groups, as `max_rows_contributed` or `max_groups_contributed` makes it: the
-    one stands without the other."""
+    one on rows stands by itself."""
 
     def changed(node: Any) -> Any:
-        if isinstance(node, Project | Filter | Scan):
+        if isinstance(node, Project | LimitRows) and what == "rows":
+            return LimitRows(node.child if isinstance(node, LimitRows) else node, limit)
+        if isinstance(node, Project):
             return node
-        if isinstance(node, LimitRows) and what == "rows":
-            return replace(node, rows=limit)
         if isinstance(node, LimitGroups) and what == "rows":
             return changed(node.child)
         below = replace(node, child=changed(node.child))
@@ -272,7 +272,7 @@ def row_clamps(plan: Plan, table: Table) -> list[tuple[str, Fraction, Fraction]]
         if clamp is None or clamp in found:
             continue
         name, low, high = clamp
-        least, most = declared[name]
+        least, most = declared.get(name, (None, None))
         if not (
             isinstance(least, int | Fraction) and isinstance(most, int | Fraction) and low <= least and most <= high
         ):

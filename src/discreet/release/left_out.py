@@ -195,14 +195,17 @@ def _bound(
     _, intervals = estimated(output, miss / max(1, len(noisy.keys)))
     if intervals is None:
         return None
-    upper = math.fsum(max(0.0, high) for _, high in intervals)
-    if one.certain:
-        most = upper * float(1 / one.share - 1)
-    else:
-        draw = _reach(measurement.parts[output.index], output, one) * math.log(2 / miss)
-        most = (upper + draw + math.sqrt(draw**2 + 2 * draw * upper)) / float(one.share) - upper
-    persons = None if one.one is None else math.floor(upper / one.one + 1e-9)
-    return math.floor(most + 1e-6) if output.kind == "count" else most, persons
+    try:
+        upper = sum(max(0.0, float(high)) for _, high in intervals)
+        if one.certain:
+            most = upper * float(1 / one.share - 1)
+        else:
+            draw = _reach(measurement.parts[output.index], output, one) * math.log(2 / miss)
+            most = (upper + draw + math.sqrt(draw) * math.sqrt(draw + 2 * upper)) / float(one.share) - upper
+        persons = None if one.one is None else math.floor(upper / one.one + 1e-9)
+        return math.floor(most + 1e-6) if output.kind == "count" or not math.isfinite(most) else most, persons
+    except OverflowError:  # larger than any number: nothing that would be worth saying
+        return None
 
 
 def _reach(measured: Measured, output: Output, one: Kept) -> float:
@@ -230,7 +233,7 @@ def _small_groups(measurement: Measurement, telling: Telling) -> LeftOut:
 
 def summary(found: Sequence[LeftOut]) -> list[str]:
     """What a reader is told beside the answer."""
-    words = [one.words for one in found if one.what in ("number", "small groups")]
+    words = [one.words for one in found if one.what in ("number", "values", "small groups")]
     if any(one.what == "number" for one in found):
         return words
     return [*(one.words for one in found if one.what in ("rows", "groups")), *words]
