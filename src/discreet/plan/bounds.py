@@ -32,6 +32,7 @@ from discreet.plan.nodes import (
     Total,
     Vector,
 )
+from discreet.plan.public_groups import group_count
 from discreet.plan.sensitivity import cell_count
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.together import KEYS, together
@@ -84,7 +85,7 @@ class Request:
 
 def plan(request: Request) -> Plan:
     """The plan of a request. Raises QuestionError where no bound is declared for what is asked."""
-    cells = cell_count(request.keys)
+    cells = group_count(request.keys, request.table.relation)
     if cells is not None and cells > MAXIMUM_CELLS:
         fix = "group by fewer columns, or by columns with fewer declared values"
         raise QuestionError(

@@ -146,11 +146,12 @@ class Matched:
 
 @dataclass(frozen=True)
 class Listed:
-    """The same rows, with public keys for some columns: the values that a public table lists."""
+    """The same rows, with public keys for some columns: `rows` are those that a public table lists, `names` says which
+    columns hold each of their values."""
 
     child: Relation
-    names: tuple[str, ...]
-    values: tuple[Value, ...]
+    names: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Value, ...], ...]
 
 
 Relation = Base | Attributed | Renamed | Where | Computed | Joined | PerPerson | Stacked | Matched | Listed
@@ -204,7 +205,13 @@ def shape(relation: Relation) -> Shape:
         persons = tuple(name for name, expression in relation.columns if holds_person(expression, below))
         return replace(below, columns=columns, persons=persons)
     if isinstance(relation, Listed):
-        keyed = {name: Column(name, below.column(name).type, values=relation.values) for name in relation.names}
+        keyed = {
+            name: Column(
+                name, below.column(name).type, values=tuple(dict.fromkeys(row[place] for row in relation.rows))
+            )
+            for place, names in enumerate(relation.names)
+            for name in names
+        }
         return replace(below, columns=tuple(keyed.get(column.name, column) for column in below.columns))
     if isinstance(relation, PerPerson):
         known = below.by_name
