@@ -235,6 +235,19 @@ def test_what_depends_on_the_size_of_a_group_is_said_of_moments_and_not_of_what_
     assert repr(explained).count("in a group of at least 1,000 values") == 3
 
 
+def test_a_column_of_one_value_and_unknown_bounds_with_private_groups(unknown: discreet.Curator) -> None:
+    import pandas
+
+    columns = {"uid": {"type": "integer"}, "x": {"type": "integer", "min": 0, "max": 0}}
+    table = discreet.Table(pandas.DataFrame({"uid": [1], "x": [0]}), person="uid", rows_per_person=4, columns=columns)
+    with discreet.Curator({"t": table}, epsilon=10**25) as curator:
+        release = curator.ask(clause("max_rows_contributed = 2", "SUM(x) AS s, COUNT(*) AS n FROM t"), epsilon=NOTHING)
+        assert number(release, "n").at_most >= 1
+    question = "SELECT cat, SUM(x / y) AS s, MEDIAN(y) AS m FROM t GROUP BY cat HAVING s > 0 LIMIT 2"
+    assert "groups of few persons are not shown" in said(unknown.explain(question, epsilon=1), "small groups").words
+    assert "is shown with 95 %" in said(unknown.ask(question, epsilon=1), "small groups").words
+
+
 def test_huge_limits_and_tiny_prices_are_answered() -> None:
     found = [{"uid": 1, "x": 1, "y": 1, "cat": "a"}]
     with tools.curator(found) as curator:

@@ -18,7 +18,7 @@ E[X] ≥ s·E[Y]:
   min(1, G/g′) with g′ ≥ g groups, since more rows touch more of them. So s = min(1, K/G), also for what the rows kept
   make of g, and the factor multiplies that of the rows.
 * A count clamped to at most c for each person and group: min(m, c) ≥ min(1, c/R)·m for the m ≤ R rows that reach it, R
-  the limit on rows; where there is none, min(m, c) ≥ min(1, c/D)·min(m, D). For certain, not on average.
+  the limit on rows, if that is below D; else min(m, c) ≥ min(1, c/D)·min(m, D). For certain, not on average.
 
 Groups with private keys are shown where a noisy number of their persons is high enough. Persons are kept or not
 independently of each other, and both what they add to a count and whether their group is shown rise with what is kept,
@@ -153,10 +153,10 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
     tight = [one for one in own if one.share != 1]
     if total.bounds is not None and not people:
         plain = one_table(table)
-        rows = next((one.limit for one in own if one.what == "rows"), plain.rows_per_person if plain else None)
-        if rows is None:
+        if plain is None or plain.rows_per_person is None:
             return Kept(None)
-        clamp = total.bounds[1]
+        rows = min((one.limit for one in own if one.what == "rows"), default=plain.rows_per_person)
+        rows, clamp = min(rows, plain.rows_per_person), total.bounds[1]
         return Kept(whole * min(Fraction(1), Fraction(clamp, rows)), not tight, clamp=clamp)
     fills = len(tight) == 1 and _fills(plan, tight[0], total, output)
     return Kept(whole, not tight or fills, tight[0].limit if fills else None)

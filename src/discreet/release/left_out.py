@@ -38,7 +38,7 @@ from typing import Any
 from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
-from discreet.plan.jointly import count_of
+from discreet.plan.jointly import axis_of, count_of
 from discreet.plan.left_out import Kept, Limit, Telling, clamps, kept, lattice_of, limits, row_clamps
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output, Part
@@ -56,8 +56,9 @@ class LeftOut:
     bounds), keys (rows without a declared key), small groups, or number: what all limits together leave of a `column`.
     `limit` is how many count, `declared` how many the declaration lets count at most, None where it does not say.
     `share` is the least part of the number that is there, on average over what is drawn; `at_most` how much more it
-    would be at the declared limits, added up over the groups, with the release's confidence, and `persons` how many at
-    most are above the limit. None means: not known. `question` tells more, at a price of its own.
+    would be at the declared limits, added up over all groups, also those that HAVING or LIMIT leave out, with the
+    release's confidence, and `persons` how many at most are above the limit. None means: not known. `question` tells
+    more, at a price of its own.
     """
 
     what: str
@@ -145,16 +146,15 @@ def _numbers(measurement: Measurement, table: Table) -> list[tuple[Output, Kept]
             continue
         if mean.kind == "mean":
             part = plan.parts[mean.index]
-            mean = Output(f"number of values of {output.name}", "count", mean.index, _count(part))
+            mean = Output(f"number of values of {output.name}", "count", mean.index, _count(part, mean))
         found.append((mean, kept(plan, table, mean)))
     return found
 
 
-def _count(part: Part) -> tuple[Fraction, ...]:
-    """The weights that make a number of values of the vectors of a mean: A + B = w·n; or of all rows, measured beside
-    several columns."""
+def _count(part: Part, mean: Output) -> tuple[Fraction, ...]:
+    """The weights that make the number of its values of the vectors of a mean: A + B = w·n, or the joint count."""
     if part.axes:
-        return count_of(part)
+        return count_of(part, axis_of(part, mean.weights))
     return tuple(Fraction(int(place < 2), part.row_bound) for place in range(len(part.vectors)))
 
 
@@ -215,7 +215,7 @@ def _reach(measured: Measured, output: Output, one: Kept) -> float:
         return float(bound.cells * one.clamp)
     grid = lattice_of(part, output) if output.kind == "sum" else None
     each = float(grid.step * grid.high) if grid is not None else 1.0
-    return bound.l1 / part.row_bound * each
+    return bound.l1 / max(1, part.row_bound) * each
 
 
 def _small_groups(measurement: Measurement, telling: Telling) -> LeftOut:
@@ -224,10 +224,10 @@ def _small_groups(measurement: Measurement, telling: Telling) -> LeftOut:
     for measured in measurement.parts:
         if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
             sure = measured.mechanism.threshold + measured.mechanism.noise.half_width(2 * CONFIDENCE - 1)
-    words = (
-        f"a group of {sure:,} persons that count, or more, is shown with {_percent(CONFIDENCE)}; how many groups are"
-        " smaller, and what is in them, is not known"
-    )
+    shown = f"a group of {sure:,} persons that count, or more, is shown with {_percent(CONFIDENCE)}"
+    if measurement.ranges:  # what is left for the keys is known with the bounds
+        shown = "groups of few persons are not shown"
+    words = f"{shown}; how many groups are smaller, and what is in them, is not known"
     return LeftOut("small groups", words, question=telling.groups())
 
 
