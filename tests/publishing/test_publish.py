@@ -74,7 +74,7 @@ def test_a_mixed_table_is_published_and_looks_like_the_real_one() -> None:
         release = holder.publish("people", epsilon=4, rows=4000)
         assert len(release) == len(release.rows) == 4000
         assert release.columns == ["sex", "age", "income", "born", "seen", "well", "town"]
-        assert set(release.left_out) == {"name", "score"}
+        assert set(release.columns_left_out) == {"name", "score"}
         made = release.to_pandas()
         assert abs(release.total - 5000) < 100
         assert abs((made.sex == "F").mean() - (frame.sex == "F").mean()) < 0.03
@@ -198,7 +198,7 @@ def test_a_column_with_as_many_values_as_rows_is_left_out() -> None:
     with curator(people(2000)) as holder:
         release = holder.publish("people", epsilon=2, columns=["sex", "name"], rows=10)
     assert release.columns == ["sex"]
-    assert "shared by enough persons" in release.left_out["name"]
+    assert "shared by enough persons" in release.columns_left_out["name"]
 
 
 def test_a_person_with_many_rows_counts_with_those_that_are_declared() -> None:

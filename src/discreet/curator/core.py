@@ -24,11 +24,13 @@ from discreet.exact import Number, fraction, show
 from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
-from discreet.plan.bounds import advice, lost
+from discreet.plan.left_out import advice, lost
 from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, priced_at
 from discreet.release import Release, answer
-from discreet.release.estimate import cost, expected_errors, mechanisms
+from discreet.release.choices import choices
+from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
+from discreet.release.left_out import may_be_left_out
 from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.schedule import on_schedule
@@ -160,9 +162,11 @@ class Asking:
             tuple(mechanisms(priced)),
             (*to_be_found(priced), *lost(priced.plan, table)),
             advice(priced.plan, table),
-            tuple(output.name for output in priced.plan.outputs if output.kind == "mean"),
+            by_size(priced),
             best_guess(priced.loss),
             best_guess_of_budget(total.epsilon, total.delta),
+            may_be_left_out(priced, table),
+            choices(priced, table),
         )
 
     def check(self) -> None:

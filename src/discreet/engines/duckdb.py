@@ -244,25 +244,25 @@ class DuckDB:
             raise EngineError from None
         return arrays(answer, shapes)
 
-    def public_values(self, relation: Relation, most: int) -> list[Value]:
-        """The values of the first column of a relation that is about nobody, sorted, NULL left out; at most `most` + 1.
+    def public_values(self, relation: Relation, most: int) -> list[tuple[Value, ...]]:
+        """The different rows of a relation that is about nobody, sorted, those with NULL left out; at most `most` + 1.
 
         Raises EngineError where the engine failed, ValueError where the relation is about people.
         """
         known = shape(relation)
         if known.private or not all(table.public for table in bases(relation)) or self._process is None:
             raise ValueError("only public tables can be read outside the door")
-        column = exp.column("c0")
-        select = exp.select(column).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
-        select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
+        columns = [exp.column(f"c{place}") for place in range(len(known.columns))]
+        select = exp.select(*columns).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
+        for column in columns:
+            select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
         try:
-            sql = select.order_by(column.copy()).limit(most + 1).sql("duckdb")
+            sql = select.order_by(*(column.copy() for column in columns)).limit(most + 1).sql("duckdb")
             rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
         except (Failed, Stopped):
             raise EngineError from None
-        kind = known.columns[0].type
-        assert kind is not None
-        return [_key(row[0], kind) for row in rows]
+        kinds = [column.type or Type.TEXT for column in known.columns]
+        return [tuple(_key(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
     def sql(self, plan: Root, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""

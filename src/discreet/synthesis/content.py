@@ -69,7 +69,7 @@ def content(
             }
             for clique, bound in result.bounds.items()
         ],
-        "left_out": dict(left_out),
+        "columns_left_out": dict(left_out),
         "ended_early": not result.complete,
         "method": call.method,
         "mechanisms": _mechanisms(call, result),

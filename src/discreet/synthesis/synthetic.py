@@ -24,7 +24,7 @@ class Synthetic(Release):
     """A synthetic table that may be published, with all that is known of its errors.
 
     `rows` are made-up: none is anybody's. `marginals` says for sets of columns by how much their shares may be off,
-    `measured` what was measured, `left_out` which columns are not there and why. Everything is from the release alone.
+    `measured` what was measured, `columns_left_out` which columns are not there and why. Everything is from the release alone.
     """
 
     @property
@@ -62,9 +62,9 @@ class Synthetic(Release):
         return [{name: one[name] for name in ("columns", "sigma")} for one in self.content["measured"]]
 
     @property
-    def left_out(self) -> dict[str, str]:
+    def columns_left_out(self) -> dict[str, str]:
         """Declared columns that are not in the table, and why."""
-        return dict(self.content["left_out"])
+        return dict(self.content["columns_left_out"])
 
     @property
     def domain(self) -> dict[str, list[str]]:
@@ -133,7 +133,7 @@ class Synthetic(Release):
             words.append(
                 f"pairs of columns: off by at most {pairs[len(pairs) // 2]:.0%} of the rows in sum (the middle bound)"
             )
-        words += [f"left out: {name} ({why})" for name, why in self.left_out.items()]
+        words += [f"left out: {name} ({why})" for name, why in self.columns_left_out.items()]
         return words + (["ended early"] if self.content["ended_early"] else [])
 
     def _repr_html_(self) -> str:
