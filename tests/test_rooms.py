@@ -23,6 +23,7 @@ BELOW: dict[str, set[str]] = {
     "noise": {"exact"},
     "accounting": {"exact"},
     "mechanisms": {"noise", "accounting", "exact"},
+    "constructions": {"mechanisms", "accounting"} | GROUND,  # explicit universes: no table, no engine, no ledger
     "catalog": GROUND,
     "ledger": {"accounting"} | GROUND,  # bytes and losses, never plans
     "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
