@@ -124,7 +124,7 @@ class Generator(Construction):
     def answer_width(self, parts: int) -> int:
         """All k noisy answers of a run are within this, in steps, but for a `parts`-th of beta: at most b·(ln k +
         ln(parts/β)), rounded up (Theorem 3.8, with the exact tail of discrete noise)."""
-        return Laplace(self.b).half_width(1 - float(self.beta) / parts, self.k)
+        return Laplace(self.b).half_width(self.sure(parts), self.k)
 
     def _enough(self) -> None:
         if self.k > MOST_ANSWERS:

@@ -31,7 +31,7 @@ def each(epsilon: Fraction, delta: Fraction, count: int) -> Fraction:
     ln(1/δ))), or the solution of Theorem 3.20, √(2k ln(1/δ))·ε₀ + k·ε₀·(e^ε₀ − 1) ≤ ε, where ε is larger. Whichever it
     is has been held against Theorem 3.20 in rational numbers: the corollary fails for δ near 1.
     """
-    basic = floor(epsilon / count)
+    basic = epsilon / count
     if delta == 0:
         return basic
     root = sqrt_ceiling(2 * count * log_bounds(1 / delta)[1])

@@ -32,8 +32,8 @@ class Construction:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", price(self.epsilon))
         object.__setattr__(self, "beta", number("beta", self.beta, 0, 1))
-        if self.beta < Fraction(1, 10**9):
-            raise refused("beta must be at least 10^-9", "beta", "write beta=1e-6")
+        if self.beta < Fraction(1, 10**12):
+            raise refused("beta must be at least 10^-12", "beta", "write beta=1e-6")
 
     @property
     def rows_epsilon(self) -> Fraction:
@@ -56,7 +56,11 @@ class Construction:
 
     def rows_width(self, parts: int) -> int:
         """The noisy number of rows is within this of the true one, but for a `parts`-th of beta."""
-        return Laplace(1 / self.rows_epsilon).half_width(1 - float(self.beta) / parts)
+        return Laplace(1 / self.rows_epsilon).half_width(self.sure(parts))
+
+    def sure(self, parts: int) -> float:
+        """1 − beta/parts, not rounded down."""
+        return math.nextafter(1 - float(self.beta) / parts, 1.0)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ class LinearProgram(Construction):
     @property
     def alpha(self) -> int:
         """α in persons: what noise and rows together are within; at least 1."""
-        noise = Laplace(self.b).half_width(1 - float(self.beta) / 2, self.queries.size)
+        noise = Laplace(self.b).half_width(self.sure(2), self.queries.size)
         return max(1, noise + self.rows_width(2))
 
     def loss(self) -> Batch:

@@ -84,10 +84,14 @@ class SmallDatabase(Construction):
     def bound(self, rows: int) -> float:
         """With probability 1 − beta all counts are within this many persons, for a database of so many rows."""
         whole("rows", rows, 0, 10**18)
+        return self.within(rows + self.rows_width(2))
+
+    def within(self, rows: int) -> float:
+        """The same when the noisy number of rows is `rows`."""
         worse = (
             2 * (log_multisets(self.queries.universe.size, self.m) + math.log(2 / self.beta)) / float(self.rest_epsilon)
         )
-        return float(self.alpha) * rows + 2 * self.rows_width(2) + worse + 1
+        return float(self.alpha) * rows + self.rows_width(2) + worse + 1
 
     def theorem(self, rows: int) -> float:
         """Proposition 4.4 as printed, for a public n, as a share of the rows: α + 2(ln|X| ln|Q|/α² + ln(1/β))/(εn)."""
@@ -109,7 +113,7 @@ class SmallDatabase(Construction):
         rows = self.noisy_rows(database)
         small = self.candidates()
         chosen = small[self.choice.release(self.scores(database, rows, small))]
-        return Synopsis(Database(self.queries.universe, chosen), rows, self.bound(rows + self.rows_width(2)))
+        return Synopsis(Database(self.queries.universe, chosen), rows, self.within(rows))
 
     def candidates(self) -> Integers:
         """R: a histogram in each row."""

@@ -89,10 +89,14 @@ class MultiplicativeWeightsExponential(Construction):
     def bound(self, rows: int) -> float:
         """With probability 1 − beta all counts are within this many persons, for a database of so many rows."""
         whole("rows", rows, 0, 10**18)
+        return self.within(rows + self.rows_width(3))
+
+    def within(self, rows: int) -> float:
+        """The same when the noisy number of rows is `rows`."""
         width, failing = self.rows_width(3), float(self.beta) / 3
-        count = self._noise.half_width(1 - failing, self.rounds)
+        count = self._noise.half_width(self.sure(3), self.rounds)
         choice = 2 / float(self.each_epsilon) * math.log(self.rounds * self.queries.size / failing)
-        regret = 2 * (rows + width) * math.sqrt(math.log(self.queries.universe.size) / self.rounds)
+        regret = 2 * rows * math.sqrt(math.log(self.queries.universe.size) / self.rounds)
         return regret + count + 4 * width + choice + 3
 
     def explain(self, rows: int) -> str:
@@ -122,7 +126,7 @@ class MultiplicativeWeightsExponential(Construction):
             (noisy,) = self._noise.release([exact[place]])
             shares = moved(shares, matrix[place], noisy, rows)
         size = min(MOST_ROWS, max(1, rows * self.queries.universe.size))
-        return Synopsis(rounded(self.queries, total, size), rows, self.bound(rows + self.rows_width(3)))
+        return Synopsis(rounded(self.queries, total, size), rows, self.within(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +184,8 @@ class OnlineMultiplicativeWeights(Construction):
     @property
     def widths(self) -> tuple[int, int, int]:
         """h, L and w, in persons."""
-        failing = float(self.beta) / 3
-        count = self.noise.half_width(1 - failing, self.updates + 1)
-        return self.rows_width(3), count, math.ceil(self.watch(0).half_width(1 - failing, self.questions))
+        count = self.noise.half_width(self.sure(3), self.updates + 1)
+        return self.rows_width(3), count, math.ceil(self.watch(0).half_width(self.sure(3), self.questions))
 
     def threshold(self, rows: int) -> int:
         """Of the public answer's error, when the noisy number of rows is `rows`."""
@@ -196,8 +199,12 @@ class OnlineMultiplicativeWeights(Construction):
     def bound(self, rows: int) -> float:
         """With probability 1 − beta all answers are within this many persons, for a database of so many rows."""
         whole("rows", rows, 0, 10**18)
-        rows_width, _, reply = self.widths
-        return float(self.threshold(rows + rows_width) + reply)
+        return self.within(rows + self.rows_width(3))
+
+    def within(self, rows: int) -> float:
+        """The same when the noisy number of rows is `rows`."""
+        _, _, reply = self.widths
+        return float(self.threshold(rows) + reply)
 
     def theorem(self, rows: int) -> float:
         """Three times the least α of Theorem 4.14, as a share of a public number of rows."""
@@ -244,7 +251,7 @@ class OnlineRun:
         self.construction = construction
         self._database = database
         self.rows = construction.noisy_rows(database)
-        self.error = construction.bound(self.rows)
+        self.error = construction.within(self.rows)
         self._shares: Shares = np.full(construction.universe.size, 1 / construction.universe.size)
         self._watch = construction.watch(construction.threshold(self.rows)).open()
         self._answered = 0
