@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.constructions import (
     BaseGenerator,
+    Boosted,
     Boosting,
     Database,
     FractionalGenerator,
@@ -18,6 +19,7 @@ from discreet.constructions import (
     MultiplicativeWeightsExponential,
     OnlineMultiplicativeWeights,
     SmallDatabase,
+    Synopsis,
     Universe,
     rounds_needed,
 )
@@ -64,11 +66,14 @@ def database_of(elements: int, rows: int) -> Database:
     return Database(Universe(range(elements)), counts)
 
 
-def off(queries: LinearQueries, database: Database, answers: list[int] | None) -> list[int]:
-    """The errors of all queries; where there was no answer, the largest there could be."""
-    true = queries.answers(database.counts)
-    if answers is None:
-        return [database.rows] * len(true)
+def off(queries: LinearQueries, database: Database, released: Synopsis | Boosted | None) -> list[int]:
+    """The errors of all queries; where nothing was found, the largest there could be."""
+    if released is None:
+        return [database.rows] * queries.size
+    return apart(queries.answers(database.counts), released.answers(queries))
+
+
+def apart(true: list[int], answers: list[int]) -> list[int]:
     return [abs(one - other) for one, other in zip(true, answers, strict=True)]
 
 
@@ -90,8 +95,7 @@ def _generators(runs: int) -> list[Row]:
         database = small if epsilon == 1 else database_of(2, 20)
 
         def one(brute: BaseGenerator = brute, database: Database = database) -> float:
-            answer = brute.release(database)
-            return _of_six(off(few, database, answer and answer.answers(few)))
+            return _of_six(off(few, database, brute.release(database)))
 
         name = f"base generator by brute force, ε = {epsilon:,}, 2 elements, 5 of 6 queries"
         found.append(measured(name, database, brute.bound(database.rows), one, runs))
@@ -101,8 +105,7 @@ def _generators(runs: int) -> list[Row]:
     )
 
     def another() -> float:
-        answer = fractional.release(large)
-        return _of_six(off(queries, large, answer and answer.answers(queries)))
+        return _of_six(off(queries, large, fractional.release(large)))
 
     name = "base generator for counts, 16 elements, 64 queries, 5 of 6 queries"
     found.append(measured(name, large, fractional.bound(large.rows), another, runs))
@@ -118,8 +121,7 @@ def _boosted(runs: int) -> list[Row]:
     boosting = Boosting(generator, half, DELTA / 2)
 
     def one() -> float:
-        answer = boosting.release(database)
-        return max(off(queries, database, answer and answer.answers(queries)))
+        return max(off(queries, database, boosting.release(database)))
 
     return [measured(f"boosting it, {rounds} rounds, all queries", database, boosting.bound(database.rows), one, runs)]
 
@@ -132,13 +134,13 @@ def _others(runs: int) -> list[Row]:
     weights = MultiplicativeWeightsExponential(queries=queries, epsilon=Fraction(1), beta=BETA, rounds=100)
 
     def of_program() -> float:
-        return max(off(queries, database, program.release(database).answers(queries)))
+        return max(off(queries, database, program.release(database)))
 
     def of_chosen() -> float:
-        return max(off(few, small, chosen.release(small).answers(few)))
+        return max(off(few, small, chosen.release(small)))
 
     def of_weights() -> float:
-        return max(off(queries, database, weights.release(database).answers(queries)))
+        return max(off(queries, database, weights.release(database)))
 
     return [
         measured("linear program, 16 elements, 64 queries", database, program.bound(database.rows), of_program, runs),
@@ -155,8 +157,7 @@ def _online(runs: int) -> Row:
 
     def one() -> float:
         run = construction.open(database)
-        answers = [run.ask(query) for query in queries.matrix]
-        return max(off(queries, database, answers))
+        return max(apart(queries.answers(database.counts), [run.ask(query) for query in queries.matrix]))
 
     name = "online multiplicative weights, 16 elements, 500 questions"
     return measured(name, database, construction.bound(database.rows), one, min(runs, 20))

@@ -11,7 +11,7 @@ from statistics import median_low
 from discreet.accounting import Batch
 from discreet.constructions.base import BaseGenerator
 from discreet.constructions.composition import root_rho, together
-from discreet.constructions.construction import Synopsis, explained, of_this_universe
+from discreet.constructions.construction import Synopsis, explained, of_this_universe, shown
 from discreet.constructions.domain import Database, Queries, number, price, refused
 from discreet.constructions.linear import FractionalGenerator
 from discreet.exact import sqrt_ceiling
@@ -138,7 +138,7 @@ class Boosting:
         generator, step = self.generator, float(self.queries.step)
         lines = [
             f"T = {self.rounds} rounds of k = {generator.k:,} queries, noise of scale {float(generator.b) * step:.6g}",
-            f"lambda = {generator.bound(rows):,.6g}, mu = {self.mu * step:,.6g}",
+            f"lambda = {shown(generator.bound(rows))}, mu = {shown(self.mu * step)}",
             f"price: epsilon {float(generator.epsilon):.6g} for answers and {float(self.epsilon):.6g} for draws, "
             f"delta {float(generator.delta):.6g} and {float(self.delta):.6g}",
         ]

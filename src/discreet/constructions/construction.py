@@ -102,8 +102,13 @@ def rounded(queries: LinearQueries, shares: Integers | np.ndarray, rows: int) ->
     return Database(queries.universe, counts)
 
 
+def shown(value: float) -> str:
+    """A bound for people."""
+    return f"{value:,.6g}" if abs(value) < 10**5 or math.isinf(value) else f"{math.ceil(value):,}"
+
+
 def explained(title: str, lines: list[str], bound: float, widest: float, rows: int, beta: Fraction, what: str) -> str:
     """The text that stands before a run: parameters, the bound, and whether it says anything at this size."""
-    said = f"with probability {1 - float(beta):.6g} {what} within {bound:,.6g}, for a database of {rows:,} rows"
-    verdict = [] if bound < widest else [f"this bound says nothing at this size: no error could exceed {widest:,.6g}"]
+    said = f"with probability {1 - float(beta):.6g} {what} within {shown(bound)}, for a database of {rows:,} rows"
+    verdict = [] if bound < widest else [f"this bound says nothing at this size: no error could exceed {shown(widest)}"]
     return "\n".join([title, *(f"  {line}" for line in [*lines, said, *verdict])])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting import Batch, BoundedRange, DiscreteLaplace, Pure
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded
+from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded, shown
 from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Universe, number, refused, whole
 from discreet.errors import QuestionError
 from discreet.mechanisms import AboveThreshold, ExponentialMechanism, Laplace
@@ -105,7 +105,7 @@ class MultiplicativeWeightsExponential(Construction):
         certain = 1 - 2 * self.rounds / self.queries.size
         lines = [
             f"T = {self.rounds:,} rounds, noise of scale {float(1 / self.each_epsilon):.6g} persons on each count",
-            f"Theorem 2.2 for a public number of rows: {printed:,.6g} persons, probability {max(0.0, certain):.4g}",
+            f"Theorem 2.2 for a public number of rows: {shown(printed)} persons, probability {max(0.0, certain):.4g}",
             f"price: epsilon {float(self.epsilon):.6g}",
         ]
         title = "MWEM (Hardt, Ligett & McSherry 2012, Theorem 2.2)"
