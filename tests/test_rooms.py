@@ -29,12 +29,14 @@ BELOW: dict[str, set[str]] = {
     "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
     "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
     "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release
-    "door": {"engines", "plan", "catalog", "ledger", "mechanisms", "accounting"} | GROUND,
+    "door": {"engines", "plan", "catalog", "ledger", "constructions", "mechanisms", "accounting"} | GROUND,
     "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
     "procedures": {"door", "catalog", "ledger"} | GROUND,
     **dict.fromkeys(
-        PROCEDURES, {"procedures", "sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}
+        PROCEDURES,
+        {"procedures", "sql", "door", "plan", "release", "catalog", "ledger", "constructions"}
+        | MATHEMATICS - {"noise"},
     ),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},

@@ -22,8 +22,9 @@ class Construction:
     which its bound may fail. Numbers are taken as written.
 
     The number of rows n is private, since neighbours differ in it. It is released once, with discrete Laplace noise of
-    scale 1/ε_n for its sensitivity 1 (Dwork & Roth 2014, Theorem 3.6), cut to what is possible, and from then on
-    everything is scaled by that noisy n: no output depends on n itself.
+    scale 1/ε_n for its sensitivity 1 (of as many rows as one person may have, where it may have more; Dwork & Roth
+    2014, Theorem 3.6), cut to what is possible, and from then on everything is scaled by that noisy n: no output
+    depends on n itself.
     """
 
     epsilon: Fraction
@@ -46,17 +47,27 @@ class Construction:
         return self.epsilon - self.rows_epsilon
 
     @property
+    def moved(self) -> int:
+        """By how many rows one person changes a database."""
+        return 1
+
+    @property
+    def rows_noise(self) -> Laplace:
+        """On the number of rows."""
+        return Laplace(self.moved / self.rows_epsilon)
+
+    @property
     def rows_loss(self) -> DiscreteLaplace:
-        return DiscreteLaplace(self.rows_epsilon, 1)
+        return self.rows_noise.loss(self.moved)
 
     def noisy_rows(self, database: Database) -> int:
         """The number of rows with noise: from 0 to 2^50."""
-        (noisy,) = Laplace(1 / self.rows_epsilon).release([database.rows])
+        (noisy,) = self.rows_noise.release([database.rows])
         return min(max(0, noisy), MOST_ROWS)
 
     def rows_width(self, parts: int) -> int:
         """The noisy number of rows is within this of the true one, but for a `parts`-th of beta."""
-        return Laplace(1 / self.rows_epsilon).half_width(self.sure(parts))
+        return self.rows_noise.half_width(self.sure(parts))
 
     def sure(self, parts: int) -> float:
         """1 − beta/parts, not rounded down."""

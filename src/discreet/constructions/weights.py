@@ -141,7 +141,8 @@ class OnlineMultiplicativeWeights(Construction):
     above threshold over |c_q(x) − r_q| with r_q the rounded public answer, half to at most c + 1 counts with discrete
     Laplace noise of scale 2(c + 1)/ε: pure ε in all, however many questions (Theorems 3.25 and 3.28). One person added
     or removed moves c_q by 0 or 1 and |c_q − r_q| by at most 1, up or down. (The book asks c_q − r_q and r_q − c_q one
-    after the other; the noisy count tells the sign.)
+    after the other; the noisy count tells the sign.) Where a person may have R = `rows_per_person` rows, all of this
+    moves by at most R, and all noise is R times as large; databases and bounds then count rows.
 
     Utility, with β/3 for each kind of failure: n's noise within h, that of the counts within L, all replies of above
     threshold right to within w (Theorem 3.24). The threshold is ⌈α·n̂⌉ + L + 2h + w + 1. At a yes, |c_q − r_q| ≥ α·n̂ +
@@ -154,14 +155,20 @@ class OnlineMultiplicativeWeights(Construction):
     universe: Universe
     questions: int
     alpha: Fraction
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("questions", self.questions, 1, 10**9)
+        whole("rows_per_person", self.rows_per_person, 1, 10**9)
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if self.updates > 10**6:
             message = f"there might be {self.updates:,} updates, and at most {10**6:,} are allowed"
             raise refused(message, "alpha", "take a larger alpha")
+
+    @property
+    def moved(self) -> int:
+        return self.rows_per_person
 
     @property
     def updates(self) -> int:
@@ -176,10 +183,10 @@ class OnlineMultiplicativeWeights(Construction):
     @property
     def noise(self) -> Laplace:
         """On each noisy count."""
-        return Laplace((self.updates + 1) / self.half_epsilon)
+        return Laplace(self.moved * (self.updates + 1) / self.half_epsilon)
 
     def watch(self, threshold: int) -> AboveThreshold:
-        return AboveThreshold(threshold, self.half_epsilon, limit=self.updates + 1)
+        return AboveThreshold(threshold, self.half_epsilon, self.moved, self.updates + 1)
 
     @property
     def widths(self) -> tuple[int, int, int]:

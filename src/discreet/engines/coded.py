@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from discreet.catalog.model import Table, Type, Value
 from discreet.engines.compile import kept_rows
-from discreet.engines.functions import literal
+from discreet.engines.functions import compiled, literal
 from discreet.engines.names import column_name, table_name
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""
@@ -58,6 +58,27 @@ def counts(rows: Rows, clique: Sequence[str]) -> exp.Select:
     columns = [exp.column(column_name(rows.coding.names.index(name))) for name in clique]
     select = exp.select(*columns, exp.Count(this=exp.Star(), big_int=True)).from_(exp.to_table(rows.name))
     return select.group_by(*(column.copy() for column in columns)) if columns else select
+
+
+def true_cells(coding: Coding, predicate: Expression) -> exp.Select:
+    """The cells whose values make the predicate true, one by one; from the coding alone. All columns are `Listed`, and
+    what is in no list is NULL."""
+    names, tables = {}, []
+    for place, one in enumerate(coding.columns):
+        assert isinstance(one, Listed)
+        assert one.column.type is not None
+        kind = one.column.type
+        values = [literal(Literal(value, kind)) for value in one.values] + [exp.null()] * one.null
+        typed = [exp.cast(value, exp.DType.DOUBLE) if kind is Type.NUMBER else value for value in values]
+        numbered = [(exp.Literal.number(at), value) for at, value in enumerate(typed)]
+        tables.append(exp.values(numbered, alias=f"v{place}", columns=[f"p{place}", column_name(place)]))
+        names[one.column.name] = exp.column(column_name(place))
+    places = [exp.column(f"p{place}") for place in range(len(tables))]
+    first, *others = tables
+    select = exp.select(*places, exp.alias_(exp.Literal.number(1), "n")).from_(first)
+    for other in others:
+        select = select.join(other, join_type="cross")
+    return select.where(compiled(predicate, names))
 
 
 def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Marginal]:
