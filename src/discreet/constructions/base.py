@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.accounting import Batch
 from discreet.constructions.composition import each, together
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe
+from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, shown
 from discreet.constructions.domain import (
     FARTHEST,
     Database,
@@ -35,14 +35,14 @@ def uniform(size: int) -> tuple[int, ...]:
     return (1,) * size
 
 
-def few_enough(elements: int, rows: int) -> None:
+def few_enough(elements: int, rows: int, where: str, fix: str) -> None:
     """Raises QuestionError where the databases of so many rows are too many to be looked at."""
     size = log_multisets(elements, rows) / math.log(10)
     databases = multisets(elements, rows) if size < 15 else 10**15
     if databases > MOST_DATABASES:
         shown = f"{databases:,}" if size < 15 else f"about 10^{size:.0f}"
         message = f"{shown} databases would have to be looked at, and at most {MOST_DATABASES:,} are"
-        raise refused(message, "rows", "take a smaller universe or fewer rows")
+        raise refused(message, where, fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ class BaseGenerator(Generator):
     def __post_init__(self) -> None:
         super().__post_init__()
         whole("most_rows", self.most_rows, 1, 10**6)
-        few_enough(self.queries.universe.size + 1, self.most_rows)
+        few_enough(self.queries.universe.size + 1, self.most_rows, "most_rows", "take a smaller universe or fewer rows")
         self._enough()
 
     @property
@@ -186,11 +186,21 @@ class BaseGenerator(Generator):
         whole("rows", rows, 0, 10**18)
         return float(self.lambda_ * self.queries.step) if rows <= self.most_rows else math.inf
 
+    def theorem(self, rows: int) -> tuple[int, float]:
+        """k and λ of Theorem 6.6 as printed, for a public number of rows, sequences counted, and all of ε for
+        answers."""
+        failing = math.log(2 / self.beta)
+        k = math.ceil(6 * (rows * math.log(self.queries.universe.size) + failing))
+        scale = float(self.queries.rho / each(self.epsilon, self.delta, self.runs * k))
+        return k, 2 * scale * (math.log(k) + failing)
+
     def explain(self, rows: int) -> str:
+        k, width = self.theorem(rows)
         lines = [
             f"k = {self.k:,} queries drawn, noise of scale b = {float(self.b * self.queries.step):.6g}",
             f"lambda = {float(self.lambda_ * self.queries.step):.6g}, eta = 1/3",
             f"at most {self.databases:,} databases are looked at",
+            f"Theorem 6.6 for a public number of rows: k = {k:,}, lambda = {shown(width)}",
             f"price: epsilon {float(self.epsilon):.6g}, delta {float(self.delta):.6g}, runs {self.runs:,}",
         ]
         widest = float(self.queries.widest(self.most_rows) * self.queries.step)

@@ -10,7 +10,7 @@ from statistics import median_low
 
 from discreet.accounting import Batch
 from discreet.constructions.base import BaseGenerator
-from discreet.constructions.composition import root_rho, together
+from discreet.constructions.composition import each, root_rho, together
 from discreet.constructions.construction import Synopsis, explained, of_this_universe, shown
 from discreet.constructions.domain import Database, Queries, number, price, refused
 from discreet.constructions.linear import FractionalGenerator
@@ -134,11 +134,20 @@ class Boosting:
         """With probability 1 − T·beta all queries are answered within this, in the queries' own unit: λ + μ."""
         return self.generator.bound(rows) + float(self.mu * self.queries.step)
 
+    def theorem(self) -> tuple[int, float]:
+        """The book's T = ln|Q|/η², and its μ in steps by Corollary 3.21 for so many rounds of k draws."""
+        rounds = max(1, math.ceil(math.log(self.queries.size) / float(ETA) ** 2))
+        draws = rounds * self.generator.k
+        each_epsilon = float(each(self.epsilon, self.delta, draws))
+        return rounds, 4 * float(STEP) * rounds * self.queries.sensitivity / each_epsilon
+
     def explain(self, rows: int) -> str:
+        rounds, width = self.theorem()
         generator, step = self.generator, float(self.queries.step)
         lines = [
             f"T = {self.rounds} rounds of k = {generator.k:,} queries, noise of scale {float(generator.b) * step:.6g}",
             f"lambda = {shown(generator.bound(rows))}, mu = {shown(self.mu * step)}",
+            f"the book's constants: T = {rounds}, mu = {shown(width * step)}",
             f"price: epsilon {float(generator.epsilon):.6g} for answers and {float(self.epsilon):.6g} for draws, "
             f"delta {float(generator.delta):.6g} and {float(self.delta):.6g}",
         ]

@@ -87,6 +87,7 @@ class Synopsis:
 
     def answers(self, queries: Queries) -> list[int]:
         """The decoded answers: those of the synthetic database, counts rescaled to `rows` rows and rounded."""
+        of_this_universe(self.database, queries)
         size = self.database.rows
         found = queries.answers(self.database.counts)
         if size == self.rows or size == 0 or not isinstance(queries, LinearQueries):

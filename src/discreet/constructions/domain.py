@@ -157,6 +157,7 @@ class LinearQueries:
         return cls(universe, ([1 if holds(element) else 0 for element in universe.elements] for holds in predicates))
 
     step = Fraction(1)
+    rho = Fraction(1)
     sensitivity = 1
 
     @property

@@ -59,7 +59,7 @@ class SmallDatabase(Construction):
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
             raise refused("small databases are chosen for counting queries", "queries", "give LinearQueries")
-        few_enough(self.queries.universe.size, self.m)
+        few_enough(self.queries.universe.size, self.m, "alpha", "take a smaller universe or a larger alpha")
 
     @property
     def m(self) -> int:
