@@ -135,7 +135,7 @@ def test_the_program_finds_the_best_shares(asked: list[tuple[tuple[int, int], in
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6).filter(lambda shares: sum(shares) > 0), st.integers(1, 10**9))
 def test_rounding_moves_no_query_by_more_than_its_multiples_allow(shares: list[float], rows: int) -> None:
     of = prefixes(len(shares))
-    found = rounded(of, np.array(shares), rows)
+    found = rounded(of.universe, np.array(shares), rows)
     assert found.rows == rows
     total = math.fsum(shares)
     for subset in of.matrix:

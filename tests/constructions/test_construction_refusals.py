@@ -35,6 +35,7 @@ SIZES = ArbitraryQueries(universe(2), [sum], rho=1)
 REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("elements", lambda: Universe([]), "at least one"),
     ("elements", lambda: Universe("aba"), "twice"),
+    ("elements", lambda: Universe([[1]]), "hashable"),  # type: ignore[list-item]
     ("counts", lambda: Database(universe(2), [1]), "one count for each"),
     ("counts", lambda: Database(universe(2), [1, -1]), "negative"),
     ("counts", lambda: Database(universe(2), [1, 1.5]), "whole"),
@@ -42,6 +43,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("counts", lambda: Database(universe(2), [True, 1]), "whole"),
     ("counts", lambda: Database(universe(2), [2**63, 1]), "2^50"),
     ("rows", lambda: Database.of(Universe("ab"), "abc"), "no element"),
+    ("rows", lambda: Database.of(Universe("ab"), [["a"]]), "no element"),  # type: ignore[list-item]
     ("matrix", lambda: LinearQueries(universe(2), []), "at least one"),
     ("matrix", lambda: LinearQueries(universe(2), [[1, 0, 1]]), "one cell for each"),
     ("matrix", lambda: LinearQueries(universe(2), [[1, 2]]), "or does not"),

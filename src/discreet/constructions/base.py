@@ -40,8 +40,8 @@ def few_enough(elements: int, rows: int, where: str, fix: str) -> None:
     size = log_multisets(elements, rows) / math.log(10)
     databases = multisets(elements, rows) if size < 15 else 10**15
     if databases > MOST_DATABASES:
-        shown = f"{databases:,}" if size < 15 else f"about 10^{size:.0f}"
-        message = f"{shown} databases would have to be looked at, and at most {MOST_DATABASES:,} are"
+        many = f"{databases:,}" if size < 15 else f"about 10^{size:.0f}"
+        message = f"{many} databases would have to be looked at, and at most {MOST_DATABASES:,} are"
         raise refused(message, where, fix)
 
 

@@ -8,7 +8,8 @@ post-processing from the pair that shows everything with probability δ and is r
 
 Where releases of two kinds alternate, each kind's steps satisfy its bound conditional on whatever came before, so the
 same proof bounds each kind's part of the loss; the two bounds fail with probability at most δ₁ + δ₂ together, and
-elsewhere the parts add up to at most ε₁ + ε₂: (ε₁ + ε₂, δ₁ + δ₂)-DP.
+elsewhere the parts add up to at most ε₁ + ε₂: (ε₁ + ε₂, δ₁ + δ₂)-DP. (Interactive mechanisms side by side compose as
+single releases of the same loss do: Lyu 2022; Vadhan & Zhang 2023.)
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.accounting import DiscreteLaplace
-from discreet.constructions.domain import MOST_ROWS, Database, Integers, LinearQueries, Queries, number, price, refused
+from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Queries, Universe, number, price, refused
 from discreet.mechanisms import Laplace
 
 SIZE_SHARE = Fraction(1, 8)
@@ -102,7 +103,7 @@ def of_this_universe(database: Database, queries: Queries) -> None:
         raise refused("the database is of another universe than the queries", "database", fix)
 
 
-def rounded(queries: LinearQueries, shares: Integers | np.ndarray, rows: int) -> Database:
+def rounded(universe: Universe, shares: NDArray[np.float64], rows: int) -> Database:
     """A database of `rows` rows near these shares of a whole: every share rounded down to a multiple of 1/rows, and
     what is lost put on the first element, so that no query's share changes by more than elements/rows."""
     total = float(np.sum(shares))
@@ -111,7 +112,7 @@ def rounded(queries: LinearQueries, shares: Integers | np.ndarray, rows: int) ->
         largest = max(range(len(counts)), key=counts.__getitem__)
         counts[largest] += spare
     counts[0] += spare
-    return Database(queries.universe, counts)
+    return Database(universe, counts)
 
 
 def shown(value: float) -> str:

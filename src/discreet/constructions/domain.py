@@ -73,6 +73,8 @@ class Universe:
 
     def __init__(self, elements: Iterable[Hashable]) -> None:
         object.__setattr__(self, "elements", tuple(elements))
+        if not all(isinstance(element, Hashable) for element in self.elements):
+            raise refused("elements must be hashable", "elements", "name elements by texts, numbers or tuples of them")
         if not self.elements:
             raise refused("a universe has at least one element", "elements", 'write Universe(["no", "yes"])')
         if len(set(self.elements)) < len(self.elements):
@@ -111,7 +113,10 @@ class Database:
     @classmethod
     def of(cls, universe: Universe, rows: Iterable[Hashable]) -> Database:
         """The database with these rows. Raises QuestionError on a row that is no element of the universe."""
-        found = Counter(rows)
+        try:
+            found = Counter(rows)
+        except TypeError:
+            found = Counter([universe])  # what is no element
         if not found.keys() <= set(universe.elements):
             raise refused("some row is no element of the universe", "rows", "name every kind of row in the universe")
         return cls(universe, (found[element] for element in universe.elements))

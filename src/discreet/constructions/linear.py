@@ -18,6 +18,9 @@ from discreet.constructions.construction import Construction, Synopsis, explaine
 from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, log_multisets, number, refused, whole
 from discreet.mechanisms import Laplace, PublicDraws
 
+SOLVED = Fraction(1, 10**6)
+"""HiGHS keeps constraints and optimum to 10^−7 each, in shares of the rows; this is more than both."""
+
 Limits = Mapping[int, tuple[int, int]]
 
 
@@ -31,12 +34,18 @@ def synthesised(queries: LinearQueries, limits: Limits, rows: int, tolerance: in
     before, which brings none of them farther from the scaled x, nor farther from the true count than h.
 
     Rounding down to multiples of 1/W with W = ⌈|X|·rows/α⌉, that is to multiples of at most α/(rows·|X|), with the
-    lost shares put on the first element, moves a count by at most rows·|X|/W ≤ α. In all 3α.
+    lost shares put on the first element, moves a count by at most rows·|X|/W ≤ α. In all 3α, and `solver` for what the
+    program is solved to.
     """
     rows = max(1, rows)
     shares = _solved(queries, limits, rows)
     size = min(MOST_ROWS, -(-queries.universe.size * rows // tolerance))
-    return rounded(queries, shares, max(1, size))
+    return rounded(queries.universe, shares, max(1, size))
+
+
+def solver(rows: int) -> int:
+    """What the solver's precision adds to an error, in persons; nothing below a million rows."""
+    return math.floor(SOLVED * rows)
 
 
 def _solved(queries: LinearQueries, limits: Limits, rows: int) -> NDArray[np.float64]:
@@ -99,9 +108,13 @@ class LinearProgram(Construction):
         return Batch((self.rows_loss, together(self.rest_epsilon, self.delta)))
 
     def bound(self, rows: int) -> float:
-        """With probability 1 − beta every count is within 3α persons, whatever the number of rows."""
+        """With probability 1 − beta every count is within 3α persons, and `solver` for a database of so many rows."""
         whole("rows", rows, 0, 10**18)
-        return 3.0 * self.alpha
+        return self.within(rows + self.rows_width(2))
+
+    def within(self, rows: int) -> float:
+        """The same when the noisy number of rows is `rows`."""
+        return float(3 * self.alpha + solver(rows))
 
     def explain(self, rows: int) -> str:
         share = self.alpha / max(1, rows)
@@ -118,7 +131,7 @@ class LinearProgram(Construction):
         rows = self.noisy_rows(database)
         noisy = Laplace(self.b).release(self.queries.answers(database.counts))
         limits = {place: (value, value) for place, value in enumerate(noisy)}
-        return Synopsis(synthesised(self.queries, limits, rows, self.alpha), rows, self.bound(rows))
+        return Synopsis(synthesised(self.queries, limits, rows, self.alpha), rows, self.within(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +145,8 @@ class FractionalGenerator(Generator):
     otherwise the synthesiser's counts are within 3(T + h) persons on the k queries (`synthesised`). The n′ rows differ
     from it by more than α on one of the k queries: 2k·e^(−2n′α²) ≤ β/4 (Hoeffding 1963). A bad synopsis of n′ rows
     agrees with the k queries: k ≥ 6(ln M + ln(4/β)), M = C(n′ + |X| − 1, n′) (`Generator`). As n′ grows with k and k
-    with n′, k is the least solution of both. Otherwise λ = 3(T + h) + α·n̂ + 1 persons, the last for rounding the
-    decoded counts, holds on 5/6 of D. (The book has n′ = ln k·ln(1/β)/α², α² = ln|Q|/n and 3β.)
+    with n′, k is the least solution of both. Otherwise λ = 3(T + h) + α·n̂ + 1 persons (and `solver`), the last for
+    rounding the decoded counts, holds on 5/6 of D. (The book has n′ = ln k·ln(1/β)/α², α² = ln|Q|/n and 3β.)
 
     Under add/remove: counts have sensitivity 1 and noise on counts; the noisy n scales what is decoded.
     """
@@ -173,7 +186,7 @@ class FractionalGenerator(Generator):
 
     def tolerance(self, rows: int) -> int:
         """λ in persons, when the noisy number of rows is `rows`."""
-        return 3 * self._synthesis + math.ceil(self.alpha * rows) + 1
+        return 3 * self._synthesis + solver(rows) + math.ceil(self.alpha * rows) + 1
 
     @property
     def _synthesis(self) -> int:

@@ -1,4 +1,4 @@
-"""SmallDB: the exponential mechanism over all small databases (Dwork & Roth 2014, section 4.1; Blum, Ligett & Roth)."""
+"""SmallDB: the exponential mechanism over all small databases (Blum, Ligett & Roth 2008; Dwork & Roth 2014, 4.1)."""
 
 from __future__ import annotations
 

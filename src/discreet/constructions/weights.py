@@ -126,7 +126,7 @@ class MultiplicativeWeightsExponential(Construction):
             (noisy,) = self._noise.release([exact[place]])
             shares = moved(shares, matrix[place], noisy, rows)
         size = min(MOST_ROWS, max(1, rows * self.queries.universe.size))
-        return Synopsis(rounded(self.queries, total, size), rows, self.within(rows))
+        return Synopsis(rounded(self.queries.universe, total, size), rows, self.within(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,9 +298,9 @@ class OnlineRun:
     def synopsis(self) -> Synopsis:
         """The public distribution as it is now, as a synthetic database: it costs nothing. Its bound holds for the
         questions that were answered from it."""
-        queries = LinearQueries(self.construction.universe, [[1] * self.construction.universe.size])
-        size = min(MOST_ROWS, max(1, self.rows * self.construction.universe.size))
-        return Synopsis(rounded(queries, self._shares, size), self.rows, self.error)
+        universe = self.construction.universe
+        size = min(MOST_ROWS, max(1, self.rows * universe.size))
+        return Synopsis(rounded(universe, self._shares, size), self.rows, self.error)
 
     def __repr__(self) -> str:
         return f"<online multiplicative weights, {self._answered:,} answers, {'ended' if self.ended else 'open'}>"

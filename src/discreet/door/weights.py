@@ -40,8 +40,10 @@ class Weighing:
 
         def opened() -> OnlineRun:
             rows = engine.code(coding, table)
-            (cells,) = engine.marginals(rows, [coding.names])
-            engine.uncode(rows)
+            try:
+                (cells,) = engine.marginals(rows, [coding.names])
+            finally:
+                engine.uncode(rows)
             return construction.open(Database(construction.universe, cells.reshape(-1).tolist()))
 
         self._run = grant.guarded(opened, table)
