@@ -22,6 +22,7 @@ from discreet.constructions import (
     Synopsis,
     Universe,
     rounds_needed,
+    with_best_alpha,
 )
 
 BETA = Fraction(1, 20)
@@ -101,7 +102,7 @@ def _generators(runs: int) -> list[Row]:
         found.append(measured(name, database, brute.bound(database.rows), one, runs))
     queries, large = class_of(16, 64), database_of(16, 1_000_000)
     fractional = FractionalGenerator(
-        queries=queries, epsilon=Fraction(1), delta=DELTA, beta=BETA, alpha=Fraction(1, 20)
+        queries=queries, epsilon=Fraction(1), delta=DELTA, beta=BETA, alpha=Fraction(1, 50)
     )
 
     def another() -> float:
@@ -116,7 +117,7 @@ def _boosted(runs: int) -> list[Row]:
     queries, database = class_of(16, 64), database_of(16, 1_000_000)
     rounds, half = rounds_needed(queries), Fraction(1, 2)
     generator = FractionalGenerator(
-        queries=queries, epsilon=half, delta=DELTA / 2, beta=BETA / rounds, alpha=Fraction(1, 20), runs=rounds
+        queries=queries, epsilon=half, delta=DELTA / 2, beta=BETA / rounds, alpha=Fraction(1, 50), runs=rounds
     )
     boosting = Boosting(generator, half, DELTA / 2)
 
@@ -151,8 +152,11 @@ def _others(runs: int) -> list[Row]:
 
 def _online(runs: int) -> Row:
     queries, database = class_of(16, 500), database_of(16, 10_000_000)
-    construction = OnlineMultiplicativeWeights(
-        universe=queries.universe, questions=500, alpha=Fraction(1, 4), epsilon=Fraction(1), beta=BETA
+    construction = with_best_alpha(
+        OnlineMultiplicativeWeights(
+            universe=queries.universe, questions=500, alpha=Fraction(1, 4), epsilon=Fraction(1), beta=BETA
+        ),
+        database.rows,
     )
 
     def one() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +23,7 @@ from discreet.constructions import (
     Synopsis,
     balanced_alpha,
     rounds_needed,
+    with_best_alpha,
 )
 
 PLAIN = queries(8, 40)
@@ -131,6 +133,21 @@ def test_small_database() -> None:
         found = construction.release(database)
         assert found.database.rows == construction.m
         assert worst(of.answers(database.counts), found.answers(of)) <= found.error <= construction.bound(database.rows)
+
+
+def test_the_best_alpha_has_the_least_bound() -> None:
+    """For each construction that has one, against a grid; and below the book's own bounds for a public n."""
+    of = queries(8, 40)
+    online = OnlineMultiplicativeWeights(universe=of.universe, questions=500, alpha="0.3", epsilon=1, beta="0.05")
+    small = SmallDatabase(queries=prefixes(3), epsilon=1, beta="0.05", alpha="0.3")
+    generator = FractionalGenerator(queries=of, epsilon=1, delta="1e-6", beta="0.05", alpha="0.3")
+    for construction in (online, small, generator):
+        for rows in (1, 10_000, 10_000_000):
+            best = with_best_alpha(construction, rows)
+            assert type(best) is type(construction)
+            grid = [replace(construction, alpha=Fraction(share, 10)) for share in range(2, 10)]
+            assert best.bound(rows) <= min(one.bound(rows) for one in grid) * 1.05
+    assert with_best_alpha(online, 10**7).bound(10**7) < online.theorem(10**7) * 10**7
 
 
 def test_what_the_theorem_takes_for_alpha_balances_its_bound() -> None:

@@ -11,6 +11,7 @@ from discreet.constructions.construction import Synopsis
 from discreet.constructions.domain import ArbitraryQueries, Database, LinearQueries, Universe
 from discreet.constructions.linear import FractionalGenerator, LinearProgram
 from discreet.constructions.small import SmallDatabase, balanced_alpha
+from discreet.constructions.tuning import with_best_alpha
 from discreet.constructions.weights import (
     MultiplicativeWeightsExponential,
     OnlineMultiplicativeWeights,
@@ -34,4 +35,5 @@ __all__ = [
     "Universe",
     "balanced_alpha",
     "rounds_needed",
+    "with_best_alpha",
 ]
