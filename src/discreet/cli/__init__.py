@@ -18,6 +18,7 @@ import click
 
 from discreet import __version__
 from discreet.cli.audit import command as audit_command
+from discreet.cli.publish import command as publish_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _curator(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+def opened(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+    """The curator of a declaration file, closed at the end."""
     from rich.console import Console
 
     from discreet.catalog import read
@@ -147,7 +149,7 @@ def ask(
         from discreet.release.plot import target
 
         target(picture)  # before anything is paid
-    with _curator(declaration, load=True, quiet=as_json) as curator:
+    with opened(declaration, load=True, quiet=as_json) as curator:
         release = curator.ask(
             question,
             epsilon=epsilon,
@@ -181,7 +183,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         explanation = curator.explain(
             question,
             epsilon=epsilon,
@@ -204,7 +206,7 @@ def explain(
 @_machine
 def check(declaration: str, as_json: bool) -> None:
     """Name every fault of DECLARATION at once. Reads no row."""
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         curator.check()
         tables = [table.name for table in curator.declaration.tables.values()]
     if as_json:
@@ -246,7 +248,7 @@ def ledger(declaration: str, verify: bool, expect_head: str | None, as_json: boo
     """What was used, what is left, who asked what."""
     from discreet.cli.history import as_dict, as_text
 
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         verification = curator.ledger.verify(expect_head) if verify or expect_head else None
         if as_json:
             click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))
@@ -307,3 +309,4 @@ def demo(output: str) -> None:
 
 
 main.add_command(audit_command)
+main.add_command(publish_command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.catalog.model import Value
@@ -22,6 +22,10 @@ from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.selection.weights import WeightsRun, weighted
+from discreet.synthesis.adaptive import Progress
+from discreet.synthesis.publication import publication
+from discreet.synthesis.run import carried_out
+from discreet.synthesis.synthetic import Synthetic
 
 
 class Curator(Asking):
@@ -217,3 +221,52 @@ class Curator(Asking):
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
         return self._release(content, call.loss, call.cost if charged else FREE)
+
+    def publish(
+        self,
+        table: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        method: str = "adaptive",
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, Any] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        tell: Callable[[Progress], None] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Synthetic:
+        """A synthetic table like the declared one: made-up rows whose marginals are near the truth's, and how near.
+
+        Columns with declared values or bounds, or those named; values of texts are found where enough persons share
+        them; numbers and dates are cut into bins that are chosen privately, or into those that `bins` names
+        ({"age": 20} or {"age": [18, 30, 65]}). `method` is adaptive (marginals are measured where the table fits
+        worst), mst (a tree of pairs), independent (single columns) or workload (all that `workload` names, lists of
+        columns; with `adaptive` it says which marginals matter). `rows` is how many rows, by default as many as the
+        table seems to hold. All that is measured is declared as one batch at the price
+        (epsilon, delta); without `delta` that is the budget's, in the share of `epsilon`. `tell` hears of each step; an
+        interrupt ends the run early, and the table is made of what was measured until then.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = publication(
+            self._declaration,
+            table,
+            epsilon=epsilon,
+            delta=delta,
+            rows=rows,
+            method=method,
+            columns=columns,
+            bins=bins,
+            workload=workload,
+        )
+        with self._on_schedule():
+            self._holdings.load()
+            key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+            content, charged = carried_out(
+                call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
+            )
+        plain = self._release(content, call.declared.loss, call.cost if charged else FREE)
+        return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
