@@ -18,6 +18,7 @@ from construction_tools import (
     every_construction,
     neighbours,
     prefixes,
+    queries,
     ratio,
     surely,
     surely_above,
@@ -285,6 +286,10 @@ def test_losses_add_up_to_the_price_with_the_number_of_rows() -> None:
         epsilon = 2 if isinstance(construction, Boosting) else 1  # answers, and draws
         assert loss.pure == epsilon
         assert loss.keys_delta in (0, Fraction("1e-6"), Fraction("2e-6"))
+    few, many = (LinearProgram(queries=queries(4, size), epsilon=1, delta="1e-6", beta="0.1") for size in (3, 3000))
+    assert few.loss().keys_delta == 0  # plain addition was better, and needs no δ
+    assert many.loss().keys_delta == Fraction("1e-6")
+    assert many.queries.size / many.b > many.rest_epsilon
     online = OnlineMultiplicativeWeights(universe=of.universe, questions=10, alpha="0.5", epsilon=1, beta="0.1")
     watch = online.watch(5).loss().pure
     counts = (online.updates + 1) / online.noise.scale

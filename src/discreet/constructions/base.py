@@ -98,7 +98,8 @@ class Generator(Construction):
 
     def loss(self) -> Batch:
         """Of all runs, with the number of rows."""
-        return Batch((self.rows_loss, together(self.rest_epsilon, self.delta)))
+        added = self.each_epsilon * self.runs * self.k
+        return Batch((self.rows_loss, together(self.rest_epsilon, self.delta, added)))
 
     def release(self, database: Database, distribution: Sequence[int] | None = None) -> Synopsis | None:
         """One run with queries drawn by the public weights `distribution`, uniformly if there are none."""

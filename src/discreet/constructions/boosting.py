@@ -128,7 +128,8 @@ class Boosting:
 
     def loss(self) -> Batch:
         """Of everything: the number of rows, all answers, all draws."""
-        return Batch((*self.generator.loss().parts, together(self.epsilon, self.delta)))
+        added = sum((self.draws(done).epsilon for done in range(1, self.rounds)), Fraction(0)) * self.generator.k
+        return Batch((*self.generator.loss().parts, together(self.epsilon, self.delta, added)))
 
     def bound(self, rows: int) -> float:
         """With probability 1 − T·beta all queries are answered within this, in the queries' own unit: λ + μ."""

@@ -62,9 +62,9 @@ def _solved(epsilon: Fraction, root: Fraction, count: int) -> Fraction:
     return Fraction(0)
 
 
-def together(epsilon: Fraction, delta: Fraction) -> Pure | Approximate:
-    """The loss of releases that are (ε, δ)-DP together."""
-    return Approximate(epsilon, delta) if delta else Pure(epsilon)
+def together(epsilon: Fraction, delta: Fraction, added: Fraction) -> Pure | Approximate:
+    """The loss of releases that are (ε, δ)-DP together; without the δ where their ε `added` are not above ε."""
+    return Pure(epsilon) if added <= epsilon else Approximate(epsilon, delta)
 
 
 def root_rho(epsilon: Fraction, delta: Fraction) -> Fraction:

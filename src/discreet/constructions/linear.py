@@ -105,7 +105,7 @@ class LinearProgram(Construction):
         return max(1, noise + self.rows_width(2))
 
     def loss(self) -> Batch:
-        return Batch((self.rows_loss, together(self.rest_epsilon, self.delta)))
+        return Batch((self.rows_loss, together(self.rest_epsilon, self.delta, self.queries.size / self.b)))
 
     def bound(self, rows: int) -> float:
         """With probability 1 − beta every count is within 3α persons, and `solver` for a database of so many rows."""
