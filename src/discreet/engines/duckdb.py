@@ -217,11 +217,11 @@ class DuckDB:
         if self.has(rows.table.name):
             self._coded([drop(rows)], rows.table)
 
-    def _coded(self, statements: Sequence[exp.Expression], table: Table) -> None:
+    def _coded(self, statements: list[str], table: Table) -> None:
         if not self.has(table.name) or self._process is None:
             raise Stopped
         try:
-            self._process.call("build", [one.sql("duckdb") for one in statements], seconds=self._limits.seconds)
+            self._process.call("build", statements, seconds=self._limits.seconds)
         except Failed:
             raise EngineError from None
 
@@ -236,13 +236,11 @@ class DuckDB:
         (found,) = self._counted([true_cells(coding, predicate)], [coding.sizes], table)
         return found
 
-    def _counted(
-        self, selects: Sequence[exp.Select], shapes: Sequence[tuple[int, ...]], table: Table
-    ) -> list[Marginal]:
+    def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
         """Raises EngineError where the engine failed, Stopped where the child died or had to be killed."""
         if not self.has(table.name) or self._process is None:
             raise Stopped
-        wanted = [(one.sql("duckdb"), shape) for one, shape in zip(selects, shapes, strict=True)]
+        wanted = list(zip(selects, shapes, strict=True))
         try:
             answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
         except Failed:
