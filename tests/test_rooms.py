@@ -23,18 +23,21 @@ BELOW: dict[str, set[str]] = {
     "noise": {"exact"},
     "accounting": {"exact"},
     "mechanisms": {"noise", "accounting", "exact"},
+    "constructions": {"mechanisms", "accounting"} | GROUND,  # explicit universes: no table, no engine, no ledger
     "markov": GROUND,
     "catalog": GROUND,
     "ledger": {"accounting"} | GROUND,  # bytes and losses, never plans
     "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
     "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
     "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release
-    "door": {"engines", "plan", "catalog", "ledger", "mechanisms", "accounting"} | GROUND,
+    "door": {"engines", "plan", "catalog", "ledger", "constructions", "mechanisms", "accounting"} | GROUND,
     "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
     "procedures": {"door", "catalog", "ledger"} | GROUND,
     **dict.fromkeys(
-        PROCEDURES, {"procedures", "sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}
+        PROCEDURES,
+        {"procedures", "sql", "door", "plan", "release", "catalog", "ledger", "constructions"}
+        | MATHEMATICS - {"noise"},
     ),
     "synthesis": {"procedures", "markov", "sql", "door", "plan", "release", "catalog", "ledger"}
     | (MATHEMATICS - {"noise"}),

@@ -8,7 +8,7 @@ from typing import Any
 
 from discreet.catalog.model import Value
 from discreet.curator.core import Asking
-from discreet.door import BlockLimits, Watching
+from discreet.door import BlockLimits, Watching, Weighing
 from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
@@ -21,6 +21,7 @@ from discreet.release import Release
 from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
+from discreet.selection.weights import WeightsRun, weighted
 from discreet.synthesis.adaptive import Progress
 from discreet.synthesis.publication import publication
 from discreet.synthesis.run import carried_out
@@ -82,6 +83,33 @@ class Curator(Asking):
         grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
         return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._holdings.load)
+
+    def multiplicative_weights(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        epsilon: Number | None = None,
+        questions: int = 1_000,
+        alpha: Number = "0.1",
+        beta: Number = "0.05",
+        analyst: str | None = None,
+    ) -> WeightsRun:
+        """Opens a run of up to so many `questions`: each `ask("SELECT COUNT(*) FROM table WHERE …")` over these
+        columns, whose values are declared, is answered at once. All answers together cost `epsilon`, charged now.
+
+        With probability 1 − `beta` all are within `run.half_width` rows, a little more than the share `alpha` of the
+        rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
+        self._holdings.load()
+        loss, key = call.construction.loss(), secrets.token_hex(32)  # a run is never a repeat
+        grant = self._door.open(loss, call.table, analyst=account, question=call.question, key=key, request=None)
+        assert not isinstance(grant, Stored)
+        weighing = Weighing(grant, self._engine, call.construction, call.table, call.coding)
+        return WeightsRun(weighing, call, self._lowered)
 
     def sample_and_aggregate(
         self,

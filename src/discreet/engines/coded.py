@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from discreet.catalog.model import Table, Type, Value
 from discreet.engines.compile import kept_rows
-from discreet.engines.functions import literal
+from discreet.engines.functions import compiled, literal
 from discreet.engines.names import column_name, table_name
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""
@@ -59,6 +60,24 @@ def counts(rows: Rows, clique: Sequence[str]) -> str:
     columns = [column_name(rows.coding.names.index(name)) for name in clique]
     grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
     return f"SELECT {', '.join([*columns, 'COUNT(*)'])} FROM {rows.name}{grouped}"
+
+
+def true_cells(coding: Coding, predicate: Expression) -> str:
+    """The statement for the cells whose values make the predicate true, one by one; it reads no table. All columns are
+    `Listed`, and what is in no list is NULL."""
+    names, tables = {}, []
+    for place, one in enumerate(coding.columns):
+        assert isinstance(one, Listed)
+        assert one.column.type is not None
+        kind, name = one.column.type, column_name(place)
+        values = [_literal(value, kind) for value in one.values] + ["NULL"] * one.null
+        typed = [f"CAST({value} AS DOUBLE)" if kind is Type.NUMBER else value for value in values]
+        rows = ", ".join(f"({at}, {value})" for at, value in enumerate(typed))
+        tables.append(f"(VALUES {rows}) AS v{place}(p{place}, {name})")
+        names[one.column.name] = exp.column(name)
+    places = ", ".join(f"p{place}" for place in range(len(tables)))
+    true = compiled(predicate, names).sql("duckdb")
+    return f"SELECT {places}, 1 AS n FROM {' CROSS JOIN '.join(tables)} WHERE {true}"
 
 
 def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Marginal]:

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
-from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop
+from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
@@ -23,7 +23,7 @@ from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.coding import Coding
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
 from discreet.plan.relations import Relation, bases, shape
 
@@ -207,10 +207,7 @@ class DuckDB:
         return decoded(wanted, answer)
 
     def code(self, coding: Coding, table: Table) -> Rows:
-        """Builds the rows of a table as cells, for marginals. For the door only, which lets go of them with `uncode`.
-
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
-        """
+        """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""
         rows = Rows(f"coded_{secrets.token_hex(8)}", table, coding)
         self._coded([build(rows, secrets.token_hex(16), windows=self._limits.windows)], table)
         return rows
@@ -230,14 +227,20 @@ class DuckDB:
 
     def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
         """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names.
-        For the door only.
-
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
-        """
-        if not self.has(rows.table.name) or self._process is None:
-            raise Stopped
+        For the door only."""
         shapes = [rows.coding.shape(clique) for clique in cliques]
-        wanted = [(counts(rows, clique), shape) for clique, shape in zip(cliques, shapes, strict=True)]
+        return self._counted([counts(rows, clique) for clique in cliques], shapes, rows.table)
+
+    def cells(self, coding: Coding, predicate: Expression, table: Table) -> Marginal:
+        """1 for each cell of the coding for which the predicate is true, 0 for the others. Reads no row."""
+        (found,) = self._counted([true_cells(coding, predicate)], [coding.sizes], table)
+        return found
+
+    def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
+        """Raises EngineError where the engine failed, Stopped where the child died or had to be killed."""
+        if not self.has(table.name) or self._process is None:
+            raise Stopped
+        wanted = list(zip(selects, shapes, strict=True))
         try:
             answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
         except Failed:

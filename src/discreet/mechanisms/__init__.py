@@ -1,6 +1,7 @@
 """Noise fitted to a sensitivity, each mechanism with its argument and its loss."""
 
 from discreet.mechanisms.additive import Gaussian, Laplace
+from discreet.mechanisms.draws import ExponentialDraws, PublicDraws
 from discreet.mechanisms.joint import Ball
 from discreet.mechanisms.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.mechanisms.noisy_max import NoisyMax
@@ -22,6 +23,7 @@ __all__ = [
     "Ball",
     "Bounds",
     "Edge",
+    "ExponentialDraws",
     "ExponentialMechanism",
     "Gaussian",
     "GaussianThreshold",
@@ -31,6 +33,7 @@ __all__ = [
     "NoisyMax",
     "PartitionSelection",
     "PermuteAndFlip",
+    "PublicDraws",
     "Quantiles",
     "RandomisedResponse",
     "TopK",
