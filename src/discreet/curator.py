@@ -18,6 +18,7 @@ from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare, read
 from discreet.catalog.model import Source, Value
 from discreet.catalog.sources import together
+from discreet.contribution import Agreed, Contribution, Held, Terms, terms
 from discreet.door import BlockLimits, Door, Groups, Watching
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import QuestionError
@@ -290,6 +291,17 @@ class Curator:
         with progress("steps", call.steps) as tell:
             release = self._through(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
+
+    def terms(self, question: str) -> Terms:
+        """What other parties must mean by this question to open one answer together. Raises QuestionError."""
+        return terms(self._lowered(question)[0])
+
+    def contribution(self, session: Agreed) -> Contribution:
+        """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""
+        checked, table = self._lowered(session.question)
+        parts = (self._engine.name, "together", session.hash)
+        hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
+        return Contribution(checked, session, self._door, self._ledger, hold)
 
     def _through(
         self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None

@@ -8,7 +8,8 @@ from discreet.door.blocks import BlockLimits, Blocks
 from discreet.door.grant import Door, Grant
 from discreet.door.groups import Groups
 from discreet.door.selection import Choice, Chosen
+from discreet.door.shares import Shares
 from discreet.door.training import Training
 from discreet.door.watch import Watching
 
-__all__ = ["BlockLimits", "Blocks", "Choice", "Chosen", "Door", "Grant", "Groups", "Training", "Watching"]
+__all__ = ["BlockLimits", "Blocks", "Choice", "Chosen", "Door", "Grant", "Groups", "Shares", "Training", "Watching"]

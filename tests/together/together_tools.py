@@ -1,0 +1,94 @@
+"""Sessions on loopback with certificates of their own, and contributions without a table."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.mechanisms.shares import LaplaceShares, Residues
+from discreet.together import Opened, Party, Session
+from discreet.together.protocol import _take_part
+
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made with openssl")
+
+
+OPENSSL = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+
+
+def certificate(folder: Path, name: str) -> tuple[str, Path]:
+    """A self-signed certificate, and the file of its private key."""
+    key, written = folder / f"{name}.key", folder / f"{name}.pem"
+    subprocess.run(
+        [*OPENSSL, "-days", "2", "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(written)],
+        check=True,
+        capture_output=True,
+    )
+    return written.read_text(), key
+
+
+def ports(count: int) -> list[int]:
+    """Free ports of the loopback address."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Made:
+    """A contribution of given numbers, that notes what was asked of it."""
+
+    def __init__(self, mechanism: LaplaceShares, exact: Sequence[int]) -> None:
+        self.mechanism, self.exact, self.asked = mechanism, exact, []
+
+    def charge(self) -> None:
+        self.asked.append("charge")
+
+    def shares(self) -> list[Residues]:
+        assert self.asked
+        self.asked.append("shares")
+        return self.mechanism.release(self.exact)
+
+
+def session(parties: dict[str, tuple[str, Path]], **changes: object) -> Session:
+    names = list(parties)
+    found = [
+        Party(name, "127.0.0.1", port, parties[name][0]) for name, port in zip(names, ports(len(names)), strict=True)
+    ]
+    values: dict[str, object] = {
+        "question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city",
+        "keys": ("city",),
+        "types": ("text",),
+        "column": "n",
+        "cells": (("north",), ("south",)),
+        "step": Fraction(1),
+        "sensitivity": 1,
+        "epsilon": Fraction(10**9),  # then noise is 0
+        "colluding": 1,
+        "absent": 0,
+        "parties": tuple(found),
+        "seconds": 3,
+    }
+    return Session(**(values | changes))
+
+
+def play(*parts: object) -> list[Opened | BaseException]:
+    """Runs coroutines together, and gives what each returned or raised."""
+
+    async def run() -> list[Opened | BaseException]:
+        return await asyncio.gather(*parts, return_exceptions=True)
+
+    return asyncio.run(run())
+
+
+take = _take_part
+again = replace
