@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.accounting import Loss
-from discreet.door import Door, Grant, Shares
+from discreet.door import Door, Shares
 from discreet.errors import QuestionError
 from discreet.exact import show
 from discreet.ledger import TOTAL, Ledger, Stored
@@ -77,7 +77,7 @@ class Contribution:
         self._terms, self._session = terms(question), session
         self._plan, self._table = question.plan, question.table
         self._door, self._held = door, held
-        self._grant: Grant | None = None
+        self._grant: Any = None  # the door's, once it is charged
         other = [name for name, value in vars(self._terms).items() if getattr(session, name) != value]
         if other:
             fix = "declare the same bounds and values, or agree on a session that all declarations fit"
@@ -108,12 +108,11 @@ class Contribution:
 
     def shares(self) -> list[Residues]:
         """One vector for each party of the session. Raises EngineError; the price stays charged."""
-        assert self._grant is not None
-        return self._grant.measure(Shares(self._plan, self._table, self._session.mechanism))
+        shares: list[Residues] = self._grant.measure(Shares(self._plan, self._table, self._session.mechanism))
+        return shares
 
     def commit(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> Release:
         """Stores what was opened, durably, and gives it as a release."""
-        assert self._grant is not None
         content = self._content(totals, roster, transcript)
         self._grant.commit(json.dumps(content, ensure_ascii=False).encode())
         return self._held.release(content, self.loss, content["cost"])

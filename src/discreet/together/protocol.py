@@ -74,8 +74,8 @@ async def _take_part(session: Session, name: str, key: Path, contribution: Contr
 def added_up(
     ring: Ring, name: str, roster: Set[str], own: Mapping[str, Residues], held: Mapping[str, Residues]
 ) -> Residues:
-    """A party's sum over a roster: the shares that it `held` of the others there, the one of its `own` that it kept, and
-    those that it made for parties who are not in. So the sums of the roster add up to its members' vectors.
+    """A party's sum over a roster: the shares that it `held` of the others there, the one of its `own` that it kept,
+    and those that it made for parties who are not in. So the sums of the roster add up to its members' vectors.
     """
     came = [vector for party, vector in held.items() if party in roster]
     kept = [vector for party, vector in own.items() if party == name or party not in roster]
