@@ -206,11 +206,18 @@ def _fault_of(party: Party) -> str | None:
         address = None
     if address is not None and (address.is_unspecified or address.is_multicast):
         return "the host must be one address, not all of them"
+    return None if _is_certificate(party.certificate) else "the certificate is none"
+
+
+def _is_certificate(text: str) -> bool:
+    """Whether this is one certificate in PEM, and nothing else."""
     try:
-        party.fingerprint  # noqa: B018 - worked out to see whether it can be
-    except (ValueError, Base64Error):
-        return "the certificate is none"
-    return None
+        ssl.PEM_cert_to_DER_cert(text)
+        store = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        store.load_verify_locations(cadata=text)
+    except (ValueError, Base64Error, ssl.SSLError):
+        return False
+    return store.cert_store_stats()["x509"] == 1
 
 
 def _is_value(value: object) -> bool:
