@@ -233,11 +233,22 @@ def test_a_kill_in_the_middle_ends_the_others_and_all_stay_charged(place: Place,
 
 def test_an_engine_that_fails_ends_the_session_for_all(place: Place, curators: dict[str, Curator]) -> None:
     agreed = place.session(seconds=5)
-    parts = {name: curator.contribution(agreed) for name, curator in curators.items()}
-    process = curators["south"]._engine._process
-    assert process is not None
-    os.kill(process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    parts: dict[str, Any] = {name: curator.contribution(agreed) for name, curator in curators.items()}
+
+    class Killed:
+        """The engine's process dies after the charge."""
+
+        def charge(self) -> None:
+            contribution.charge()
+            process = curators["south"]._engine._process
+            assert process is not None
+            os.kill(process.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+        def shares(self) -> Any:
+            return contribution.shares()
+
+    contribution, parts["south"] = parts["south"], Killed()
     ends = play(*(take(agreed, name, place.key(name), parts[name]) for name in NAMES))
     assert [type(end).__name__ for end in ends] == ["SessionError", "EngineError", "SessionError"]
     assert not any(entry.kind == "commit" for name in NAMES for entry in place.entries(name))
