@@ -15,7 +15,7 @@ from discreet.together.session import Party, Session
 from discreet.together.wire import Gone, Kind, Link, context, ended
 
 _HANDSHAKE = 10.0  # seconds for TLS: a stranger may not hold a connection longer
-_AGAIN = 0.1  # seconds between two tries to reach a party that does not listen yet
+_AGAIN = 0.05  # seconds between two tries to reach a party that does not listen yet
 _WAITING = 64  # connections that may wait to be taken
 
 Links = dict[str, Link]
