@@ -46,6 +46,8 @@ class Agreed(Protocol):
     @property
     def question(self) -> str: ...  # read by the curator, to make `Contribution` of it
     @property
+    def opens(self) -> str: ...
+    @property
     def mechanism(self) -> LaplaceShares: ...
     @property
     def hash(self) -> str: ...
@@ -74,7 +76,7 @@ class Contribution:
         """Raises QuestionError where the party's own declaration means something else by the session's question,
         BudgetError where its budget does not admit the loss. Nothing is spent.
         """
-        self._terms, self._session = terms(question), session
+        self._terms, self._session = terms(question, session.opens), session
         self._plan, self._table = question.plan, question.table
         self._door, self._held = door, held
         self._grant: Any = None  # the door's, once it is charged
@@ -118,6 +120,9 @@ class Contribution:
         return self._held.release(content, self.loss, content["cost"])
 
     def _content(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> dict[str, Any]:
+        """What is stored and shown: rows with intervals, or the group with the largest total."""
+        if self._session.opens == "largest":
+            return self._described(self._terms.keys, [self._terms.cells[totals[0]]], roster, transcript)
         own, mechanism, cells = self._terms, self._session.mechanism, len(totals)
         values = [_number(total * own.step) for total in totals]
         reach, wide = (mechanism.half_width(CONFIDENCE, len(roster), count) * own.step for count in (1, cells))
@@ -126,15 +131,21 @@ class Contribution:
             exact = (total * own.step for total in totals)
             return [{own.column: (_number(value - half), _number(value + half))} for value in exact]
 
+        rows = [(*cell, value) for cell, value in zip(own.cells, values, strict=True)]
+        described = self._described((*own.keys, own.column), rows, roster, transcript)
+        return described | {"intervals": around(reach), "simultaneous": around(wide)}
+
+    def _described(
+        self, columns: Sequence[str], rows: Sequence[Sequence[Any]], roster: Sequence[str], transcript: str
+    ) -> dict[str, Any]:
+        own, mechanism = self._terms, self._session.mechanism
+        empty: list[dict[str, Any]] = [{} for _ in rows]
         return {
-            "columns": [*own.keys, own.column],
+            "columns": list(columns),
             "types": dict(zip(own.keys, own.types, strict=True)),
-            "rows": [
-                {**dict(zip(own.keys, cell, strict=True)), own.column: value}
-                for cell, value in zip(own.cells, values, strict=True)
-            ],
-            "intervals": around(reach),
-            "simultaneous": around(wide),
+            "rows": [dict(zip(columns, row, strict=True)) for row in rows],
+            "intervals": empty,
+            "simultaneous": empty,
             "confidence": CONFIDENCE,
             "cost": Cost(epsilon=float(mechanism.epsilon), delta=0.0),
             "mechanisms": [
@@ -142,7 +153,7 @@ class Contribution:
                     "columns": own.column,
                     "mechanism": mechanism.describe(),
                     "unit": f"{show(own.step)} a step",
-                    "sensitivity": f"{own.sensitivity} steps in all",
+                    "sensitivity": f"{own.sensitivity} steps",
                 }
             ],
             "bounds": lost(self._plan, self._table),
@@ -153,8 +164,9 @@ class Contribution:
         }
 
 
-def terms(question: Question) -> Terms:
-    """What the question adds up. Raises QuestionError where it is no count or sum over public groups."""
+def terms(question: Question, opens: str) -> Terms:
+    """What the question adds up. Raises QuestionError where it is no count or sum over public groups, or not what a
+    session that opens "totals" or "largest" can open."""
     plan, fix = question.plan, "write the keys and one COUNT(*), COUNT(DISTINCT person) or SUM(column)"
     outputs = [output for output in plan.outputs if output.kind != "key"]
     if plan.private or (cell_count(plan.keys) or 0) > MOST_CELLS:
@@ -171,14 +183,17 @@ def terms(question: Question) -> Terms:
     keys = [output for output in plan.outputs if output.kind == "key"]
     if len(plan.parts[0].vectors) != 1 or sorted(key.index for key in keys) != list(range(len(plan.keys))):
         raise refused("each key stands in the answer once", "SELECT", fix)
+    if opens == "largest" and (outputs[0].kind != "count" or cell_count(plan.keys) == 1):
+        raise refused("the largest is found among counts of several groups", "SELECT", "write keys and COUNT(*)")
     (step,) = outputs[0].weights
+    moved = sensitivity(plan.root, plan.parts[0])
     return Terms(
         tuple(key.name for key in keys),
         tuple(str(plan.keys[key.index].type) for key in keys),
         outputs[0].name,
         _cells(plan, [key.index for key in keys]),
         step,
-        sensitivity(plan.root, plan.parts[0]).l1,
+        moved.each if opens == "largest" else moved.l1,
     )
 
 

@@ -292,9 +292,9 @@ class Curator:
             release = self._through(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
 
-    def terms(self, question: str) -> Terms:
+    def terms(self, question: str, opens: str = "totals") -> Terms:
         """What other parties must mean by this question to open one answer together. Raises QuestionError."""
-        return terms(self._lowered(question)[0])
+        return terms(self._lowered(question)[0], opens)
 
     def contribution(self, session: Agreed) -> Contribution:
         """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""

@@ -143,6 +143,15 @@ def test_another_declaration_is_refused_before_anything_is_spent(place: Place) -
     assert not place.entries("south")
 
 
+def test_one_cell_counts_where_the_largest_is_found(place: Place) -> None:
+    """And only counts of several groups can be compared."""
+    with Curator.of(read(place.declaration("north")), load=False) as curator:
+        assert curator.terms(QUESTION, "largest").sensitivity == 1
+        for question in (SUM, "SELECT COUNT(*) AS n FROM stays"):
+            with pytest.raises(QuestionError):
+                curator.terms(question, "largest")
+
+
 def test_a_budget_that_does_not_allow_it_is_said_before_anything_is_spent(place: Place) -> None:
     agreed = place.session(epsilon=Fraction(10**13))
     with discreet.open(place.declaration("south")) as curator, pytest.raises(BudgetError):

@@ -342,6 +342,7 @@ CHANGES = [
     ("epsilon", Fraction(0)),
     ("step", Fraction(-1)),
     ("colluding", 3),
+    ("colluding", 0),
     ("colluding", -1),
     ("absent", 2),
     ("seconds", 0),

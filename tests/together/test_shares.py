@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet import accounting
+from discreet.audit.textbook import Sizes, together
 from discreet.mechanisms import Laplace, LaplaceShares
-from discreet.mechanisms.shares import PERSONS, Ring, split
+from discreet.mechanisms.shares import PERSONS, Residues, Ring, split
 from discreet.noise.polya import sampler
-from discreet.noise.words import SystemWords
+from discreet.noise.words import SystemWords, Words
 from discreet.together.protocol import added_up
 
 EPSILON = 1.0
@@ -184,6 +185,19 @@ def test_shares_add_up(bits: int, values: list[int], parties: int) -> None:
         packed = ring.pack(share)
         assert len(packed) == ring.width * len(values)
         assert (ring.unpack(packed) == share).all()
+
+
+def test_the_audit_finds_halved_shares() -> None:
+    """And nothing in the shares as they are. A right audit is blamed by chance in less than one of 10^7 runs."""
+
+    class Halved(LaplaceShares):
+        def release(self, exact: Sequence[int], words: Words | None = None) -> list[Residues]:
+            return LaplaceShares(self.epsilon, 1, 2 * self.parties, 2 * self.colluding).release(exact, words)
+
+    for kind, broken in ((LaplaceShares, False), (Halved, True)):
+        targets = together(kind(Fraction(1), 1, 4, 1), Sizes())
+        results = [target.attack(1e-7) for target in targets]
+        assert any(result.broken for result in results) is broken
 
 
 @pytest.mark.parametrize("bits", [64, 128])

@@ -42,6 +42,7 @@ for place, target in enumerate(targets):
 @click.option(
     "--absent", default=0, show_default=True, help="How many may drop out before they have sent their shares."
 )
+@click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.pass_context
 def command(
@@ -51,6 +52,7 @@ def command(
     epsilon: str,
     colluding: int,
     absent: int,
+    largest: bool,
     seconds: int,
 ) -> None:
     """Open one answer over the tables of several parties who show each other nothing else.
@@ -72,7 +74,7 @@ def command(
         ]
         document = place / "session.json"
         asked = question or _QUESTION
-        _write(document, files[0], asked, addresses, epsilon, colluding, absent, seconds)
+        _write(document, files[0], asked, addresses, epsilon, colluding, absent, largest, seconds)
         _say(f"{len(files)} parties, each with a process, a table and a ledger of its own, agree on a document:")
         _shell(f'discreet together agree {files[0].name} "{asked}" --epsilon {epsilon} --party …')
         _say("and each takes part, with its own key; what goes between them are random numbers:")
@@ -90,6 +92,7 @@ def command(
 @click.option(
     "--absent", default=0, show_default=True, help="How many may drop out before they have sent their shares."
 )
+@click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.option("-o", "--output", default="session.json", show_default=True, metavar="FILE")
 def agree(
@@ -99,6 +102,7 @@ def agree(
     epsilon: str,
     colluding: int,
     absent: int,
+    largest: bool,
     seconds: int,
     output: str,
 ) -> None:
@@ -106,7 +110,7 @@ def agree(
     if Path(output).exists():
         fix = "remove it, or name another with --output"
         raise QuestionError("exists", "this file exists", where=output, fix=fix)
-    written = _write(Path(output), Path(declaration), question, parties, epsilon, colluding, absent, seconds)
+    written = _write(Path(output), Path(declaration), question, parties, epsilon, colluding, absent, largest, seconds)
     click.echo(f"{output} is written, with the hash {written}; every party takes the same file")
 
 
@@ -153,6 +157,7 @@ def _write(
     epsilon: str,
     colluding: int,
     absent: int,
+    largest: bool,
     seconds: int,
 ) -> str:
     """Writes the document; gives its hash."""
@@ -166,15 +171,16 @@ def _write(
     except ValueError:
         fix = "write --epsilon 0.5"
         raise QuestionError("price", "epsilon must be a finite number", where="--epsilon", fix=fix) from None
-    found = tuple(map(_party, parties))
+    found, opens = tuple(map(_party, parties)), "largest" if largest else "totals"
     with Curator.of(read(declaration), load=False) as curator:
-        terms = vars(curator.terms(question))
+        terms = vars(curator.terms(question, opens))
     session = Session(
         question=question,
         epsilon=price,
         colluding=colluding,
         absent=absent,
         parties=found,
+        opens=opens,
         seconds=seconds,
         **terms,
     )

@@ -89,21 +89,22 @@ class LaplaceShares:
     `absent` parties are missing from it, so in it are the noise shares of at least k parties that do not collude. The
     sum of k of them is exactly discrete Laplace; those beyond k are independent of it, and of the data.
 
-    What `colluding` parties know. Say c of them pool everything: their tables, noise, shares, and every message they
-    got. A share that leaves an honest party is uniform and independent of all else, as what it keeps for itself is the
-    difference. So before sums are opened, everything they got is uniform: nothing. The sums of the honest parties
-    contain the shares that these sent to each other, which nobody else saw, so the sums are uniform but for their total
-    T = Σ (exact + noise) of the honest parties in the roster, plus what the colluders sent and know. So their view is a
-    function of T and of uniform values, and T is Σ exact plus discrete Laplace noise plus what is independent of it:
-    pure ε (Dwork & Roth 2014, Theorem 3.6). This holds whatever the colluders send, and although they know the final
-    total: it is T plus what they know. Where more collude than declared, the noise that they do not know is less than
-    the whole, and the loss larger than what was charged; but up to parties − 1 of them see no vector without noise.
+    What `colluding` parties know, and one of them is a party that looks by itself at the total and knows its own noise.
+    Say some of them pool everything: their tables, noise, shares, and every message they got. A share that leaves an
+    honest party is uniform and independent of all else, as what it keeps for itself is the difference. So before sums
+    are shown, everything they got is uniform: nothing. The sums of the honest parties contain the shares that these
+    sent to each other, which nobody else saw, so the sums are uniform but for their total T = Σ (exact + noise) of the
+    honest parties in the roster, plus what the colluders sent and know. So their view is a function of T and of uniform
+    values, and T is Σ exact plus discrete Laplace noise plus what is independent of it: pure ε (Dwork & Roth 2014,
+    Theorem 3.6). This holds whatever the colluders send, and although they know the final total: it is T plus what
+    they know. Where more collude than declared, the noise that they do not know is less than the whole, and the loss
+    larger than what was charged; but up to parties − 1 of them see no vector without noise.
 
     Fewer honest shares than k: a roster that could have fewer opens nothing (`discreet.together`). Several totals: each
     honest party gives out its sum for one roster, once, so its vector is in one total.
 
     Size. An exact cell is clamped to ±2^40·sensitivity, which moves no two neighbours further apart; a noise value has
-    a largest size (`Polya.reach`). `bits` holds the sum of all parties' with its sign: nothing overflows.
+    a largest size (`Polya.reach`). `ring` holds the sum of all parties' with its sign: nothing overflows.
 
     Sampling: cells·2^−160 from the stated distribution in total variation; shares are exactly uniform.
     """
@@ -139,12 +140,15 @@ class LaplaceShares:
         return PERSONS * self.sensitivity
 
     @property
-    def ring(self) -> Ring:
-        """In which the sum of all parties' cells and noise fits, with its sign."""
-        size = self.parties * (self.largest + polya.sampler(self.scale, self.honest).reach)
-        return Ring(64 * -(-(size.bit_length() + 1) // 64))
+    def bits(self) -> int:
+        """In so many the sum of all parties' cells and noise fits, with its sign."""
+        return (self.parties * (self.largest + polya.sampler(self.scale, self.honest).reach)).bit_length() + 1
 
-    def loss(self) -> accounting.DiscreteLaplace:
+    @property
+    def ring(self) -> Ring:
+        return Ring(64 * -(-self.bits // 64))
+
+    def loss(self) -> accounting.Pure:
         return accounting.DiscreteLaplace(self.epsilon, self.sensitivity)
 
     def release(self, exact: Sequence[int], words: Words | None = None) -> list[Residues]:
@@ -167,6 +171,28 @@ class LaplaceShares:
 
     def describe(self) -> str:
         return f"{self.name}, scale {float(self.scale):.6g}, a {self.honest}th of the noise from each party"
+
+
+@dataclass(frozen=True)
+class LargestShares(LaplaceShares):
+    """Which of some counts is the largest when all parties' are added up: report noisy max with the noise in shares.
+
+    Units: counts. Neighbours: one person added or removed at one party, who raises each count by between 0 and
+    `sensitivity`, or lowers each so. What is opened is the place of the largest noisy total, the first of equal ones,
+    and no total; it is found on shares that nobody can open (`discreet.together.largest`), so colluders know their own
+    vectors, noise and the place.
+
+    Privacy (Dwork & Roth 2014, Claim 3.9, on the integers). Fix all noise but that of k honest parties in the winner's
+    total, which is a discrete Laplace X of scale sensitivity/epsilon. Place i is opened if X ≥ R − c, where c is the
+    rest of its total and R the least total with which it wins. Add a person: R and c both rise by between 0 and
+    `sensitivity`, so the bound on X moves by at most `sensitivity` either way. As P(X ≥ t + 1) ≥ e^(−1/scale)·P(X ≥ t)
+    for every t, the probability changes by a factor of at most e^ε: pure ε, however many counts.
+    """
+
+    name = "report noisy max in shares"
+
+    def loss(self) -> accounting.Pure:
+        return accounting.Pure(self.epsilon)
 
 
 def split(ring: Ring, values: Sequence[int], parties: int, words: Words) -> list[Residues]:

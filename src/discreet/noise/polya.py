@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 from operator import index
 from typing import Any
 
@@ -20,6 +21,7 @@ from discreet.noise.words import Words, whole
 
 MOST_SHARES = 1 << 16
 _AT_ONCE = 1 << 17  # parts drawn at a time, so that their arrays stay small
+_RATE = 16
 
 
 def polya(scale: Number, shares: int, size: int | tuple[int, ...], words: Words | None = None) -> Whole:
@@ -32,7 +34,8 @@ def polya(scale: Number, shares: int, size: int | tuple[int, ...], words: Words 
 
     `scale` is taken as written, 0 < scale ≤ 10^60, 1 ≤ shares ≤ 2^16. Every decision compares random bits with
     integers: floating point takes no part. Each value is within 2^−160 of the stated distribution in total variation
-    (see `build`). How long a draw takes depends on how many parts its values are made of.
+    (see `build`). How long a draw takes depends on proposals that are rejected, which say nothing about those accepted,
+    and but for once in millions of draws not on how many parts the values are made of.
     """
     number = index(shares)
     if isinstance(shares, bool) or not 1 <= number <= MOST_SHARES:
@@ -56,6 +59,8 @@ class Polya:
     blocks: Table
     masks: NDArray[Any]
     below: Digits
+    rate: int
+    """The mean number of parts of a value, in units of 2^−16."""
 
     @property
     def reach(self) -> int:
@@ -68,19 +73,23 @@ class Polya:
         return self.masks.dtype == object
 
     def draw(self, words: Words, size: int) -> Whole:
-        counts = np.asarray(self.counts.draw(words, size), np.int64)
-        values: Whole = np.zeros(size, self.masks.dtype)
-        ends = np.cumsum(counts)
-        start = 0
-        while start < size:  # as many cells as have about _AT_ONCE parts
-            before = int(ends[start] - counts[start])
-            stop = max(start + 1, int(np.searchsorted(ends, before + _AT_ONCE, side="right")))
-            parts = self.parts(words, int(ends[stop - 1]) - before)
-            minus = words.integers(1, parts.size).astype(bool)
-            parts[minus] = -parts[minus]
-            sums = np.concatenate([np.zeros(1, parts.dtype), np.cumsum(parts)])
-            values[start:stop] = sums[ends[start:stop] - before] - sums[ends[start:stop] - counts[start:stop] - before]
-            start = stop
+        values: Whole = np.empty(size, self.masks.dtype)
+        step = max(1, (_AT_ONCE << _RATE) // max(1, self.rate))
+        for start in range(0, size, step):
+            stop = min(start + step, size)
+            values[start:stop] = self._some(words, stop - start)
+        return values
+
+    def _some(self, words: Words, size: int) -> Whole:
+        """As many parts are drawn as are hardly ever needed, and those beyond the values' own left: so that how long
+        it takes does not say how many these have."""
+        ends = np.cumsum(np.asarray(self.counts.draw(words, size), np.int64))
+        usual = (self.rate * size >> _RATE) + 1
+        parts = self.parts(words, max(int(ends[-1]), usual + 6 * isqrt(usual) + 30))
+        minus = words.integers(1, parts.size).astype(bool)
+        parts[minus] = -parts[minus]
+        sums = np.concatenate([np.zeros(1, parts.dtype), np.cumsum(parts)])[np.concatenate([[0], ends])]
+        values: Whole = np.diff(sums)
         return values
 
     def parts(self, words: Words, size: int) -> Whole:
@@ -149,18 +158,20 @@ def build(scale: Fraction, shares: int, sizes: Sizes = STANDARD, tail: int = TAI
     """
     if 200 * scale < 1:
         never = Digits((), 0, 0)
-        return Polya(never, Table.build([], sizes), np.zeros(1, np.int64), never)
+        return Polya(never, Table.build([], sizes), np.zeros(1, np.int64), never, 0)
     bits = sizes.full + GUARD + int(scale).bit_length()
     weights, unit, power = [], 1 << bits, 1
     while power < tail * scale + 2:
         first, gone = exp_floor((power - 1) / scale, bits), unit - exp_floor(power / scale, bits)
         weights.append(first * gone // (power << bits))
         power *= 2
-    counts = Table.build(thresholds(poisson(parts_mean(scale, shares, bits), bits), sizes.full), sizes)
+    mean = parts_mean(scale, shares, bits)
+    counts = Table.build(thresholds(poisson(mean, bits), sizes.full), sizes)
     wide = 2 * len(counts.cuts) * power >= 1 << 63
     masks = np.array([(1 << place) - 1 for place in range(len(weights))], object if wide else np.int64)
     blocks = Table.build(thresholds(weights, sizes.full), sizes)
-    return Polya(Digits((counts,), 0, 0), blocks, masks, geometric.build(scale, sizes, tail=tail))
+    below = geometric.build(scale, sizes, tail=tail)
+    return Polya(Digits((counts,), 0, 0), blocks, masks, below, mean >> (bits - _RATE))
 
 
 def parts_mean(scale: Fraction, shares: int, bits: int) -> int:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.mechanisms.shares import Residues, Ring
+from discreet.together.largest import needed, place_of_largest
 from discreet.together.meeting import Meeting
 from discreet.together.session import Session
 from discreet.together.wire import Gone, Kind, Link, ended
@@ -42,8 +43,8 @@ class Contribution(Protocol):
 
 @dataclass(frozen=True)
 class Opened:
-    """The noisy totals, in steps, in the order of the session's cells; who is in them; the hash of all that everybody
-    saw."""
+    """The noisy totals, in steps, in the order of the session's cells, or alone the place of the largest; who is in
+    them; the hash of all that everybody saw."""
 
     totals: tuple[int, ...]
     roster: tuple[str, ...]
@@ -60,6 +61,8 @@ def take_part(session: Session, name: str, key: str | Path, contribution: Contri
 
 
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
+    if session.opens == "largest":
+        needed()
     meeting = Meeting(session, name, key)
     done = False
     try:
@@ -92,6 +95,8 @@ class _Round:
 
     async def run(self, contribution: Contribution) -> Opened:
         await self._charged(contribution)
+        if self.session.opens == "largest":
+            return await self._largest(contribution)
         own = dict(zip(self.session.names, contribution.shares(), strict=True))
         held = await self._shares(own)
         roster = await self._roster({self.name, *held})
@@ -147,6 +152,13 @@ class _Round:
                 raise ended("transcript", f"{party} saw other messages")
         total = self.ring.total([self.ring.unpack(shown[party][_SALT:]) for party in order])
         return Opened(tuple(self.ring.signed(total)), tuple(order), transcript.hex())
+
+    async def _largest(self, contribution: Contribution) -> Opened:
+        """Where the largest noisy total is; the totals themselves stay shared."""
+        own = self.ring.signed(self.ring.total(contribution.shares()))
+        place = await place_of_largest(self.session, self.name, self.links, own)
+        seen = hashlib.sha256(bytes.fromhex(self.session.hash) + place.to_bytes(8, "big")).hexdigest()
+        return Opened((place,), tuple(self.session.names), seen)
 
     def _commitment(self, party: str, body: bytes) -> bytes:
         """Binds a party to a sum, and hides it until the salt is shown."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import QuestionError
-from discreet.mechanisms.shares import LaplaceShares
+from discreet.mechanisms.shares import LaplaceShares, LargestShares
 
 VERSION = 1
 MOST_PARTIES, MOST_CELLS, MOST_SECONDS, LONGEST = 64, 1_000_000, 86_400, 100_000
@@ -45,10 +45,11 @@ class Session:
     """One sum over the tables of several parties, opened once.
 
     `question` is what each asks its own table; `keys` with their `types`, `column` and `cells` are its shape, with the
-    groups in their order, `step` the unit of what is added up, and `sensitivity` how many steps one person can
-    move. `epsilon` is what each party's ledger is charged. The noise holds though `colluding` parties pool all they
-    know and `absent` others drop out; each phase takes at most `seconds`. `nonce` makes the hash of each session its
-    own.
+    groups in their order, `step` the unit of what is added up, and `sensitivity` how many steps one person can move in
+    all cells. `epsilon` is what each party's ledger is charged. The noise holds though `colluding` parties pool all
+    they know and `absent` others drop out; one party that looks by itself counts, as it sees the total and knows its
+    own noise. It `opens` the noisy "totals", or the place of the "largest" alone, with the `sensitivity` of one cell.
+    Each phase takes at most `seconds`. `nonce` makes the hash of each session its own.
 
     Raises QuestionError where it is no session that could be held.
     """
@@ -64,6 +65,7 @@ class Session:
     colluding: int
     absent: int
     parties: tuple[Party, ...]
+    opens: str = "totals"
     seconds: int = 60
     nonce: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
 
@@ -81,7 +83,8 @@ class Session:
     @cached_property
     def mechanism(self) -> LaplaceShares:
         """What each party does with its exact vector."""
-        return LaplaceShares(self.epsilon, self.sensitivity, len(self.parties), self.colluding, self.absent)
+        kind = LargestShares if self.opens == "largest" else LaplaceShares
+        return kind(self.epsilon, self.sensitivity, len(self.parties), self.colluding, self.absent)
 
     @property
     def names(self) -> list[str]:
@@ -144,7 +147,7 @@ def _fault(session: Session) -> Fault | None:
             return name, f"{name} must be text", "write it anew"
     for name, least, most in (
         ("sensitivity", 1, 2**80),
-        ("colluding", 0, MOST_PARTIES),
+        ("colluding", 1, MOST_PARTIES),
         ("absent", 0, MOST_PARTIES),
         ("seconds", 1, MOST_SECONDS),
     ):
@@ -153,6 +156,8 @@ def _fault(session: Session) -> Fault | None:
             return name, f"{name} must be a whole number from {least} to {most}", f"write {name} = {max(1, least)}"
     if not Fraction(1, 10**9) <= session.epsilon <= 10**30 or session.step <= 0:
         return "epsilon", "epsilon must lie between 1e-9 and 1e30, and step above 0", "write epsilon = 0.5"
+    if session.opens not in ("totals", "largest"):
+        return "opens", "a session opens totals or largest", "write totals"
     if len(session.nonce) != 64:
         return "nonce", "a nonce has 64 hexadecimal digits", "write the session anew"
     return _fault_of_cells(session) or _fault_of_parties(session)
@@ -187,6 +192,9 @@ def _fault_of_parties(session: Session) -> Fault | None:
     if len(parties) - session.colluding - session.absent < 1:
         message = "no noise holds if everybody who is there colludes"
         return "colluding", message, f"write colluding = {len(parties) - session.absent - 1} or less"
+    if session.opens == "largest" and (2 * session.colluding >= len(parties) or session.absent):
+        message = "the largest is found only where less than half of the parties collude, and all are there"
+        return "opens", message, f"write colluding = {(len(parties) - 1) // 2} or less, and absent = 0"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -25,7 +26,8 @@ class Kind(IntEnum):
     COMMITMENT = 6
     SUM = 7
     OPENED = 8
-    END = 9
+    MPYC = 9
+    END = 10
 
 
 class Gone(Exception):
@@ -44,15 +46,27 @@ class Link:
     async def send(self, kind: Kind, body: bytes) -> None:
         """Raises Gone."""
         try:
-            self.writer.write(bytes([kind]) + self.hash + len(body).to_bytes(8, "big") + body)
+            self.put(kind, body)
             await self.writer.drain()
         except (OSError, RuntimeError):
             raise Gone(f"{self.name} stopped") from None
 
+    def put(self, kind: Kind, body: bytes) -> None:
+        """Sends without waiting for the line."""
+        self.writer.write(bytes([kind]) + self.hash + len(body).to_bytes(8, "big") + body)
+
     async def receive(self, kind: Kind, length: int) -> bytes:
-        """The body of the next message, which must be of this kind and length. No more than that is read.
+        """The body of the next message, which must be of this kind and length.
 
         Raises Gone, or SessionError where it is another message than the session's next one.
+        """
+        _, body = await self.receive_one({kind: (length, length)})
+        return body
+
+    async def receive_one(self, known: Mapping[Kind, tuple[int, int]]) -> tuple[Kind, bytes]:
+        """The next message, which must be of a known kind and of a length between the two. No more than that is read.
+
+        Raises as `receive` does.
         """
         try:
             head = await self.reader.readexactly(_HEAD)
@@ -62,13 +76,13 @@ class Link:
                 raise ended("document", f"{self.name} holds another session document", fix)
             if came == Kind.END:
                 raise ended("ended", f"{self.name} ended the session", f"ask {self.name} why: its own command says it")
-            if came != kind:
-                known = came in set(Kind)
-                what = f"sent {Kind(came).name} where {kind.name} was next" if known else "sent what is no message"
+            if came not in known:
+                what = f"sent {Kind(came).name} out of its turn" if came in set(Kind) else "sent what is no message"
                 raise ended("malformed", f"{self.name} {what}")
-            if said != length:
-                raise ended("length", f"{self.name} sent {said:,} bytes where {length:,} were agreed")
-            return await self.reader.readexactly(length)
+            least, most = known[Kind(came)]
+            if not least <= said <= most:
+                raise ended("length", f"{self.name} sent {said:,} bytes where {most:,} were agreed")
+            return Kind(came), await self.reader.readexactly(said)
         except (OSError, EOFError):
             raise Gone(f"{self.name} stopped") from None
 
