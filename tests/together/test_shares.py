@@ -195,7 +195,7 @@ def test_the_audit_finds_halved_shares() -> None:
             return LaplaceShares(self.epsilon, 1, 2 * self.parties, 2 * self.colluding).release(exact, words)
 
     for kind, broken in ((LaplaceShares, False), (Halved, True)):
-        targets = together(kind(Fraction(1), 1, 4, 1), Sizes())
+        targets = together(kind(Fraction(1), 1, 3, 1), Sizes(pair=200, fit=12_000))
         results = [target.attack(1e-7) for target in targets]
         assert any(result.broken for result in results) is broken
 

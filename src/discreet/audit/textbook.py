@@ -291,7 +291,7 @@ def everything(sizes: Sizes) -> list[Target]:
         *additive(Laplace(one), 1, sizes),
         *additive(Laplace(3 * one), 3, sizes),
         *additive(Gaussian(2 * one), 2, sizes),
-        *together(LaplaceShares(one, 1, parties=4, colluding=1), sizes),
+        *together(LaplaceShares(one, 1, parties=3, colluding=1), sizes),
         *thresholds(sizes),
         *groups(PartitionSelection(one, Fraction(1, 20)), sizes),
         *groups(PartitionSelection(2 * one, Fraction(1, 20), cells=2), sizes),
