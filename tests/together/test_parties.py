@@ -287,6 +287,9 @@ def test_the_commands_say_what_is_wrong(place: Place, tmp_path: Path, monkeypatc
     written = read_session("session.json")
     assert written.hash in done.output
     assert (written.names, written.epsilon, written.sensitivity) == (list(NAMES), Fraction(1, 2), 1)
+    shown = runner.invoke(main, ["together", "show", "session.json"]).output
+    assert written.hash in shown
+    assert all(party.fingerprint in shown for party in written.parties)
     for wrong in (
         [*agree, *addresses],  # the file exists
         [*agree, "-o", "x", *addresses[:1]],

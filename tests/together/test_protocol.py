@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from together_tools import Made, certificate, needs_openssl, play, session, take
 
 from discreet import BudgetError, QuestionError, SessionError
+from discreet.mechanisms.shares import Residues
 from discreet.together import Opened, Session, from_dict, read
 from discreet.together.meeting import Meeting
 from discreet.together.protocol import _Round
@@ -66,6 +67,27 @@ def test_wide_numbers_and_two_parties(keys: dict[str, tuple[str, Path]]) -> None
     made = {"a": Made(wide.mechanism, [-(2**100), 3]), "b": Made(wide.mechanism, [5, 2**99])}
     opened = all_of(wide, keys, made, "ab")
     assert [one.totals for one in opened] == [(5 - 2**100, 3 + 2**99)] * 2
+
+
+def test_five_parties_of_whom_two_collude(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    many = {name: certificate(tmp_path, name) for name in "vwxyz"}
+    agreed = session(many, colluding=2, absent=1)
+    assert agreed.mechanism.honest == 2
+    opened = all_of(agreed, keys | many, brought(agreed), "vwxyz")
+    assert opened == [Opened((15, 150), tuple("vwxyz"), opened[0].transcript)] * 5
+
+
+def test_a_bug_on_one_side_says_nothing_of_its_numbers(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    class Broken(Made):
+        def shares(self) -> list[Residues]:
+            raise ZeroDivisionError(self.exact)
+
+    made = brought(agreed)
+    made["a"] = Broken(agreed.mechanism, [31_337, 0])
+    ends = all_of(agreed, keys, made)
+    assert "failed" in codes(ends)
+    assert not any("31337" in repr(end) or "31337" in str(end) for end in ends)
+    assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
 
 
 def test_who_does_not_come_is_left_out_if_that_was_agreed(keys: dict[str, tuple[str, Path]]) -> None:
@@ -184,6 +206,16 @@ async def rogue(
         await meeting.close(end=False)
 
 
+def frames(error: BaseException) -> set[str]:
+    """The functions of the package whose variables an error takes along."""
+    found, trace = set(), error.__traceback__
+    while trace is not None:
+        code, trace = trace.tb_frame.f_code, trace.tb_next
+        if "together_tools" not in code.co_filename:
+            found.add(code.co_name)
+    return found - {"run"}
+
+
 def raw(link: Link, *parts: bytes) -> object:
     link.writer.write(b"".join(parts))
     return link.writer.drain()
@@ -257,6 +289,7 @@ def test_whatever_a_party_does_nothing_is_opened(
     assert found <= {code, "ended", "stopped"}
     assert all(one.asked[0] == "charge" for one in made.values())
     assert all("nothing was opened" in str(end) for end in ends)
+    assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
 
 
 @pytest.mark.parametrize("phase", [Kind.CHARGED, Kind.SHARES])
@@ -329,6 +362,7 @@ def test_a_document_is_read_as_it_was_written(agreed: Session, tmp_path: Path) -
 CHANGES = [
     ("question", ""),
     ("question", 3),
+    ("question", "\ud800"),
     ("keys", ("city", "city")),
     ("keys", ("n",)),
     ("keys", ()),

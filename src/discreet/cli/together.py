@@ -116,6 +116,24 @@ def agree(
 
 @command.command()
 @click.argument("session")
+def show(session: str) -> None:
+    """What SESSION says, and the fingerprint of each party's certificate: to compare by another way."""
+    from discreet.exact import show as shown
+    from discreet.together import read as read_session
+
+    agreed = read_session(session)
+    what = (
+        f"the largest of {len(agreed.cells):,} groups" if agreed.opens == "largest" else f"{len(agreed.cells):,} totals"
+    )
+    click.echo(f"{agreed.question}\nopens {what} for ε {shown(agreed.epsilon)} of each party's budget")
+    click.echo(f"holds though {agreed.colluding} of {len(agreed.parties)} collude and {agreed.absent} others drop out")
+    for party in agreed.parties:
+        click.echo(f"{party.name} at {party.host}:{party.port}, certificate {party.fingerprint}")
+    click.echo(f"session {agreed.hash}")
+
+
+@command.command()
+@click.argument("session")
 @click.argument("declaration")
 @click.option("--party", required=True, help="Which of the session's parties this is.")
 @click.option("--key", required=True, metavar="FILE", help="The private key of its certificate.")

@@ -42,6 +42,7 @@ class Meeting:
         self._changed = asyncio.Event()
         self._failure: SessionError | None = None
         self._over = False
+        self._refused: set[str] = set()
 
     async def meet(self) -> None:
         """Connects with all parties that come in time; each must hold the same document.
@@ -72,6 +73,10 @@ class Meeting:
         if len(missing) > self.session.absent:
             fix = "start all parties within that time; nothing was charged here"
             message = f"{', '.join(missing)} did not come within {self.session.seconds} seconds"
+            if self._refused:
+                message += (
+                    f"; where {', '.join(sorted(self._refused))} should be, another certificate is, or an old one"
+                )
             raise ended("missing", message, fix)
 
     async def _listen(self) -> asyncio.Server:
@@ -103,11 +108,14 @@ class Meeting:
                 reader, writer = await asyncio.open_connection(
                     party.host, party.port, ssl=self._client_tls, ssl_handshake_timeout=_HANDSHAKE
                 )
-            except OSError:  # also what TLS refuses
+            except OSError as error:
+                if isinstance(error, ssl.SSLCertVerificationError):
+                    self._refused.add(party.name)
                 await asyncio.sleep(_AGAIN)
                 continue
             link = Link(party.name, self._hash, reader, writer)
             if fingerprint(writer) != party.fingerprint:
+                self._refused.add(party.name)
                 await link.close(end=False)
                 await asyncio.sleep(_AGAIN)
                 continue

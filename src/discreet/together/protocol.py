@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from discreet.errors import Error
 from discreet.mechanisms.shares import Residues, Ring
 from discreet.together.largest import needed, place_of_largest
 from discreet.together.meeting import Meeting
@@ -61,6 +62,21 @@ def take_part(session: Session, name: str, key: str | Path, contribution: Contri
 
 
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
+    """The session's result; or its error, raised outside all frames that held shares, with none of them behind it."""
+    end: BaseException
+    try:
+        return await _meet_and_open(session, name, key, contribution)
+    except Error as error:
+        end = error
+    except Exception:
+        end = ended("failed", "this party failed")
+    except BaseException as interrupt:
+        end = type(interrupt)(*interrupt.args)
+    end.__cause__ = end.__context__ = end.__traceback__ = None
+    raise end
+
+
+async def _meet_and_open(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
     if session.opens == "largest":
         needed()
     meeting = Meeting(session, name, key)

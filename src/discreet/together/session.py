@@ -156,6 +156,10 @@ def _fault(session: Session) -> Fault | None:
             return name, f"{name} must be a whole number from {least} to {most}", f"write {name} = {max(1, least)}"
     if not Fraction(1, 10**9) <= session.epsilon <= 10**30 or session.step <= 0:
         return "epsilon", "epsilon must lie between 1e-9 and 1e30, and step above 0", "write epsilon = 0.5"
+    try:
+        session.hash  # noqa: B018 - worked out to see whether it can be
+    except (ValueError, TypeError):  # lone surrogates, and what JSON does not hold
+        return "document", "it cannot be written as JSON", "write the session anew"
     if session.opens not in ("totals", "largest"):
         return "opens", "a session opens totals or largest", "write totals"
     if len(session.nonce) != 64:
