@@ -67,6 +67,8 @@ async def place_of_largest(session: Session, name: str, links: Mapping[str, Link
     except Gone as gone:
         raise ended("stopped", str(gone)) from None
     finally:
+        for exchanger in exchangers.values():
+            exchanger.transport.open = False
         for task in (working, *reading):
             task.cancel()
     for party, digest in said.items():
@@ -124,9 +126,11 @@ class _Transport:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self.open = True
 
     def write(self, data: bytes) -> None:
-        self._link.put(Kind.MPYC, data)
+        if self.open:  # its unfinished steps go on writing when the session has ended
+            self._link.put(Kind.MPYC, data)
 
     def writelines(self, parts: Sequence[bytes]) -> None:
         self.write(b"".join(parts))
