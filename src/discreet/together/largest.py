@@ -26,6 +26,8 @@ from discreet.together.session import Session
 from discreet.together.wire import Gone, Kind, Link, ended
 
 SECURITY = 100
+AT_ONCE = 64
+"""So many totals are compared before messages and deadlines are looked at again."""
 MOST = 1 << 26
 """Bytes of one frame: MPyC sends the numbers of one step together."""
 _DIGEST = 32
@@ -95,8 +97,16 @@ async def _compute(runtime: Any, session: Session, own: Sequence[int]) -> int:
     totals = vectors[0]
     for vector in vectors[1:]:
         totals = runtime.vector_add(totals, vector)
-    place, _ = runtime.argmax(totals)
-    return int(await runtime.output(place))
+    known = [[total, number(place)] for place, total in enumerate(totals)]
+    while len(known) > 1:
+        winners = []
+        for start in range(0, len(known), AT_ONCE):
+            some = known[start : start + AT_ONCE]
+            best = runtime.argmax(some, key=lambda pair: pair[0])[1] if len(some) > 1 else some[0]
+            await runtime.gather(best)  # until this party has its shares of it, which opens nothing
+            winners.append(best)
+        known = winners
+    return int(await runtime.output(known[0][1]))
 
 
 def _runtime(parties: int, place: int) -> Any:
@@ -129,7 +139,9 @@ class _Transport:
         self.open = True
 
     def write(self, data: bytes) -> None:
-        if self.open:  # its unfinished steps go on writing when the session has ended
+        if (
+            self.open and not self._link.writer.is_closing()
+        ):  # its unfinished steps go on writing when the session has ended
             self._link.put(Kind.MPYC, data)
 
     def writelines(self, parts: Sequence[bytes]) -> None:
