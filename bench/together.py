@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
@@ -150,8 +151,11 @@ def _mpyc(cells: int) -> float:
 
 
 def _ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Ports of the loopback address that are free now, below those that the system gives to callers."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.add(port)
+    return sorted(found)

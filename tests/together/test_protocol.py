@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +19,7 @@ from together_tools import Made, certificate, needs_openssl, play, session, take
 
 from discreet import BudgetError, QuestionError, SessionError
 from discreet.mechanisms.shares import Residues
-from discreet.together import Opened, Session, from_dict, read
+from discreet.together import Opened, Session, from_dict, read, take_part
 from discreet.together.meeting import Meeting
 from discreet.together.protocol import _Round
 from discreet.together.wire import Kind, Link
@@ -58,6 +59,17 @@ def test_all_open_the_same_total(agreed: Session, keys: dict[str, tuple[str, Pat
     opened = all_of(agreed, keys, brought(agreed))
     assert opened == [Opened((6, 60), ("a", "b", "c"), opened[0].transcript)] * 3
     assert len(opened[0].transcript) == 64
+
+
+def test_in_a_notebook(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    """Where a loop runs already."""
+
+    async def cell(name: str) -> Opened:
+        return take_part(agreed, name, keys[name][1], brought(agreed)[name])
+
+    with ThreadPoolExecutor(3) as pool:
+        opened = list(pool.map(lambda name: asyncio.run(cell(name)), NAMES))
+    assert [one.totals for one in opened] == [(6, 60)] * 3
 
 
 def test_wide_numbers_and_two_parties(keys: dict[str, tuple[str, Path]]) -> None:

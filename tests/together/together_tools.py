@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import suppress
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -35,13 +36,18 @@ def certificate(folder: Path, name: str) -> tuple[str, Path]:
     return written.read_text(), key
 
 
-def ports(count: int) -> list[int]:
-    """Free ports of the loopback address."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+_next = count()
+
+
+def ports(wanted: int) -> list[int]:
+    """Free ports of the loopback address: below those that the system gives to callers, others in every process."""
+    found: list[int] = []
+    while len(found) < wanted:
+        port = 10_000 + os.getpid() % 50 * 400 + next(_next) % 400
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
 
 
 class Made:
@@ -91,4 +97,3 @@ def play(*parts: object) -> list[Opened | BaseException]:
 
 
 take = _take_part
-again = replace

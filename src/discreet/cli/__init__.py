@@ -1,7 +1,7 @@
 """The command line. Answers go to standard output, everything else to standard error.
 
-Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine or the ledger
-failed, 5 the audit found something, 1 a bug of ours.
+Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine, the ledger
+or a session of several parties failed, 5 the audit found something, 1 a bug of ours.
 """
 
 from __future__ import annotations

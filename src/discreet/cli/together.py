@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -295,12 +296,14 @@ def _certificate(folder: Path, name: str) -> Path:
 
 
 def _ports(count: int) -> list[int]:
-    """Ports of the loopback address that are free now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+    """Ports of the loopback address that are free now, below those that the system gives to callers."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.add(port)
+    return sorted(found)
 
 
 def _say(text: str) -> None:

@@ -18,7 +18,9 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Callable, Mapping, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -58,7 +60,13 @@ def take_part(session: Session, name: str, key: str | Path, contribution: Contri
     Raises SessionError where it ends before anything was opened, QuestionError where the session has no such party, and
     what `contribution` raises.
     """
-    return asyncio.run(_take_part(session, name, Path(key), contribution))
+    part = partial(_take_part, session, name, Path(key), contribution)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(part())
+    with ThreadPoolExecutor(1) as other:  # a notebook has a loop of its own
+        return other.submit(lambda: asyncio.run(part())).result()
 
 
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
