@@ -31,7 +31,8 @@ NAMES = "abc"
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
     folder = tmp_path_factory.mktemp("keys")
-    return {name: certificate(folder, name) for name in (*NAMES, "stranger")}
+    made = {name: certificate(folder, name) for name in (*NAMES, "stranger")}
+    return made | {"child": certificate(folder, "child", signer="b")}
 
 
 @pytest.fixture
@@ -125,16 +126,18 @@ def test_the_same_party_twice_ends_the_session(keys: dict[str, tuple[str, Path]]
     assert not any("shares" in one.asked for one in made)
 
 
-def test_a_stranger_does_not_take_a_place(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
-    """Somebody with a certificate of his own who calls himself c cannot come, nor end the session of the others."""
-    other = replace(agreed, parties=(*agreed.parties[:2], replace(agreed.parties[2], certificate=keys["stranger"][0])))
+@pytest.mark.parametrize("who", ["stranger", "child"])
+def test_a_stranger_does_not_take_a_place(agreed: Session, keys: dict[str, tuple[str, Path]], who: str) -> None:
+    """Somebody with a certificate of his own who calls himself c cannot come, nor end the session of the others; not
+    even if another party signed that certificate."""
+    other = replace(agreed, parties=(*agreed.parties[:2], replace(agreed.parties[2], certificate=keys[who][0])))
     made = brought(agreed)
     short = replace(agreed, seconds=1, absent=1)
     stranger = replace(other, seconds=1, absent=1, nonce=short.nonce)
     ends = play(
         take(short, "a", keys["a"][1], made["a"]),
         take(short, "b", keys["b"][1], made["b"]),
-        take(stranger, "c", keys["stranger"][1], made["c"]),
+        take(stranger, "c", keys[who][1], made["c"]),
     )
     assert [end.roster for end in ends[:2]] == [("a", "b")] * 2
     assert codes(ends[2:]) == {"missing"}

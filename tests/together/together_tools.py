@@ -25,11 +25,12 @@ needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="cert
 OPENSSL = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
 
 
-def certificate(folder: Path, name: str) -> tuple[str, Path]:
-    """A self-signed certificate, and the file of its private key."""
+def certificate(folder: Path, name: str, signer: str = "") -> tuple[str, Path]:
+    """A certificate that is self-signed, or signed by another of the folder, and the file of its private key."""
     key, written = folder / f"{name}.key", folder / f"{name}.pem"
+    signed = ["-CA", str(folder / f"{signer}.pem"), "-CAkey", str(folder / f"{signer}.key")] if signer else []
     subprocess.run(
-        [*OPENSSL, "-days", "2", "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(written)],
+        [*OPENSSL, "-days", "2", "-subj", f"/CN={name}", "-keyout", str(key), "-out", str(written), *signed],
         check=True,
         capture_output=True,
     )

@@ -244,7 +244,8 @@ def _demonstrate(document: Path, files: Sequence[Path], names: Sequence[str], se
             if process.returncode != 0:
                 click.echo(f"{name}: {error.strip()}", err=True)
             said.append(out)
-        ended = any(process.returncode != 0 for process in processes)
+        seen = {line for out in said for line in out.splitlines() if "transcript" in line}
+        ended = any(process.returncode != 0 for process in processes) or len(seen) != 1
     if not ended:
         _say("What all of them opened, printed by the first:")
         click.echo(said[0].rstrip())

@@ -170,7 +170,7 @@ class LaplaceShares:
         return _half_width(float(self.scale), present / self.honest, (1 - confidence) / cells)
 
     def describe(self) -> str:
-        return f"{self.name}, scale {float(self.scale):.6g}, a {self.honest}th of the noise from each party"
+        return f"{self.name}, scale {float(self.scale):.6g}, 1/{self.honest} of the noise from each party"
 
 
 @dataclass(frozen=True)
