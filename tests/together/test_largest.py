@@ -118,6 +118,7 @@ sys.path.insert(0, sys.argv[1])
 from together_tools import Made
 from discreet import Error
 from discreet.together import read, take_part
+from discreet.together.wire import Kind, Link
 
 folder, name, key, waits, *counts = sys.argv[2:]
 agreed = read(folder + "/session.json")
@@ -129,6 +130,10 @@ class Waits(Made):
             time.sleep(600)
         return super().shares()
 
+if waits == "lies":
+    usual = Link.send
+    Link.send = lambda link, kind, body: usual(link, kind, bytes(32) if kind == Kind.OPENED else body)
+
 try:
     opened = take_part(agreed, name, key, Waits(agreed.mechanism, [int(count) for count in counts]))
     print(opened.totals, opened.transcript, sys.argv[0])
@@ -138,7 +143,7 @@ except Error as error:
 
 
 def parties(
-    folder: Path, keys: dict[str, tuple[str, Path]], counts: dict[str, list[int]], waits: str = ""
+    folder: Path, keys: dict[str, tuple[str, Path]], counts: dict[str, list[int]], bad: str = "", does: str = ""
 ) -> dict[str, subprocess.Popen[str]]:
     cells = tuple((f"group {place}",) for place in range(len(counts["a"])))
     agreed = session(keys, opens="largest", cells=cells, seconds=30)
@@ -146,7 +151,7 @@ def parties(
     tools = str(Path(__file__).parent)
     running = {}
     for name in NAMES:
-        arguments = [tools, str(folder), name, str(keys[name][1]), "waits" if name == waits else "goes"]
+        arguments = [tools, str(folder), name, str(keys[name][1]), does if name == bad else "goes"]
         arguments += map(str, counts[name])
         started = subprocess.Popen([sys.executable, "-c", PARTY, *arguments], stdout=subprocess.PIPE, text=True)
         running[name] = started
@@ -167,7 +172,7 @@ def test_three_parties_find_the_largest_total(keys: dict[str, tuple[str, Path]],
 @needs_mpyc
 @needs_openssl
 def test_who_is_killed_meanwhile_ends_the_search(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
-    running = parties(tmp_path, keys, {name: [1, 2] for name in NAMES}, waits="b")
+    running = parties(tmp_path, keys, {name: [1, 2] for name in NAMES}, bad="b", does="waits")
     victim = running.pop("b")
     assert victim.stdout is not None
     assert victim.stdout.readline() == "measured\n"
@@ -175,3 +180,11 @@ def test_who_is_killed_meanwhile_ends_the_search(keys: dict[str, tuple[str, Path
     victim.communicate()
     ends = [process.communicate(timeout=30)[0] for process in running.values()]
     assert {end.strip() for end in ends} <= {"stopped", "ended"}
+
+
+@needs_mpyc
+@needs_openssl
+def test_who_names_another_place_ends_the_search(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    running = parties(tmp_path, keys, {name: [1, 2] for name in NAMES}, bad="b", does="lies")
+    ends = {name: process.communicate(timeout=60)[0].strip() for name, process in running.items()}
+    assert ends["a"] == ends["c"] == "transcript"

@@ -22,7 +22,7 @@ from discreet.mechanisms.shares import Residues
 from discreet.together import Opened, Session, from_dict, read, take_part
 from discreet.together.meeting import Meeting
 from discreet.together.protocol import _Round
-from discreet.together.wire import Kind, Link
+from discreet.together.wire import Gone, Kind, Link
 
 pytestmark = needs_openssl
 NAMES = "abc"
@@ -307,8 +307,8 @@ def test_whatever_a_party_does_nothing_is_opened(
     assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
 
 
-@pytest.mark.parametrize("phase", [Kind.CHARGED, Kind.SHARES])
-def test_who_stops_before_sharing_is_left_out_if_that_was_agreed(
+@pytest.mark.parametrize("phase", [Kind.CHARGED, Kind.SHARES, Kind.HELD])
+def test_who_stops_before_all_agree_is_left_out_if_that_was_agreed(
     keys: dict[str, tuple[str, Path]], phase: Kind
 ) -> None:
     agreed = session({name: keys[name] for name in NAMES}, absent=1)
@@ -320,7 +320,7 @@ def test_who_stops_before_sharing_is_left_out_if_that_was_agreed(
     assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
 
 
-def test_who_stops_after_sharing_ends_the_session_all_the_same(keys: dict[str, tuple[str, Path]]) -> None:
+def test_who_stops_later_ends_the_session_all_the_same(keys: dict[str, tuple[str, Path]]) -> None:
     agreed = session({name: keys[name] for name in NAMES}, absent=1)
     made = brought(agreed)
     ends = play(
@@ -346,6 +346,40 @@ def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[s
         rogue(agreed, keys["c"][1], made["c"], Kind.SHARES, to_one),
     )
     assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
+
+
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], absent: int) -> None:
+    """d tells each honest party that it holds no shares of the others, and names a roster of that one and itself: as
+    small a total would have the noise of too few. Nobody commits to a sum, let alone shows one."""
+    many = {name: keys[name] for name in NAMES} | {"d": keys["stranger"]}
+    agreed = session(many, absent=absent)
+    made = brought(agreed)
+    came: list[Kind] = []
+
+    class Splits(_Round):
+        async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
+            for kind in (Kind.HELD, Kind.ROSTER):
+                for link in self.links.values():
+                    await framed(link, kind, bytes(name in ("d", link.name) for name in agreed.names))
+            with suppress(SessionError, Gone):
+                for link in self.links.values():
+                    while True:
+                        kind, _ = await link.receive_one({kind: (0, 100) for kind in Kind if kind != Kind.END})
+                        came.append(kind)
+            raise Gone("enough")
+
+    async def splits() -> None:
+        meeting = Meeting(agreed, "d", many["d"][1])
+        try:
+            await meeting.meet()
+            await Splits(agreed, "d", dict(meeting.links)).run(made["d"])
+        finally:
+            await meeting.close(end=False)
+
+    ends = play(*(take(agreed, name, keys[name][1], made[name]) for name in NAMES), splits())
+    assert "roster" in codes(ends[:3])
+    assert set(came) <= {Kind.HELD, Kind.ROSTER}
 
 
 def test_a_party_that_is_refused_ends_the_session_before_anything_leaves(

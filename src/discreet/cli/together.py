@@ -40,9 +40,7 @@ for place, target in enumerate(targets):
 @click.option("--question", help="One count or sum, with groups that all declarations give the same values.")
 @click.option("--epsilon", default="1", show_default=True, help="What each party's ledger is charged.")
 @click.option("--colluding", default=1, show_default=True, help="How many parties may pool all they know.")
-@click.option(
-    "--absent", default=0, show_default=True, help="How many may drop out before they have sent their shares."
-)
+@click.option("--absent", default=0, show_default=True, help="How many may drop out before it is agreed who is in.")
 @click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.pass_context
@@ -90,9 +88,7 @@ def command(
 @click.option("--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT=CERTIFICATE.pem")
 @click.option("--epsilon", required=True, help="What each party's ledger is charged.")
 @click.option("--colluding", required=True, type=int, help="How many parties may pool all they know.")
-@click.option(
-    "--absent", default=0, show_default=True, help="How many may drop out before they have sent their shares."
-)
+@click.option("--absent", default=0, show_default=True, help="How many may drop out before it is agreed who is in.")
 @click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.option("-o", "--output", default="session.json", show_default=True, metavar="FILE")

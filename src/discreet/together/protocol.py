@@ -8,8 +8,8 @@ What holds, and where:
 * sums are committed to before any is shown, so nobody chooses what to add from what the others added (`_sums`);
 * whatever is not the next message ends the session for the one who got it, who tells the others; a total is opened
   only where all in the roster have seen the same transcript (`_opened`).
-A party may drop out until it has sent its shares, as often as `absent` allows; later that ends the session. What
-parties see of each other beside these messages is when they come.
+A party may drop out until it is agreed who is in, as far as `absent` allows; later that ends the session. What parties
+see of each other beside these messages is when they come.
 """
 
 from __future__ import annotations
