@@ -7,7 +7,7 @@ What holds, and where:
   absent members (`_roster`): so its vector is in one total, and with it the noise shares of at least k honest parties;
 * sums are committed to before any is shown, so nobody chooses what to add from what the others added (`_sums`);
 * whatever is not the next message ends the session for the one who got it, who tells the others; a total is opened
-  only where all in the roster have seen the same transcript (`_opened`).
+  only where all in the roster have seen the same transcript (`_sums`).
 A party may drop out until it is agreed who is in, as far as `absent` allows; later that ends the session. What parties
 see of each other beside these messages is when they come.
 """
@@ -61,12 +61,18 @@ def take_part(session: Session, name: str, key: str | Path, contribution: Contri
     what `contribution` raises.
     """
     part = partial(_take_part, session, name, Path(key), contribution)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _in_a_loop():
         return asyncio.run(part())
     with ThreadPoolExecutor(1) as other:  # a notebook has a loop of its own
         return other.submit(lambda: asyncio.run(part())).result()
+
+
+def _in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
@@ -124,7 +130,7 @@ class _Round:
         own = dict(zip(self.session.names, contribution.shares(), strict=True))
         held = await self._shares(own)
         roster = await self._roster({self.name, *held})
-        return await self._sums(roster, added_up(self.session.mechanism.ring, self.name, roster, own, held))
+        return await self._sums(roster, added_up(self.ring, self.name, roster, own, held))
 
     async def _charged(self, contribution: Contribution) -> None:
         contribution.charge()
