@@ -15,7 +15,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 GROUND = {"exact", "errors"}
 MATHEMATICS = GROUND | {"noise", "accounting", "mechanisms"}
-PROCEDURES = {"synthesis", "workload", "learning", "selection"}
+PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
 FACADE = {"curator", "tables", "pricing", "sql", "door", "plan", "release", "catalog", "ledger", "accounting"} | GROUND
 BELOW: dict[str, set[str]] = {
     "exact": set(),
@@ -47,7 +47,7 @@ BELOW: dict[str, set[str]] = {
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
     "curator": FACADE - {"curator"} | PROCEDURES | {"procedures", "engines", "explanation", "holdings", "schedule"},
     **dict.fromkeys(
-        ("cli", "server", "notebook"), FACADE | PROCEDURES | {"procedures", "audit", "engines", "__init__"}
+        ("cli", "server", "notebook"), FACADE | PROCEDURES | {"procedures", "audit", "engines", "together", "__init__"}
     ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},

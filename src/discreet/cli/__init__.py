@@ -1,7 +1,7 @@
 """The command line. Answers go to standard output, everything else to standard error.
 
-Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine or the ledger
-failed, 5 the audit found something, 1 a bug of ours.
+Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine, the ledger
+or a session of several parties failed, 5 the audit found something, 1 a bug of ours.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import click
 from discreet import __version__
 from discreet.cli.audit import command as audit_command
 from discreet.cli.publish import command as publish_command
+from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 
 if TYPE_CHECKING:
@@ -310,3 +311,4 @@ def demo(output: str) -> None:
 
 main.add_command(audit_command)
 main.add_command(publish_command)
+main.add_command(together_command)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.catalog.model import Value
+from discreet.contribution import Agreed, Contribution, Held, Terms, terms
 from discreet.curator.core import Asking
 from discreet.door import BlockLimits, Watching, Weighing
 from discreet.exact import Number
@@ -204,6 +205,17 @@ class Curator(Asking):
         with progress("steps", call.steps) as tell:
             release = self._through(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
+
+    def terms(self, question: str, opens: str = "totals") -> Terms:
+        """What other parties must mean by this question to open one answer together. Raises QuestionError."""
+        return terms(self._lowered(question)[0], opens)
+
+    def contribution(self, session: Agreed) -> Contribution:
+        """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""
+        checked, table = self._lowered(session.question)
+        parts = (self._engine.name, "together", session.hash)
+        hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
+        return Contribution(checked, session, self._door, self._ledger, hold)
 
     def _through(
         self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None

@@ -9,6 +9,7 @@ from discreet.door.grant import Door, Grant
 from discreet.door.groups import Groups
 from discreet.door.marginals import Marginals
 from discreet.door.selection import Choice, Chosen
+from discreet.door.shares import Shares
 from discreet.door.training import Training
 from discreet.door.watch import Watching
 from discreet.door.weights import Weighing
@@ -22,6 +23,7 @@ __all__ = [
     "Grant",
     "Groups",
     "Marginals",
+    "Shares",
     "Training",
     "Watching",
     "Weighing",

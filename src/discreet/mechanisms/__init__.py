@@ -9,6 +9,7 @@ from discreet.mechanisms.partition import PartitionSelection
 from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
+from discreet.mechanisms.shares import LaplaceShares, LargestShares
 from discreet.mechanisms.sparse import AboveThreshold, Watch
 from discreet.mechanisms.threshold import (
     GaussianThreshold,
@@ -28,7 +29,9 @@ __all__ = [
     "Gaussian",
     "GaussianThreshold",
     "Laplace",
+    "LaplaceShares",
     "LaplaceThreshold",
+    "LargestShares",
     "LogarithmicRange",
     "NoisyMax",
     "PartitionSelection",

@@ -24,7 +24,7 @@ class Synthetic(Release):
     """A synthetic table that may be published, with all that is known of its errors.
 
     `rows` are made-up: none is anybody's. `marginals` says for sets of columns by how much their shares may be off,
-    `measured` what was measured, `columns_left_out` which columns are not there and why. Everything is from the release alone.
+    `measured` what was measured, `columns_left_out` which columns are not there and why. All is from the release alone.
     """
 
     @property
