@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -99,7 +100,10 @@ def central(collection: Collection, reports: int, delta: Fraction, shuffled_by: 
         middle = Fraction(int(middle * (1 << 40)), 1 << 40)
         low, high = (low, middle) if clones.delta(max(0, reports - 1), middle) <= delta else (middle, high)
     epsilon = collection.loss().epsilon if high == local else ceiling(log_bounds(high)[1], 12)
-    return Central(float(ceiling(epsilon, 12)), float(delta), reports, shuffled_by)
+    shown = float(epsilon)
+    while Fraction(shown) < epsilon:
+        shown = math.nextafter(shown, math.inf)
+    return Central(shown, float(delta), reports, shuffled_by)
 
 
 @lru_cache(maxsize=16)
