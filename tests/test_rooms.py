@@ -37,7 +37,7 @@ BELOW: dict[str, set[str]] = {
     "schedule": set(),
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
     "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings", "schedule"},
-    **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "__init__"}),
+    **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "local", "__init__"}),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
