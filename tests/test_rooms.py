@@ -39,7 +39,7 @@ BELOW: dict[str, set[str]] = {
     "curator": FACADE - {"curator"} | PROCEDURES | {"engines", "explanation", "holdings", "schedule"},
     **dict.fromkeys(("cli", "server", "notebook"), FACADE | PROCEDURES | {"audit", "engines", "local", "__init__"}),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
-    "audit": FACADE | {"engines", "mechanisms"},
+    "audit": FACADE | {"engines", "mechanisms", "local"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
     "__init__": {"curator", "errors", "explanation", "release", "tables"},
 }
