@@ -53,7 +53,7 @@ console.log(plain(1000000), memory);
 
 PEERS = {
     "pure-ldp": (
-        ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn"),
+        ("pure-ldp==1.2.0", "xxhash<4", "scikit-learn", "statsmodels"),
         """
 from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
 client, server = LHClient(1.0, 1024, use_olh=True), LHServer(1.0, 1024, use_olh=True)
