@@ -44,6 +44,12 @@ def test_a_document_is_read_back_as_the_same_collection(answer: object, epsilon:
     assert one.loss().epsilon >= Fraction(str(epsilon)) if epsilon != "ln 3" else one.odds == (3, 1)
 
 
+def test_each_may_be_a_logarithm_too() -> None:
+    one = Collection("a", "b", ["x", "y"], epsilon="ln 9", each="ln 3", cap=4)
+    assert (one.each_odds, one.reports) == ((3, 1), 3)
+    assert Collection.from_json(one.to_json()) == one
+
+
 def test_ln_3_costs_at_least_the_logarithm() -> None:
     known = Collection("a", "b", ["x", "y"], epsilon="ln 3").epsilon
     assert 3 < exp_bounds(known, 200)[0] < 3 + Fraction(1, 10**15)

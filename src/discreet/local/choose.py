@@ -61,27 +61,49 @@ def hashed(odds: Odds) -> Hashed:
 
 
 def branching(bins: int, odds: Odds, again: Odds | None = None) -> int:
-    """Into how many parts each node of a tree over the bins is split: least worst variance of a range.
+    """Into how many parts each node of a tree over the bins is split: least exact variance of a range, or 0 if none.
 
-    With h levels, of which a respondent reports one, a range is a union of at most 2(b − 1) nodes of each level, b of
-    the highest; each estimate has h times the variance of its level's channel.
+    It is the mean over all ranges from the lowest bin on; the tree is taken for complete, and the estimates are those
+    of `ranges.Tree`.
     """
-    best_of: tuple[Fraction, int] | None = None
-    for parts in (2, 3, 4, 5, 6, 8, 10, 16, 32, 64, bins):
-        if parts > bins or (parts == bins and bins > 64 and best_of is not None):
-            continue
+    found: list[tuple[Fraction, int]] = []
+    for parts in (2, 3, 4, 5, 6, 8, 16, bins):
         sizes = levels(bins, parts)
-        total = Fraction(0)
-        for depth, size in enumerate(sizes):
-            channel = best(size, odds, again)
-            if channel is None:
-                break
-            nodes = size // 2 if depth == 0 else min(2 * (parts - 1), size)
-            total += max(1, nodes) * len(sizes) * spread(*composed(channel, redrawn(channel, again)))
-        else:
-            if best_of is None or (total, parts) < best_of:
-                best_of = (total, parts)
-    return best_of[1] if best_of else 0
+        channels = [best(size, odds, again) for size in sizes]
+        if parts <= bins and all(channels):
+            spreads = [spread(*composed(one, redrawn(one, again))) for one in channels if one is not None]
+            found.append((_mean_variance(sizes, parts, spreads), parts))
+    return min(found, default=(Fraction(0), 0))[1]
+
+
+def _mean_variance(sizes: list[int], parts: int, spreads: list[Fraction]) -> Fraction:
+    """The mean variance of a range that ends at a uniform bin, times the number of respondents.
+
+    With M the matrix of the normal equations on the bins of a node, r the range and 1 all bins, 1ᵀM⁻¹1, 1ᵀM⁻¹r and
+    rᵀM⁻¹r of a node follow from those of its parts (Sherman & Morrison): j of them lie in the range with all their
+    bins, in the next one it ends, with j uniform and independent on each level. Carried are 1ᵀM⁻¹1 and the means of
+    1ᵀM⁻¹r, of its square, and of rᵀM⁻¹r. The whole is known to be 1, as if its precision were infinite.
+    """
+    precisions = [1 / (len(sizes) * one) for one in spreads]
+    ones = 1 / precisions[-1]
+    across, square, inside = Fraction(0), Fraction(0), Fraction(0)
+    for place in range(len(sizes) - 1, -1, -1):
+        nodes = sizes[0] if place == 0 else parts
+        first, second = Fraction(nodes - 1, 2), Fraction((nodes - 1) * (2 * nodes - 1), 6)
+        square += 2 * across * ones * first + ones**2 * second
+        across, inside, total = across + ones * first, inside + ones * first, nodes * ones
+        factor = 1 / total if place == 0 else precisions[place - 1] / (1 + precisions[place - 1] * total)
+        inside -= factor * square
+        left = 1 - factor * total
+        ones, across, square, inside = (
+            _rounded(one) for one in (total * left, across * left, square * left**2, inside)
+        )
+    return inside
+
+
+def _rounded(value: Fraction) -> Fraction:
+    """To 2^−96, so that deep trees do not grow long fractions."""
+    return Fraction(round(value * (1 << 96)), 1 << 96)
 
 
 def levels(bins: int, parts: int) -> list[int]:

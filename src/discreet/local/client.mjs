@@ -185,7 +185,7 @@ export class Client {
     const window = length ? new Date().toISOString().slice(0, length) : "ever";
     if (!storage.getItem("discreet")) storage.setItem("discreet", hex(crypto.getRandomValues(new Uint8Array(32))));
     const place = `discreet ${collection.hash} ${window}`, before = JSON.parse(storage.getItem(place) ?? "[]");
-    const again = collection.each, most = again ? Math.floor(collection.cap / again.epsilon + 1e-9) : 1;
+    const again = collection.each, most = collection.reports;
     const secret = Uint8Array.from(storage.getItem("discreet").match(/../g), (pair) => parseInt(pair, 16));
     const turn = again ? before.length : 0;
     const made = await randomised(collection, secret, window, value, Words.fresh(), turn);

@@ -87,6 +87,7 @@ class Collection:
     each_odds: Odds | None
     public: tuple[str, ...]
     written: str
+    each_written: str
 
     def __init__(
         self,
@@ -124,6 +125,7 @@ class Collection:
             "each_odds": again[1] if again else None,
             "public": _public(public),
             "written": text,
+            "each_written": again[2] if again else "",
         }
         for field, value in found.items():
             object.__setattr__(self, field, value)
@@ -170,12 +172,13 @@ class Collection:
                 for one in self.attributes
             ],
             "cap": written(self.cap),
-            "each": None if self.each is None else {"epsilon": written(self.each), "odds": list(self.each_odds or ())},
+            "each": None if self.each is None else {"epsilon": self.each_written, "odds": list(self.each_odds or ())},
             "epsilon": self.written,
             "name": self.name,
             "odds": list(self.odds),
             "public": list(self.public),
             "question": self.question,
+            "reports": self.reports,
             "version": VERSION,
             "window": self.window,
         }

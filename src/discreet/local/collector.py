@@ -16,9 +16,10 @@ from discreet.exact import fraction
 from discreet.local.answers import Choice, Number, Ordered, Part
 from discreet.local.channels import Hashed, Projective, Response, composed
 from discreet.local.collection import Attribute, Collection, today
-from discreet.local.estimate import Estimate, Oracle, Ranges, mean_of, shares_of
+from discreet.local.estimate import Estimate, Oracle, mean_of, rows_of, shares_of
 from discreet.local.hybrid import Hybrid
-from discreet.local.prefixes import Level, found
+from discreet.local.prefixes import Prefixes, found
+from discreet.local.ranges import Level, Ranges, Tree
 from discreet.local.report import Report, check, refused
 from discreet.local.shuffle import Central, central
 from discreet.local.store import Store
@@ -35,6 +36,7 @@ class Collector:
     def __init__(self, collection: Collection, path: str | Path) -> None:
         self.collection = collection
         self._store = Store(collection, path)
+        self._weighed = False
 
     def add(self, reports: Report | str | Mapping[str, Any] | Iterable[Report | str | Mapping[str, Any]]) -> int:
         """Take a report or many, as objects, JSON or dictionaries; returns how many are new.
@@ -161,28 +163,27 @@ class Collector:
         levels = []
         for place, part in enumerate(attribute.parts):
             oracle, supports = self._oracle(part, first + place, span)
-            shares = oracle.shares(supports)
-            levels.append((part.size, shares, oracle.variances(np.clip(shares, 0, 1))))
-        bins = [lattice.value(code) for code in range(lattice.bins)]
-        rows, warnings = shares_of(bins, oracle, supports, confidence)
-        total = sum(self._count(first + place, span) for place in range(len(attribute.parts)))
+            levels.append(Level(part.size, oracle, oracle.shares(supports)))
+        tree = Tree(lattice.bins, tuple(levels))
+        values = [lattice.value(code) for code in range(lattice.bins)]
+        rows, warnings = rows_of(values, tree.known, tree.variances(), confidence)
+        total = sum(level.oracle.reports for level in levels)
         facts = self._facts(span, confidence, total, oracle.weight * len(levels))
-        return Ranges(rows, warnings=warnings, lattice=lattice, levels=tuple(levels), **facts)
+        return Ranges(rows, warnings=warnings, lattice=lattice, tree=tree, **facts)
 
     def _texts(self, attribute: Attribute, first: int, span: str, confidence: float) -> Estimate:
         levels = []
         for place, part in enumerate(attribute.parts):
             assert isinstance(part.channel, Hashed)
-            levels.append(Level(part.channel, self._store.raw(span, first + place)))
+            levels.append(Prefixes(part.channel, self._store.raw(span, first + place)))
         total = sum(len(level.reports) for level in levels)
         weight = Oracle(levels[0].channel, None, 1, sampled=True).weight * len(levels)
         return Estimate(found(levels, confidence), **self._facts(span, confidence, total, weight))
 
-    def _count(self, part: int, span: str) -> int:
-        return int(self._store.query(f"SELECT COUNT(*) FROM reports WHERE window_ = '{span}' AND part = {part}")[0][0])
-
     def _weigh(self) -> None:
-        """The tables behind `weights`: the weight of every report for every value, and the view that joins them."""
+        """The tables behind `weights`, once: the weight of every report for every value, and the view that joins."""
+        if self._weighed:
+            return
         collection, pieces = self.collection, []
         for attribute, first in zip(collection.attributes, collection.starts, strict=True):
             if isinstance(attribute.answer, Choice | Number):
@@ -204,6 +205,7 @@ class Collector:
             f"SELECT r.window_, {public}c.attribute, c.value, c.weight "
             "FROM reports r JOIN channel c ON r.part = c.part AND r.report = c.output",
         )
+        self._weighed = True
 
 
 def _weights(collection: Collection, attribute: Attribute) -> tuple[list[str], Any]:

@@ -59,6 +59,26 @@ class Oracle:
         found: Floats = total / (max(1, self.reports) * (p - q) ** 2)
         return found
 
+    def combined(self, weights: Floats, shares: Floats) -> float:
+        """The variance of Σ weight·estimate, where the lot decides who reports and these are the true shares.
+
+        A report of randomised response supports one value alone: Σ w²s − (Σ ws)². Through a geometry the supports of
+        two values are as good as uncorrelated: Σ w²s(1 − s).
+        """
+        p, q = map(float, composed(self.channel, self.again))
+        first, other = float(self.channel.truth), float(self.channel.other)
+        kept, gained = map(float, passed(self.channel, self.again))
+        squares, one_alone = weights**2, isinstance(self.channel, Response)
+
+        def spread(likely: float, unlikely: float) -> float:
+            supported = unlikely + shares * (likely - unlikely)
+            if one_alone:
+                return float(squares @ supported - (weights @ supported) ** 2)
+            return float(squares @ (supported * (1 - supported)))
+
+        total = spread(p, q) + (self.most - 1) * (kept - gained) ** 2 * spread(first, other)
+        return total / (max(1, self.reports) * (p - q) ** 2)
+
     def _spread(self, p: float, q: float, shares: Floats) -> Floats:
         if self.sampled:
             supported = q + shares * (p - q)
@@ -122,57 +142,6 @@ class Estimate:
         return fakes / max(1, self.reports) * self.weight
 
 
-@dataclass(frozen=True, repr=False)
-class Ranges(Estimate):
-    """Estimates for bins in an order. Any range is a union of few nodes of a tree, each with its estimate."""
-
-    lattice: Lattice | None = None
-    levels: tuple[tuple[int, Floats, Floats], ...] = ()
-    """Bins a node, estimates, variances: from the whole down to the bins."""
-
-    def range(self, low: Any, high: Any) -> dict[str, float]:
-        """estimate, low and high of the share of those who lie from low to high, both included."""
-        assert self.lattice is not None
-        first, last = self.lattice.code(low), self.lattice.code(high)
-        if first > last:
-            raise QuestionError("range", "low is above high", where="range", fix="write the smaller one first")
-        share, variance = self._between(first, last + 1)
-        wide = quantile_of(self.confidence) * math.sqrt(variance)
-        return {"estimate": share, "low": share - wide, "high": share + wide}
-
-    def quantile(self, share: float) -> dict[str, float]:
-        """estimate, low and high of the least value at or below which this share of the respondents lie: where the
-        cumulated shares, made to rise, and their intervals' ends reach it."""
-        assert self.lattice is not None
-        if not 0 < share < 1:
-            raise QuestionError(
-                "quantile", "a quantile is a share of all", where="quantile", fix="write for instance 0.5"
-            )
-        bins = self.lattice.steps + 1
-        found = np.array([self._between(0, place + 1) for place in range(bins)])
-        cumulated, wide = found[:, 0], quantile_of(self.confidence) * np.sqrt(found[:, 1])
-        cumulated[-1], wide[-1] = 1.0, 0.0
-        rising = (np.maximum.accumulate(cumulated) + np.minimum.accumulate(cumulated[::-1])[::-1]) / 2
-        bounds = {"estimate": rising, "low": rising + wide, "high": rising - wide}
-        return {name: self.lattice.value(int(np.argmax(bound >= share))) for name, bound in bounds.items()}
-
-    def _between(self, first: int, end: int) -> tuple[float, float]:
-        """Share and variance of the bins first ≤ b < end: the largest nodes that fit, one after the other. Estimates of
-        two nodes of a level are never positively correlated by more than a hair, so the variances are added up."""
-        assert self.lattice is not None
-        bins, share, variance = self.lattice.steps + 1, 0.0, 0.0
-        if (first, end) == (0, bins):
-            return 1.0, 0.0
-        while first < end:
-            for size, shares, variances in self.levels:
-                if first % size == 0 and min(first + size, bins) <= end:
-                    share += float(shares[first // size])
-                    variance += float(variances[first // size])
-                    first = min(first + size, bins)
-                    break
-        return share, variance
-
-
 def quantile_of(confidence: float) -> float:
     """How many standard deviations enclose a normal variable with this confidence."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
@@ -183,8 +152,14 @@ def shares_of(
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """Rows and warnings for all values of one attribute."""
     shares = oracle.shares(supports)
-    inside = np.clip(shares, 0, 1)
-    deviations = np.sqrt(oracle.variances(inside))
+    return rows_of(values, shares, oracle.variances(np.clip(shares, 0, 1)), confidence)
+
+
+def rows_of(
+    values: Sequence[Any], shares: Floats, variances: Floats, confidence: float
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The same from estimates and their variances."""
+    inside, deviations = np.clip(shares, 0, 1), np.sqrt(variances)
     wide = quantile_of(confidence) * deviations
     settled = norm_sub(shares)
     columns = (shares, shares - wide, shares + wide, settled)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.local.channels import Floats, Hashed, mixed
+from discreet.local.channels import Counts, Floats, Hashed, mixed
 from discreet.local.estimate import COLUMNS, Oracle, quantile_of
 from discreet.local.report import fingerprint
 
@@ -21,11 +21,11 @@ CHANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Level:
+class Prefixes:
     """The reports about prefixes of one length."""
 
     channel: Hashed
-    reports: Floats | Any
+    reports: Counts
 
     def shares(self, prefixes: Sequence[bytes]) -> tuple[Floats, Floats]:
         """Estimates of the shares of these prefixes, and their variances."""
@@ -38,7 +38,7 @@ class Level:
         return shares, oracle.variances(np.clip(shares, 0, 1))
 
 
-def found(levels: Sequence[Level], confidence: float) -> list[dict[str, Any]]:
+def found(levels: Sequence[Prefixes], confidence: float) -> list[dict[str, Any]]:
     """Rows of the texts that many share, the most frequent first.
 
     From the empty prefix on, all bytes are tried behind each prefix that is kept, and kept are those whose estimate
