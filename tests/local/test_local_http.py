@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 from local_tools import collected
 
+from discreet.cli.collect import command
+from discreet.errors import QuestionError
 from discreet.local import Client, Collection, Collector, Number, Ordered, Report, Text
 from discreet.local.collection import today
 
@@ -140,6 +143,14 @@ def test_the_page_says_what_is_done_and_loads_nothing_from_elsewhere(tmp_path: P
         assert call(app, "GET", "/collection.json")[2].decode() == record.to_json()
         for path in ("/client.mjs", "/page.mjs", "/page.css"):
             assert call(app, "GET", path)[0] == 200
+
+
+def test_the_command_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert command.callback is not None
+    with pytest.raises(QuestionError) as caught:
+        command.callback("collection.json", "reports.duckdb", "127.0.0.1", 8000)
+    assert "discreet[server]" in caught.value.fix
 
 
 def test_a_server_may_start_and_stop_it(collector: Collector) -> None:

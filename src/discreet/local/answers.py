@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from discreet.errors import DeclarationError, Fault, QuestionError
@@ -62,9 +63,10 @@ class Choice:
     def __init__(self, values: Sequence[Value]) -> None:
         if isinstance(values, str) or not isinstance(values, Sequence) or not 2 <= len(values) <= choose.MOST_VALUES:
             raise fault("values", "values must be a list of two at least", 'write values=["yes", "no"]')
-        found = tuple(value if _whole(value) else plain(value, "values") for value in values)
-        if len(set(found)) != len(found):
-            raise fault("values", "a value stands there twice", "write each once; é is one letter however it is typed")
+        found = tuple(int(value) if _whole(value) else plain(value, "values") for value in values)
+        if len({str(value) for value in found}) != len(found):
+            fix = "write each once; é is one letter however it is typed, and 1 reads like the text 1"
+            raise fault("values", "a value stands there twice", fix)
         object.__setattr__(self, "values", found)
         object.__setattr__(self, "_places", {value: place for place, value in enumerate(found)})
 
@@ -89,7 +91,7 @@ class Choice:
 
 
 def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 53
+    return isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 1 << 53
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ export class Words {
   }
   /** A uniform number below `count`, by rejection. */
   below(count) {
+    if (!(Number.isSafeInteger(count) && count > 0)) throw new RangeError("no such lot can be drawn");
     const top = count - 1, bits = top < 2 ** 32 ? 32 - Math.clz32(top) : 64 - Math.clz32(Math.floor(top / 2 ** 32));
     for (let drawn; ; ) if ((drawn = this.big(bits)) < count) return drawn;
   }
 }
-
-/** What `use` makes of the stream of HMAC-SHA256(secret, message ∥ "\n" ∥ 0, 1, …), tried with more where it ends. */
+/** What `use` makes of the stream HMAC-SHA256(secret, message ∥ "\n" ∥ 0, 1, …), tried with more where it ends. */
 async function remembered(key, message, use) {
   for (let blocks = 1; ; blocks *= 2) {
     const bytes = new Uint8Array(32 * blocks), dry = new Error("dry");
@@ -68,11 +68,8 @@ function number(q, y) {
   for (let i = 0, power = 1; i < last; i++, power *= q) place += (((y[i] * scale) % q) + 1) * power;
   return place;
 }
-const mix = (h) => {
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
-  return (h ^ (h >>> 16)) >>> 0;
-};
+const scramble = (h, by, times) => Math.imul(h ^ (h >>> by), times);
+const mix = (h) => ((h = scramble(scramble(h, 16, 0x85ebca6b), 13, 0xc2b2ae35)) ^ (h >>> 16)) >>> 0;
 function response(inputs, [likely, unlikely], at, words) {
   const place = words.below(likely + (inputs - 1) * unlikely) - likely, instead = Math.floor(place / unlikely);
   return place < 0 ? at : instead + (instead >= at);
@@ -102,10 +99,16 @@ const channels = {
     return seed * buckets + response(buckets, odds, bucket, words);
   },
 };
-
 /** A report of answer number `at`. */
-export const draw = (channel, odds, at, words) => channels[channel.mechanism](channel, odds, at, words);
-
+export function draw(channel, odds, at, words) {
+  if (at >= channel.inputs) throw new RangeError("the channel has no such answer");
+  return channels[channel.mechanism](channel, odds, at, words);
+}
+const whole = (one) => typeof one === "string" || (Number.isSafeInteger(one) && one >= 0);
+const divisor = (q) => Array.from({ length: Math.min(q, 1000) }, (_, d) => d).some((d) => d > 1 && q % d === 0);
+/** Whether a channel of a document is one: of whole numbers, and a geometry over a field, with points enough. */
+const sound = ({ prime: q = 2, dimension: t = 60, ...part }) =>
+  [q, t, ...Object.values(part)].every(whole) && q > 1 && t > 2 && !divisor(q) && !(part.inputs > points(q, t));
 /** A decimal as [numerator, denominator]. */
 function decimal(value) {
   const match = /^([+-]?\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value));
@@ -133,18 +136,17 @@ function code(one, value) {
   const [up, down] = a * f >= e * b ? [e * d - c * f, f * d] : [a * d - c * b, b * d];
   return Number((2n * up * h + down * g) / (2n * down * g)); // rounded to the nearest step, the upper one of two
 }
-
 /** The collection of a document, with its hash and with all that a report may be about. */
 export async function open(text) {
-  const found = JSON.parse(text), ln = /^ln /;
+  const found = JSON.parse(text), { attributes, cap, each, reports, version } = found, ln = /^ln /;
   const at = ({ epsilon }) => (ln.test(epsilon) ? Number(epsilon.replace(ln, "")) : Math.exp(epsilon));
-  if (found.version !== "discreet local 1") throw new TypeError("this version is not known");
-  for (const one of found.each ? [found, found.each] : [found]) {
-    if (!(one.odds[0] <= one.odds[1] * at(one) * (1 + 1e-12))) throw new TypeError("the odds are not those of epsilon");
-  }
+  const fits = (one) => one.odds.every(whole) && one.odds[0] <= one.odds[1] * at(one) * (1 + 1e-12);
+  const parts = attributes.flatMap((one) => one.parts), twice = ({ mechanism }) => /response$/.test(mechanism);
+  const again = !each || (fits(each) && parts.every(twice) && reports * Math.log(at(each)) <= cap * (1 + 1e-12));
+  const known = version === "discreet local 1" && fits(found) && parts.every(sound) && again;
+  if (!known) throw new TypeError("this is no document of a collection");
   return { ...found, hash: hex(await sha256(encoder.encode(text))) };
 }
-
 /** token, part and report of a respondent with this secret of 32 bytes; what is re-randomised is drawn from `words`. */
 export async function randomised(collection, secret, window, value, words, turn = 0) {
   const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
@@ -168,14 +170,13 @@ export async function randomised(collection, secret, window, value, words, turn 
   const token = await hmac(key, message("token", turn));
   return { token: hex(token.slice(0, 16)), part: index, report };
 }
-
 let last = Promise.resolve();
 /** One respondent. `storage` has getItem and setItem, as localStorage: it holds the secret and what was reported. */
 export class Client {
   constructor(collection, storage) {
     Object.assign(this, { collection, storage });
   }
-  /** The report of this answer for today's window (of UTC). `publics` is sent as it is. RangeError where it is given. */
+  /** The report of this answer for today's window (of UTC). `publics` is sent as it is. RangeError where given. */
   async report(value, publics = {}) {
     const locks = globalThis.navigator?.locks, one = () => this.#report(value, publics);
     return locks ? locks.request("discreet", one) : (last = last.then(one, one)); // one at a time
@@ -185,9 +186,8 @@ export class Client {
     const window = length ? new Date().toISOString().slice(0, length) : "ever";
     if (!storage.getItem("discreet")) storage.setItem("discreet", hex(crypto.getRandomValues(new Uint8Array(32))));
     const place = `discreet ${collection.hash} ${window}`, before = JSON.parse(storage.getItem(place) ?? "[]");
-    const again = collection.each, most = collection.reports;
+    const again = collection.each, most = again ? collection.reports : 1, turn = again ? before.length : 0;
     const secret = Uint8Array.from(storage.getItem("discreet").match(/../g), (pair) => parseInt(pair, 16));
-    const turn = again ? before.length : 0;
     const made = await randomised(collection, secret, window, value, Words.fresh(), turn);
     const same = !again && before.length && before[0][0] === made.part && before[0][1] === made.report;
     if (before.length >= most && !same) throw new RangeError("this window's report is given");
