@@ -85,7 +85,7 @@ class Supporting(Channel, Protocol):
 @dataclass(frozen=True)
 class Response:
     """k-ary randomised response: the truth with weight A, every other answer with weight B (Warner 1965; Kairouz,
-    Oh & Viswanath 2014). With two answers and odds 3 to 1 it is the textbook's two coins (Dwork & Roth 2014, Claim 3.5)."""
+    Oh & Viswanath 2014). With two answers and odds 3 to 1, the textbook's two coins (Dwork & Roth 2014, Claim 3.5)."""
 
     inputs: int
     odds: Odds
