@@ -141,10 +141,9 @@ def test_shares_with_intervals_from_end_to_end(tmp_path: Path) -> None:
             assert row["high"] - row["low"] < 0.4
         assert "consistent` is biased" in repr(estimate)
         assert estimate.warnings == ()
-        for wrong in ({"confidence": 1.0}, {"attribute": "x"}, {"window": "2026"}):
+        for wrong in ({"confidence": 1.0}, {"attribute": "x"}, {"window": "2026"}, {"window": "2020-01"}):
             with pytest.raises(QuestionError):
                 found.estimate(**wrong)
-        assert found.estimate(window="2020-01").reports == 0
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
@@ -288,6 +287,19 @@ def test_measured_variance_of_ranges_is_the_stated_one(epsilon: str) -> None:
         assert abs(found[:, 0].mean() - true) < 5.5 * math.sqrt(found[:, 1].mean() / 300)
     bins = np.array([tree.known for tree in trees])
     assert (bins.var(0) < 1.6 * np.mean([tree.variances() for tree in trees], 0)).all()
+
+
+def test_a_tree_with_few_reports_has_levels_without_any(tmp_path: Path) -> None:
+    ages = Collection("age", "How old?", Ordered(0, 99), epsilon=1)
+    with collector(ages, tmp_path) as found:
+        with pytest.raises(QuestionError):
+            found.estimate()
+        found.add(collected(ages, [5]))
+        estimate = found.estimate()
+        assert estimate.reports == 1
+        assert estimate.range(0, 49)["high"] > 1 > 0 > estimate.range(0, 49)["low"]
+        assert sum(row["estimate"] for row in estimate.rows) == pytest.approx(1)
+        assert estimate.quantile(0.5)["low"] == 0
 
 
 def test_a_record_gives_an_estimate_of_each_attribute(tmp_path: Path) -> None:

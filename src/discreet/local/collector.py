@@ -66,6 +66,9 @@ class Collector:
         chosen, first = self._attribute(attribute)
         span = self._window(window)
         kinds = {Choice: self._shares, Number: self._mean, Ordered: self._ranges}
+        if not any(self._store.has(span, first + place) for place in range(len(chosen.parts))):
+            fix = "wait for reports, or name another window: " + (", ".join(self.windows[-3:]) or "there is none yet")
+            raise QuestionError("reports", "there is no report of this in this window", where="estimate", fix=fix)
         return kinds.get(type(chosen.answer), self._texts)(chosen, first, span, confidence)
 
     def central_epsilon(self, delta: Amount, *, shuffled_by: str, window: str | None = None) -> Central:

@@ -38,10 +38,14 @@ class Oracle:
     most: int = 1
 
     def shares(self, supports: Counts) -> Floats:
-        """Unbiased: (C/n − q)/(p − q)."""
+        """Unbiased: (C/n − q)/(p − q). Without a report nothing is known, and the variance is boundless."""
         p, q = map(float, composed(self.channel, self.again))
-        found: Floats = (supports / max(1, self.reports) - q) / (p - q)
+        found: Floats = (supports / self._known - q) / (p - q) if self.reports else np.zeros(len(supports))
         return found
+
+    @property
+    def _known(self) -> float:
+        return self.reports or 1e-9
 
     def variances(self, shares: Floats) -> Floats:
         """Of the estimates, where these are the true shares f, each within [0, 1].
@@ -56,7 +60,7 @@ class Oracle:
         kept, gained = map(float, passed(self.channel, self.again))
         together = (self.most - 1) * (kept - gained) ** 2
         total = self._spread(p, q, shares) + together * self._spread(first, other, shares)
-        found: Floats = total / (max(1, self.reports) * (p - q) ** 2)
+        found: Floats = total / (self._known * (p - q) ** 2)
         return found
 
     def combined(self, weights: Floats, shares: Floats) -> float:
@@ -77,7 +81,7 @@ class Oracle:
             return float(squares @ (supported * (1 - supported)))
 
         total = spread(p, q) + (self.most - 1) * (kept - gained) ** 2 * spread(first, other)
-        return total / (max(1, self.reports) * (p - q) ** 2)
+        return total / (self._known * (p - q) ** 2)
 
     def _spread(self, p: float, q: float, shares: Floats) -> Floats:
         if self.sampled:
@@ -178,10 +182,10 @@ def mean_of(lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float
     decides who reports, that of the reports' own numbers, which has the population's in it, if it is larger."""
     reports = int(counts.sum())
     step = float(lattice.step)
-    mean = channel.mean(counts) if reports else channel.steps / 2
+    mean = channel.mean(counts)
     own = float(counts @ (channel.numbers - mean) ** 2) / max(1, reports - 1)
     variance = max(own, float(channel.worst))
-    wide = quantile_of(confidence) * step * math.sqrt(variance / max(1, reports))
+    wide = quantile_of(confidence) * step * math.sqrt(variance / reports)
     value = lattice.value(mean)
     settled = min(max(value, float(lattice.low)), float(lattice.high))
     return [dict(zip(COLUMNS, ("mean", value, value - wide, value + wide, settled), strict=True))]

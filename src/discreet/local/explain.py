@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.exact import show
+from discreet.exact import ceiling, show
 from discreet.local.answers import Choice, Number, Ordered
 from discreet.local.channels import Projective, Response, composed
 from discreet.local.collection import Attribute, Collection
@@ -15,7 +15,7 @@ WINDOWS = {"day": "a day", "month": "a month", "year": "a year", "ever": "for ev
 
 def explained(collection: Collection) -> str:
     """One sentence a line."""
-    odds = min(one[0] / one[1] for one in (collection.odds, collection.each_odds) if one)
+    odds = min(Fraction(*one) for one in (collection.odds, collection.each_odds) if one)
     epsilon = collection.written if collection.each is None else show(collection.loss().epsilon)
     several = len(collection.attributes) > 1
     lines = [f"{collection.name}: {collection.question}"]
@@ -24,8 +24,8 @@ def explained(collection: Collection) -> str:
         lines.append(f"Your device picks one of these by lot and sends nothing about the others: {names}.")
     lines += [_done(collection, one) for one in collection.attributes]
     lines.append(
-        f"The lot is drawn on your device. No report is more than {odds:.3g} times as likely for one answer as for any "
-        f"other (ε = {epsilon})."
+        f"The lot is drawn on your device. No report is more than {show(ceiling(odds, 3))} times as likely for one "
+        f"answer as for any other (ε = {epsilon})."
     )
     guess = odds / (odds + 1)
     lines.append(

@@ -78,6 +78,11 @@ class Store:
         """All windows of which there are reports, the latest last."""
         return [window for (window,) in self.query("SELECT DISTINCT window_ FROM reports ORDER BY window_")]
 
+    def has(self, window: str, part: int) -> bool:
+        """Whether there is a report of a part in a window."""
+        ask = "SELECT 1 FROM reports WHERE window_ = ? AND part = ? LIMIT 1"
+        return bool(self._connection.execute(ask, [window, part]).fetchall())
+
     def counts(self, window: str, part: int, outputs: int) -> Counts:
         """How often each report of a part came in a window."""
         ask = "SELECT report, COUNT(*) AS n FROM reports WHERE window_ = ? AND part = ? GROUP BY report"
