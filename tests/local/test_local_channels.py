@@ -180,14 +180,14 @@ def test_a_hashed_report_is_randomised_response_on_the_bucket() -> None:
 
 @pytest.mark.parametrize("channel", [SMALL[1], SMALL[3], choose.best(1024, odds_of(Fraction(1)))], ids=str)
 def test_measured_variance_is_the_formula(channel: Response | Projective) -> None:
-    """4,000 runs of 500 reports: the ratio's deviation is √(2/4000) = 2.2 %, the limit 5 of them (6e-7); a variance off
-    by 11 % is found half of the time, one off by 22 % all but once in a million."""
+    """4,000 runs of 500 reports: the ratio's deviation is √(2/4000) = 2.2 %, the limit 6 of them (1e-8); a variance off
+    by 13 % is found half of the time, one off by 25 % all but once in a million."""
     runs, count = 4_000, 500
     found = draws(channel.weights(1), count, runs)
     shares = (found @ channel.rows([0]).T / count - float(channel.other)) / float(channel.truth - channel.other)
     expected = float(spread(channel.truth, channel.other)) / count
-    assert abs(shares.var() / expected - 1) < 5 * math.sqrt(2 / runs)
-    assert abs(shares.mean()) < 5 * math.sqrt(expected / runs)
+    assert abs(shares.var() / expected - 1) < 6 * math.sqrt(2 / runs)
+    assert abs(shares.mean()) < 6 * math.sqrt(expected / runs)
 
 
 def test_uniform_integers_are_drawn_by_rejection() -> None:

@@ -113,16 +113,17 @@ def test_of_two_processes_one_waits_and_what_was_taken_survives_a_kill(tmp_path:
     path, tokens = str(tmp_path / "reports.duckdb"), set()
     command = [sys.executable, "-c", ADDING, path]
     with subprocess.Popen(command, stdout=-1, text=True) as one, subprocess.Popen(command, stdout=-1, text=True) as two:
-        for first in (one, two) if one.stdout.readline() != "held\n" else (two, one):
-            tokens |= {line for _ in range(20) if (line := first.stdout.readline()) != "held\n"}
-            while not tokens:
-                tokens |= {line} if (line := first.stdout.readline()) != "held\n" else set()
-            os.kill(first.pid, signal.SIGKILL)
-            lines = first.stdout.read().splitlines(keepends=True)
-            tokens |= {line for line in lines if len(line) == 33}
+        for running in (one, two) if one.stdout.readline() != "held\n" else (two, one):
+            said: set[str] = set()
+            while len(said) < 20:
+                line = running.stdout.readline()
+                assert line, "the process ended"
+                said |= {line} - {"held\n"}
+            os.kill(running.pid, signal.SIGKILL)
+            tokens |= said | {line for line in running.stdout.readlines() if len(line) == 33}
     with Collector(OS, path) as found:
         stored = {row["token"] + "\n" for row in found.query("SELECT token FROM reports")}
-    assert len(tokens) > 20
+    assert len(tokens) >= 40
     assert tokens <= stored
     assert len(stored - tokens) <= 3  # taken before it was said; the very first line was read above
 
@@ -147,21 +148,21 @@ def test_shares_with_intervals_from_end_to_end(tmp_path: Path) -> None:
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:
-    """2,000 runs of 3,000 reports, 5 values: 10,000 intervals of 95 %. Dependent within a run: the limit is 1.5 %, more
-    than 5 deviations of 2,000 runs' means; a width that is off by 12 % is found."""
+    """8,000 runs of 3,000 reports, 3 values: 24,000 intervals of 95 %. However dependent within a run, the limit of
+    1.5 % is 6 deviations of the mean over runs; a width that is off by 15 % is found."""
     channel = OS.parts[0][1].channel
-    counts = sum(draws(channel.weights(value), count, 2_000) for value, count in ((0, 2000), (1, 1000)))
+    counts = sum(draws(channel.weights(value), count, 8_000) for value, count in ((0, 2000), (1, 1000)))
     oracle = Oracle(channel, None, 3000, sampled=False)
     hits = 0
     for row in counts:
         rows, _ = shares_of(OS.attributes[0].answer.values, oracle, channel.supports(row), 0.95)
         hits += sum(one["low"] <= true <= one["high"] for one, true in zip(rows, (2 / 3, 1 / 3, 0), strict=True))
-    assert abs(hits / 6_000 - 0.95) < 0.015
+    assert abs(hits / 24_000 - 0.95) < 0.015
 
 
 def test_variance_of_several_reports_of_one_person() -> None:
     """Twenty reports each of 200 persons who do not change: 400 runs measured against the formula; the ratio's
-    deviation is √(2/400) = 7 %, the limit 5 of them. Without the covariance the formula would be 5 times too small."""
+    deviation is √(2/400) = 7 %, the limit 6 of them. Without the covariance the formula would be 5 times too small."""
     daily = Collection("mood", "How?", ["a", "b", "c"], epsilon=1, each=2, cap=40)
     part = daily.parts[0][1]
     channel, again = part.channel, daily.again(part)
@@ -176,7 +177,7 @@ def test_variance_of_several_reports_of_one_person() -> None:
         shares.append(oracle.shares(counts))
     expected = oracle.variances(np.array([1.0, 0.0, 0.0]))
     measured = np.var(np.array(shares), axis=0)
-    assert (abs(measured / expected - 1) < 5 * math.sqrt(2 / 400)).all()
+    assert (abs(measured / expected - 1) < 6 * math.sqrt(2 / 400)).all()
     alone = Oracle(channel, again, 4000, sampled=False).variances(np.array([1.0, 0.0, 0.0]))
     assert (expected > 4 * alone).all()
 
@@ -286,7 +287,7 @@ def test_measured_variance_of_ranges_is_the_stated_one(epsilon: str) -> None:
         true = people[first:end].sum() / people.sum()
         assert abs(found[:, 0].mean() - true) < 5.5 * math.sqrt(found[:, 1].mean() / 300)
     bins = np.array([tree.known for tree in trees])
-    assert (bins.var(0) < 1.6 * np.mean([tree.variances() for tree in trees], 0)).all()
+    assert (bins.var(0) < 1.8 * np.mean([tree.variances() for tree in trees], 0)).all()
 
 
 def test_a_tree_with_few_reports_has_levels_without_any(tmp_path: Path) -> None:
@@ -328,7 +329,7 @@ def test_open_texts_that_many_share_are_found(tmp_path: Path) -> None:
         rows = found.estimate(confidence=1 - 4e-8).rows
         assert {row["value"] for row in rows[:3]} == {"ab", "abc", "äö"}
         assert all(row["low"] < 2500 / 8000 < row["high"] for row in rows[:3])
-        assert len(rows) <= 4
+        assert len(rows) <= 8  # a text that nobody has comes once in a hundred runs, so five of them never
         with pytest.raises(QuestionError):
             found.query("SELECT * FROM weights")
 
