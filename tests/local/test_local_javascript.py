@@ -49,9 +49,7 @@ def test_the_javascript_client_keeps_to_one_report_a_window(tmp_path: Path) -> N
     many = Collection("many", "Which?", [f"v{place}" for place in range(400)], epsilon=1)
     found = json.loads(node("client_replay.mjs", many.to_json()))
     assert found["first"] == found["again"]
-    # an answer whose remembered report is the same one is taken, as in Python: one in 400 of them
-    assert set(found["others"]) <= {"RangeError", "taken"}
-    assert found["others"].count("RangeError") > 350
+    assert all(other == found["first"] for other in found["others"])  # whatever the answer is by then
     assert set(found["wrong"]) == {"TypeError"}
     assert found["forged"] == ["TypeError"] * 8 + ["RangeError"]
     with Collector(many, tmp_path / "reports.duckdb") as collector:

@@ -176,7 +176,7 @@ export class Client {
   constructor(collection, storage) {
     Object.assign(this, { collection, storage });
   }
-  /** The report of this answer for today's window (of UTC). `publics` is sent as it is. RangeError where given. */
+  /** The report of this answer for today's window (of UTC). `publics` is sent as it is. RangeError beyond its cap. */
   async report(value, publics = {}) {
     const locks = globalThis.navigator?.locks, one = () => this.#report(value, publics);
     return locks ? locks.request("discreet", one) : (last = last.then(one, one)); // one at a time
@@ -186,12 +186,12 @@ export class Client {
     const window = length ? new Date().toISOString().slice(0, length) : "ever";
     if (!storage.getItem("discreet")) storage.setItem("discreet", hex(crypto.getRandomValues(new Uint8Array(32))));
     const place = `discreet ${collection.hash} ${window}`, before = JSON.parse(storage.getItem(place) ?? "[]");
-    const again = collection.each, most = again ? collection.reports : 1, turn = again ? before.length : 0;
+    const again = collection.each, turn = again ? before.length : 0;
     const secret = Uint8Array.from(storage.getItem("discreet").match(/../g), (pair) => parseInt(pair, 16));
     const made = await randomised(collection, secret, window, value, Words.fresh(), turn);
-    const same = !again && before.length && before[0][0] === made.part && before[0][1] === made.report;
-    if (before.length >= most && !same) throw new RangeError("this window's report is given");
-    if (!same) storage.setItem(place, JSON.stringify([...before, again ? [made.part, 0] : [made.part, made.report]]));
+    if (again && turn >= collection.reports) throw new RangeError("the window's cap is reached");
+    if (before.length && !again) [made.part, made.report] = before[0]; // whatever the answer is by now
+    else storage.setItem(place, JSON.stringify([...before, [made.part, again ? 0 : made.report]]));
     return { collection: collection.hash, window, ...made, ...(Object.keys(publics).length && { public: publics }) };
   }
 }

@@ -25,9 +25,9 @@ class Client:
     object, and so does the memory: a new secret is a new respondent, who is charged again. `cap` is the respondent's
     own limit on everything that this ledger ever gives away, in epsilon, over all collections and windows.
 
-    The same answer gives the same report throughout a window, from the secret alone: a report that may have been lost
-    can be made again for nothing. Another answer in the same window is refused, since two different reports would show
-    that the answer changed. Collections with `each` take several reports a window: see Collection for what they cost.
+    Asked again in the same window, it gives the same report again, for nothing, whatever the answer is by then: two
+    reports that differ, or one that is not sent again, would show that the answer changed. A new answer counts in the
+    next window. Collections with `each` take several reports a window: see Collection for what they cost.
     """
 
     def __init__(self, collection: Collection, ledger: str | Path | None = None, *, cap: Amount | None = None) -> None:
@@ -36,10 +36,10 @@ class Client:
         self._purse = Purse(ledger)
 
     def report(self, value: object, public: Mapping[str, str] | None = None) -> Report:
-        """The report of this answer for today's window; `public` is sent as it is.
+        """The report of this answer for today's window, or the one that was given; `public` is sent as it is.
 
-        Raises QuestionError where it is no answer of the collection, and BudgetError where the window or the cap does
-        not allow it. Nothing is spent then. What is spent is on the disk before the report is returned.
+        Raises QuestionError where it is no answer of the collection, and BudgetError where the cap does not allow it.
+        Nothing is spent then. What is spent is on the disk before the report is returned.
         """
         collection, purse, window = self.collection, self._purse, self.collection.window_of(today())
         known = public_of(collection, public or {})
@@ -51,16 +51,18 @@ class Client:
             token, part, report = randomised(collection, secret, window, value, fresh(), turn)
             if again or not before:
                 self._afford(window, len(before))
-                # what is re-randomised is not written down: it would tell the answer's changes to who reads the file
+                # what is re-randomised is never sent a second time, and not written down
                 purse.give(collection.hash, window, turn, part, 0 if again else report, collection.cost)
-            elif before[0] != (part, report):
-                raise _given(collection, window)
+            else:
+                part, report = before[0]
         return Report(collection.hash, window, token, part, report, known)
 
     def _afford(self, window: str, before: int) -> None:
         collection = self.collection
         if before >= collection.reports:
-            raise _given(collection, window)
+            left, fits = "0", "the next window takes more reports"
+            where = f"{collection.name}, {window}"
+            raise BudgetError("the window's cap", asked=show(collection.cost), left=left, fits=fits, where=where)
         spent = self._purse.spent()
         if self.cap is not None and spent + collection.cost > self.cap:
             left = show(max(Fraction(0), self.cap - spent))
@@ -86,14 +88,3 @@ class Client:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         self.close()
-
-
-def _given(collection: Collection, window: str) -> BudgetError:
-    message = "this window's report is given" if collection.each is None else "this window's reports are given"
-    return BudgetError(
-        message,
-        asked=show(collection.cost),
-        left="0",
-        fits="the next window takes a new answer",
-        where=f"{collection.name}, {window}",
-    )

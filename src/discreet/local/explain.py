@@ -66,7 +66,9 @@ def _often(collection: Collection) -> str:
     window = WINDOWS[collection.window]
     if collection.each is None:
         again = "" if collection.window == "ever" else " Each new window takes a new report, and as much again."
-        return f"One report {window}: asked again, your device sends the same one.{again}"
+        return (
+            f"One report {window}: asked again, your device sends the same one, even if your answer has changed.{again}"
+        )
     total = show(collection.cap)
     return (
         f"Up to {collection.reports} reports {window}. Each is randomised once more with ε = {show(collection.each)}: "
