@@ -76,11 +76,11 @@ TIMING = """
 import sys, time
 take([send(0)])  # what is compiled at the first call is not counted
 count = int(sys.argv[1])
-start = time.perf_counter()
+start = time.process_time()
 reports = [send(value % 1024) for value in range(count)]
-middle = time.perf_counter()
+middle = time.process_time()
 take(reports)
-print(middle - start, time.perf_counter() - middle)
+print(middle - start, time.process_time() - middle)
 """
 
 
@@ -193,7 +193,7 @@ def figures() -> list[tuple[str, float]]:
 
 
 def peer(name: str, folder: Path, reports: int) -> list[tuple[str, float]]:
-    """Seconds of another library's client and server, scaled to 100,000 reports: both are linear in them."""
+    """Processor seconds of another library's client and server, scaled to 100,000 reports: both are linear in them."""
     needs, code = PEERS[name]
     place = folder / name
     python = place / "bin" / "python"
