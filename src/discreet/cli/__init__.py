@@ -18,6 +18,7 @@ import click
 
 from discreet import __version__
 from discreet.cli.audit import command as audit_command
+from discreet.cli.collect import command as collect_command
 from discreet.cli.publish import command as publish_command
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
@@ -312,3 +313,4 @@ def demo(output: str) -> None:
 main.add_command(audit_command)
 main.add_command(publish_command)
 main.add_command(together_command)
+main.add_command(collect_command)
