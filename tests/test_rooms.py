@@ -39,7 +39,7 @@ BELOW: dict[str, set[str]] = {
         {"procedures", "sql", "door", "plan", "release", "catalog", "ledger", "constructions"}
         | MATHEMATICS - {"noise"},
     ),
-    "synthesis": {"procedures", "markov", "sql", "door", "plan", "release", "catalog", "ledger"}
+    "synthesis": {"procedures", "markov", "constructions", "sql", "door", "plan", "release", "catalog", "ledger"}
     | (MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},

@@ -124,6 +124,16 @@ def test_drawn_values_lie_in_their_cells(known: Line) -> None:
         assert known.low <= known.place(exact) <= known.high
 
 
+def test_a_bin_may_end_inside_a_cell_of_the_fine_look() -> None:
+    known = along(Type.INTEGER, 0, 99)
+    look = Histogram(known, (Fraction(50),), (900, 100), 1.0)
+    ends, shares = weights(look, Fraction(10), Fraction(20))
+    assert (ends, shares.tolist()) == ([10, 20], [1.0])
+    ends, shares = weights(look, Fraction(40), Fraction(60))
+    assert ends == [40, 50, 60]
+    assert shares.tolist() == pytest.approx([0.9, 0.1])
+
+
 def test_values_within_a_bin_follow_the_fine_look() -> None:
     known = along(Type.INTEGER, 0, 9)
     look = Histogram(known, tuple(Fraction(cut) for cut in range(1, 10)), (900, *([0] * 8), 100), 1.0)

@@ -134,18 +134,22 @@ def gathered(histogram: Histogram, parts: int) -> list[Fraction]:
 
 
 def weights(histogram: Histogram, low: Fraction, high: Fraction) -> tuple[list[Fraction], Floats]:
-    """The cells of a histogram that lie in a bin, by their ends, and how the bin's rows are spread over them.
+    """The cells of a histogram, or what of them lies in a bin, by their ends, and how the bin's rows are spread over
+    them. A cell that reaches beyond the bin brings its share by width.
 
     A cell whose count is not 2 times its noise counts as what is left, spread evenly by width."""
     ends = histogram.ends
-    inside = [place for place, end in enumerate(ends[:-1]) if low <= end < high]
+    inside = [place for place in range(len(ends) - 1) if ends[place] < high and low < ends[place + 1]]
+    parts = [low, *(ends[place] for place in inside[1:]), high]
+    widths = np.array([float(after - before) for before, after in itertools.pairwise(parts)])
+    whole = np.array([float(ends[place + 1] - ends[place]) for place in inside])
     counts = np.array([histogram.counts[place] for place in inside], float)
-    widths = np.array([float(ends[place + 1] - ends[place]) for place in inside])
     clear = counts > 2 * histogram.sigma
+    counts = counts * widths / whole
     rest = max(0.0, float(counts[~clear].sum()))
     spread = np.where(clear, counts, 0.0)
     if not clear.all():
         spread = spread + np.where(clear, 0.0, rest * widths / widths[~clear].sum())
     if spread.sum() <= 0:
         spread = widths
-    return [*(ends[place] for place in inside), high], spread / spread.sum()
+    return parts, spread / spread.sum()

@@ -43,7 +43,8 @@ def answered(release: Synthetic, question: str) -> Answer:
     named = {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
     if not tables - named <= {name.casefold()}:
         raise _refused("it reads another table", f"write FROM {name}")
-    scale = release.total / max(1, len(release))
+    rounded = abs(release.total - len(release)) <= 0.5  # as many rows as the real table seems to hold
+    scale = 1.0 if rounded else release.total / max(1, len(release))
     columns, rows = _run(release, name, _scaled(statement, scale).sql("duckdb"))
     within = _within(release, statement)
     return Answer(columns, rows, within, _words(statement, within, scale))
