@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from discreet.synthesis.adaptive import Progress
 
 
 @click.command("publish")
@@ -58,5 +61,7 @@ def command(
                 click.echo(f"{len(release):,} rows are in {Path(output)}")
 
 
-def _told(progress: Any) -> None:
-    click.echo(str(progress), err=True)
+def _told(progress: Progress) -> None:
+    """One step in a line: what was measured, how much of the price is used, how wrong the table was there before."""
+    words = f"{progress.step}/{progress.steps}  {', '.join(progress.clique)}  {progress.spent:.0%} of the price used"
+    click.echo(words + (f"  off by about {progress.error:.1%} before" if progress.error else ""), err=True)
