@@ -27,12 +27,12 @@ from discreet.holdings import Holdings, typed, unfit
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
-from discreet.learning.procedure import key_of, released
-from discreet.learning.progress import progress
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
 from discreet.plan.bounds import advice, lost
 from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, named_epsilon, priced_at
+from discreet.procedures.progress import progress
+from discreet.procedures.run import key_of, released
 from discreet.release import Release, answer
 from discreet.release.estimate import cost, expected_errors, mechanisms
 from discreet.release.specials import to_be_found

@@ -276,8 +276,49 @@ def test_what_stands_for_a_batch_counts_as_gaussian_and_certain() -> None:
     assert compose([EquivalentGaussian(1, 1)]).delta(5) == 1
 
 
-def test_bounded_range_is_composed_as_a_pure_loss_and_a_rho_not_at_all() -> None:
-    assert compose([BoundedRange(1), BoundedRange("0.5")]).delta(1) == compose([Pure(1), Pure("0.5")]).delta(1)
+def range_delta(bound: float, epsilon: float) -> float:
+    """The largest δ at ε of any pair of distributions whose log ratios lie within `bound` of each other."""
+    most = 0.0
+    for place in range(1, 2000):  # two outcomes, of losses t and t − bound
+        top = bound * place / 2000
+        rare = math.expm1(bound - top) / math.expm1(bound)
+        most = max(most, rare * (math.exp(top) - math.exp(epsilon)))
+    return most
+
+
+@pytest.mark.parametrize("bound", [0.05, 1.0, 4.0])
+def test_bounded_range_is_the_worst_pair_of_that_range_at_every_epsilon(bound: float) -> None:
+    for part in (0.0, 0.2, 0.5, 0.9):
+        low, high = compose([BoundedRange(bound)]).delta_bounds(bound * part)
+        worst = range_delta(bound, bound * part)
+        assert low <= worst * (1 + 1e-5)
+        assert worst <= high <= worst * (1 + 1e-4) + 1e-9
+
+
+def test_choices_of_bounded_range_are_dominated_in_any_order() -> None:
+    """Two choices, the second pair chosen by the first's outcome: every such tree of two outcomes each, on a grid."""
+    bound, steps = 1.5, 12
+    composed = compose([BoundedRange(bound)] * 2)
+    grid = [bound * place / steps for place in range(1, steps)]
+
+    def masses(top: float) -> list[tuple[float, float]]:
+        rare = math.expm1(bound - top) / math.expm1(bound)
+        return [(rare * math.exp(top), rare), ((1 - rare) * math.exp(top - bound), 1 - rare)]
+
+    for epsilon in (0.0, 0.7, 1.5, 2.5):
+        highest = composed.delta(epsilon)
+        for first in grid:
+            best = 0.0  # the worst second pair for each outcome of the first
+            for p, q in masses(first):
+                best += max(
+                    sum(max(0.0, p * a - math.exp(epsilon) * q * b) for a, b in masses(second)) for second in grid
+                )
+            assert best <= highest * (1 + 1e-12)
+
+
+def test_bounded_range_costs_less_than_a_pure_loss_and_a_rho_is_not_composed() -> None:
+    assert compose([BoundedRange("0.1")] * 100).epsilon("1e-6") < 0.7 * compose([Pure("0.1")] * 100).epsilon("1e-6")
+    assert compose([BoundedRange(0)]).delta(0) == 0
     assert compose([DiscreteLaplace(1, 0)]).delta_bounds(0) == (0, 0)
     with pytest.raises(ValueError, match="only rho is known"):
         compose([Pure(1), Batch((ZeroConcentrated("0.1"),))])

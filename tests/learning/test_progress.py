@@ -11,7 +11,7 @@ from learning_tools import curator
 
 PROGRAM = """
 import time
-from discreet.learning.progress import progress
+from discreet.procedures.progress import progress
 with progress("steps", 3) as tell:
     for step in range(3):
         tell(step + 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from discreet.accounting.declared import Declared
 from discreet.accounting.filter import Filter, Spent
 from discreet.accounting.loss import (
     Approximate,
@@ -28,6 +29,7 @@ __all__ = [
     "Approximate",
     "Batch",
     "BoundedRange",
+    "Declared",
     "DiscreteLaplace",
     "EquivalentGaussian",
     "Filter",

@@ -23,6 +23,7 @@ from discreet.accounting.curves import delta_bounds
 from discreet.accounting.loss import (
     Approximate,
     Batch,
+    BoundedRange,
     DiscreteLaplace,
     EquivalentGaussian,
     Gaussian,
@@ -31,7 +32,7 @@ from discreet.accounting.loss import (
     SubsampledGaussian,
     ZeroConcentrated,
 )
-from discreet.accounting.privacy_loss import Bounded, Law, Normal, Sampled
+from discreet.accounting.privacy_loss import Bounded, Law, Normal, Ranged, Sampled
 from discreet.accounting.window import look
 from discreet.exact import Number, fraction
 
@@ -43,8 +44,8 @@ _COARSE, _ROUGH = 4, 8
 def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:
     """The batch of these losses, or of each loss as often as the mapping says.
 
-    Of a release that is only known to be ε-DP, and of one of bounded range, the law is randomised response's, which
-    tells the most; the lower ends then are those of that response.
+    Of a release that is only known to be ε-DP the law is randomised response's, of one of bounded range `Ranged`: they
+    tell the most, and the lower ends are theirs.
     Raises ValueError on a loss of which only ρ is known: between the pairs of distributions with that ρ there is none
     that tells the most, so no distribution of the loss follows from it.
     """
@@ -210,6 +211,8 @@ def _law(loss: Loss, count: int, removed: bool) -> tuple[Law, int]:
     if isinstance(loss, SubsampledGaussian):
         return Sampled(float(loss.sigma), float(loss.rate), float(1 - loss.rate), removed), count * loss.steps
     assert not isinstance(loss, (Gaussian, ZeroConcentrated, Batch))
+    if isinstance(loss, BoundedRange):
+        return Ranged(float(loss.epsilon)), count
     if isinstance(loss, DiscreteLaplace):
         return Bounded(float(loss.epsilon), loss.sensitivity), count
     return Bounded(float(loss.epsilon), None if isinstance(loss, Laplace) else 1), count

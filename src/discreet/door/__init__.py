@@ -7,8 +7,9 @@ what is computed exactly, which noise hides it, and nothing else.
 from discreet.door.blocks import BlockLimits, Blocks
 from discreet.door.grant import Door, Grant
 from discreet.door.groups import Groups
+from discreet.door.marginals import Marginals
 from discreet.door.selection import Choice, Chosen
 from discreet.door.training import Training
 from discreet.door.watch import Watching
 
-__all__ = ["BlockLimits", "Blocks", "Choice", "Chosen", "Door", "Grant", "Groups", "Training", "Watching"]
+__all__ = ["BlockLimits", "Blocks", "Choice", "Chosen", "Door", "Grant", "Groups", "Marginals", "Training", "Watching"]

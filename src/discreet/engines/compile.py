@@ -162,7 +162,7 @@ def _rows(
     """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
-    columns, source, person, ids = _source(scan, table, partial(_kept, salt, windows))
+    columns, source, person, ids = _source(scan, table, partial(kept_rows, salt, windows))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [_key_condition(key, columns) for key in project.keys]
@@ -186,7 +186,7 @@ def _rows(
     return select
 
 
-def _kept(salt: str, windows: bool, table: Table) -> exp.Expression | None:
+def kept_rows(salt: str, windows: bool, table: Table) -> exp.Expression | None:
     """The rows of a declared table that count below a join or a subquery: a window of each person's rows, of the same
     ones wherever the table is read; without windows the first ones of the source."""
     if table.public or table.one_row_per_person or table.rows_per_person is None:

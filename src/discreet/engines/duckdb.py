@@ -13,6 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
+from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
@@ -21,6 +22,7 @@ from discreet.engines.relations import rows_of
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault
+from discreet.plan.coding import Coding
 from discreet.plan.expressions import Literal
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
 from discreet.plan.relations import Relation, bases, shape
@@ -203,6 +205,44 @@ class DuckDB:
         except Failed:
             raise EngineError from None
         return decoded(wanted, answer)
+
+    def code(self, coding: Coding, table: Table) -> Rows:
+        """Builds the rows of a table as cells, for marginals. For the door only, which lets go of them with `uncode`.
+
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        """
+        rows = Rows(f"coded_{secrets.token_hex(8)}", table, coding)
+        self._coded([build(rows, secrets.token_hex(16), windows=self._limits.windows)], table)
+        return rows
+
+    def uncode(self, rows: Rows) -> None:
+        """Lets go of rows as cells."""
+        if self.has(rows.table.name):
+            self._coded([drop(rows)], rows.table)
+
+    def _coded(self, statements: Sequence[exp.Expression], table: Table) -> None:
+        if not self.has(table.name) or self._process is None:
+            raise Stopped
+        try:
+            self._process.call("build", [one.sql("duckdb") for one in statements], seconds=self._limits.seconds)
+        except Failed:
+            raise EngineError from None
+
+    def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
+        """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names.
+        For the door only.
+
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        """
+        if not self.has(rows.table.name) or self._process is None:
+            raise Stopped
+        shapes = [rows.coding.shape(clique) for clique in cliques]
+        wanted = [(counts(rows, clique).sql("duckdb"), shape) for clique, shape in zip(cliques, shapes, strict=True)]
+        try:
+            answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
+        except Failed:
+            raise EngineError from None
+        return arrays(answer, shapes)
 
     def public_values(self, relation: Relation, most: int) -> list[Value]:
         """The values of the first column of a relation that is about nobody, sorted, NULL left out; at most `most` + 1.

@@ -18,10 +18,10 @@ from discreet.catalog.model import Column, Table
 from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
 from discreet.errors import QuestionError
 from discreet.exact import Number, show
-from discreet.learning.arguments import amount, columns_of, epsilon_of, private_table, refused, whole, within
-from discreet.learning.progress import progress
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.plan.lattice import Lattice, lattice
+from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, refused, whole, within
+from discreet.procedures.progress import progress
 from discreet.release.intervals import CONFIDENCE, half_width
 from discreet.release.table import Cost
 

@@ -12,9 +12,9 @@ from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table, Type, Value
 from discreet.door.training import STEPS_OF_CLIP, Trained, Training
 from discreet.exact import Number, floor, show
-from discreet.learning.arguments import columns_of, epsilon_of, private_table, refused, whole, within
 from discreet.learning.noise import Noise, noise_for
 from discreet.plan.features import MOST_FEATURES, Features, OneHot, Scaled, feature
+from discreet.procedures.arguments import columns_of, epsilon_of, private_table, refused, whole, within
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.table import Cost
 

@@ -1,0 +1,163 @@
+"""An open run over marginals: which one to measure is chosen with noise, what is measured gets noise, and the price of
+all of it was reserved as one batch before the first row was read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting import Batch, BoundedRange, Declared
+from discreet.accounting.loss import Single
+from discreet.catalog.model import Table
+from discreet.door.grant import Grant
+from discreet.door.groups import _draw
+from discreet.engines.coded import Marginal, Rows
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import EngineError
+from discreet.mechanisms import ExponentialMechanism, Gaussian
+from discreet.plan.coding import Coding, rows_of_person
+from discreet.plan.measurement import Measurement, Noisy
+
+Whole = NDArray[np.int64]
+Result = TypeVar("Result")
+_CELLS_AT_ONCE = 1 << 22
+
+
+class Marginals:
+    """Measures marginals of one table's coded rows, in any order, each step at a price that the batch declared.
+
+    Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others. Neighbours:
+    one person added or removed. Every row is in one cell of each marginal or left out of all (`discreet.plan.coding`),
+    so a marginal moves by at most R in ℓ1 and in ℓ2.
+
+    Loss. Each step takes one of the batch's declared losses and is refused where none is left:
+    * `find`, a priced question about one column's values: its own loss, as everywhere;
+    * `measure`: rounded Gaussian noise of deviation sigma on a vector of ℓ2 sensitivity R: μ = R/sigma, rounded up;
+    * `select`: the exponential mechanism on integer scores weight·‖exact − prediction‖₁ − penalty. Prediction, weight
+      and penalty follow from what was released before, so between neighbours, by the triangle inequality, a score moves
+      by at most weight·R, up or down: not monotone, so the full factor 2 stands in the exponent, and the choice has
+      bounded range epsilon (Durfee & Rogers 2019).
+    The batch was fixed before the first step. Whatever the order of its steps, and whatever each is asked about, what
+    remains is dominated by the rest of the batch; ending early is post-processing (`discreet.accounting.batch`). The
+    ledger is charged the one loss that stands for the batch (`discreet.accounting.declared`).
+
+    A failure ends the run: what remains is never measured, and the whole batch stays charged.
+    """
+
+    def __init__(self, grant: Grant, engine: DuckDB, table: Table, batch: Declared) -> None:
+        grant.use(batch.loss)
+        self._grant, self._engine, self._table = grant, engine, table
+        self._left: Counter[Single] = Counter(batch.parts)
+        self._person = rows_of_person(table)
+        self._rows: Rows | None = None
+        self._exact: dict[tuple[str, ...], Marginal] = {}
+        self._ended = False
+
+    def find(self, question: Measurement) -> Noisy:
+        """The noisy answer to a priced question over the same table. Its loss is part of the batch."""
+        losses = question.loss.parts if isinstance(question.loss, Batch) else (question.loss,)
+        for loss in losses:
+            self._take(loss)
+        return self._guarded(lambda: _draw(self._engine, question, self._table))
+
+    def code(self, coding: Coding) -> None:
+        """Has the engine put rows into cells; from now on marginals are over these."""
+        old, self._rows, self._exact = self._rows, None, {}
+
+        def build() -> Rows:
+            if old is not None:
+                self._engine.uncode(old)
+            return self._engine.code(coding, self._table)
+
+        self._rows = self._guarded(build)
+
+    def measure(self, clique: Sequence[str], sigma: Fraction) -> Whole:
+        """A marginal with rounded Gaussian noise of this deviation, in rows."""
+        noise = Gaussian(sigma)
+        self._take(noise.loss(self._person**2))
+
+        def draw() -> Whole:
+            (exact,) = self._marginals([tuple(clique)])
+            noisy = noise.release(exact.reshape(-1).tolist())
+            return np.array(noisy, np.int64).reshape(exact.shape)
+
+        return self._guarded(draw)
+
+    def select(
+        self,
+        epsilon: Fraction,
+        cliques: Sequence[Sequence[str]],
+        predictions: Sequence[Whole],
+        weights: Sequence[int],
+        penalties: Sequence[int],
+    ) -> int:
+        """The place of a marginal that the predictions miss by much, chosen with noise."""
+        mechanism = ExponentialMechanism(epsilon, self._person * max(weights))
+        self._take(BoundedRange(epsilon))
+        if any(prediction.dtype != np.int64 for prediction in predictions):
+            raise ValueError("predictions are whole numbers")
+
+        def choose() -> int:
+            exact = self._marginals([tuple(clique) for clique in cliques])
+            misses = [
+                int(np.abs(one - prediction.reshape(one.shape)).sum())
+                for one, prediction in zip(exact, predictions, strict=True)
+            ]
+            scores = [
+                int(weight) * miss - int(penalty)
+                for weight, miss, penalty in zip(weights, misses, penalties, strict=True)
+            ]
+            return mechanism.release(scores)
+
+        return self._guarded(choose)
+
+    def commit(self, answer: bytes) -> None:
+        """Ends the run and stores what it released, durably."""
+        self.close()
+        self._grant.commit(answer)
+
+    def close(self) -> None:
+        """Ends the run; what it took of the budget stays taken."""
+        self._ended, self._exact = True, {}
+        if self._rows is not None:
+            rows, self._rows = self._rows, None
+            self._grant.guarded(lambda: self._engine.uncode(rows), self._table)
+
+    def _take(self, loss: Single) -> None:
+        """Uses up one declared loss. Raises ValueError where the batch has none of it left."""
+        if self._ended or not self._left[loss]:
+            raise ValueError("the batch does not hold this step, or no longer")
+        if self._grant.frozen(self._table):
+            raise EngineError(frozen=self._table.name)
+        self._left[loss] -= 1
+
+    def _guarded(self, draw: Callable[[], Result]) -> Result:
+        """What sees exact numbers; whatever fails or interrupts it ends the run."""
+        ended, self._ended = self._ended, True
+        result = self._grant.guarded(draw, self._table)
+        self._ended = ended
+        return result
+
+    def _marginals(self, cliques: Sequence[tuple[str, ...]]) -> list[Marginal]:
+        """Exact marginals, asked of the engine once each, in portions."""
+        assert self._rows is not None
+        portion: list[tuple[str, ...]] = []
+        cells = 0
+        for clique in dict.fromkeys(cliques):
+            if clique not in self._exact:
+                portion.append(clique)
+                cells += int(np.prod(self._rows.coding.shape(clique)))
+            if cells > _CELLS_AT_ONCE:
+                self._fetch(self._rows, portion)
+                portion, cells = [], 0
+        self._fetch(self._rows, portion)
+        return [self._exact[clique] for clique in cliques]
+
+    def _fetch(self, rows: Rows, cliques: Sequence[tuple[str, ...]]) -> None:
+        if cliques:
+            self._exact.update(zip(cliques, self._engine.marginals(rows, cliques), strict=True))

@@ -1,0 +1,1 @@
+"""What the procedures share: arguments checked, one run through the door, progress on a terminal."""

@@ -1,0 +1,249 @@
+"""Rows as cells: the engine's marginals against plain Python, and what one person can move."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.accounting import BoundedRange, Declared
+from discreet.catalog import declare
+from discreet.catalog.model import Column, EngineLimits, Table, Type, Value
+from discreet.door import Door, Grant, Marginals
+from discreet.engines.duckdb import DuckDB
+from discreet.errors import EngineError
+from discreet.ledger import TOTAL, Caps, Ledger
+from discreet.mechanisms import Gaussian
+from discreet.plan.coding import Binned, Coding, Listed
+
+TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from([1, 2, 3]),
+        st.one_of(st.none(), st.sampled_from([*TEXTS, "zz"])),
+        st.one_of(st.none(), st.sampled_from([-1.5, 0.0, 0.1, 0.3, 1.0, 1e300, float("inf"), float("nan")])),
+        st.one_of(st.none(), st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1])),
+    ),
+    max_size=12,
+)
+
+
+def declared(most: int) -> Table:
+    columns = {
+        "p": {"type": "integer"},
+        "t": {"type": "text"},
+        "x": {"type": "number"},
+        "i": {"type": "integer"},
+    }
+    raw: dict[str, Any] = {
+        "budget": {"epsilon": 1},
+        "tables": {"t": {"source": "t.csv", "person": "p", "rows_per_person": most, "columns": columns}},
+    }
+    return declare(raw).tables["t"]
+
+
+def loaded(rows: Sequence[tuple[Any, ...]], most: int) -> tuple[DuckDB, Table]:
+    """The rows in an engine of their own."""
+    frame = pd.DataFrame(
+        {
+            "p": pd.array([row[0] for row in rows], "Int64"),
+            "t": pd.array([row[1] for row in rows], "string"),
+            "x": pd.array([row[2] for row in rows], "Float64"),
+            "i": pd.array([row[3] for row in rows], "Int64"),
+        }
+    )
+    table = declared(most)
+    table = Table(**{**vars(table), "source": type(table.source)("frame", frame=frame)})
+    engine = DuckDB(EngineLimits(memory_gib=4))
+    engine.load(table, b"salt")
+    return engine, table
+
+
+def coding(table: Table, *, null: bool, other: bool, texts: int) -> Coding:
+    text, number, whole = (table.column(name) for name in ("t", "x", "i"))
+    assert text is not None
+    assert number is not None
+    assert whole is not None
+    return Coding(
+        (
+            Listed(text, tuple(TEXTS[:texts]), other=other, null=null),
+            Binned(number, (Fraction(0), Fraction(1, 10), Fraction(3, 10), Fraction(1)), null=null),
+            Binned(whole, (-1, 0, 2**63 - 1), null=null),
+        )
+    )
+
+
+def cell(coded: Listed | Binned, value: Any) -> int | None:
+    """What the engine is held against."""
+    none = coded.size - 1 if coded.null else None
+    if value is None or value != value:
+        return none
+    if isinstance(coded, Binned):
+        return sum(float(cut) <= value if isinstance(cut, Fraction) else cut <= value for cut in coded.cuts)  # type: ignore[operator]
+    if value in coded.values:
+        return coded.values.index(value)
+    return len(coded.values) if coded.other else none
+
+
+CLIQUES: list[tuple[str, ...]] = [(), ("t",), ("x",), ("i",), ("i", "x"), ("t", "x", "i"), ("x", "t", "i")]
+
+
+@settings(max_examples=15, deadline=None)
+@given(ROWS, st.booleans(), st.booleans(), st.sampled_from([0, 3, 10]))
+def test_marginals_are_those_of_plain_python(rows: list[tuple[Any, ...]], null: bool, other: bool, texts: int) -> None:
+    if texts == 0 and not null and not other:
+        return  # no cell at all: refused
+    engine, table = loaded(rows, most=100)
+    known = coding(table, null=null, other=other, texts=texts)
+    coded = engine.code(known, table)
+    names = ("t", "x", "i")
+    cells = [[cell(one, value) for one, value in zip(known.columns, row[1:], strict=True)] for row in rows]
+    kept = [row for row in cells if None not in row]
+    for clique, marginal in zip(CLIQUES, engine.marginals(coded, CLIQUES), strict=True):
+        expected = Counter(tuple(row[names.index(name)] for name in clique) for row in kept)
+        assert marginal.shape == known.shape(clique)
+        assert {place: int(count) for place, count in np.ndenumerate(marginal) if count} == expected
+    engine.uncode(coded)
+    with pytest.raises(EngineError):
+        engine.marginals(coded, [()])
+    engine.close()
+
+
+@settings(max_examples=10, deadline=None)
+@given(ROWS, st.integers(1, 3))
+def test_one_person_moves_a_marginal_by_no_more_than_the_rows_that_count(
+    rows: list[tuple[Any, ...]], most: int
+) -> None:
+    """Neighbouring tables through the real engine, with one load's key and salt fixed by having one person's rows only:
+    what a person adds is what the engine counts of that person alone."""
+    for person in {row[0] for row in rows}:
+        engine, table = loaded([row for row in rows if row[0] == person], most)
+        known = coding(table, null=True, other=True, texts=3)
+        for marginal in engine.marginals(engine.code(known, table), CLIQUES):
+            assert marginal.sum() == min(most, sum(row[0] == person for row in rows))
+        engine.close()
+
+
+def test_a_coding_is_checked() -> None:
+    table = declared(1)
+    number = table.column("x")
+    assert number is not None
+    with pytest.raises(ValueError, match="rise"):
+        Binned(number, (Fraction(1), Fraction(1)))
+    with pytest.raises(ValueError, match="once"):
+        Coding((Binned(number, ()), Binned(number, ())))
+    with pytest.raises(ValueError, match="cell"):
+        Coding((Listed(number, (), null=False),))
+    wide = Column("w", Type.INTEGER)
+    known = Coding((Binned(wide, tuple(range(1 << 13))), Binned(number, tuple(map(Fraction, range(1 << 13))))))
+    with pytest.raises(ValueError, match="cells"):
+        known.shape(("w", "x"))
+    with pytest.raises(ValueError, match="once"):
+        known.shape(("w", "w"))
+    assert known.shape(()) == ()
+
+
+VALUES: list[tuple[Type, tuple[Value, ...], tuple[Any, ...]]] = [
+    (Type.DATE, (datetime.date(2020, 2, 29),), (datetime.date(2020, 2, 28), datetime.date(2020, 2, 29))),
+    (Type.BOOLEAN, (False, True), (True, False)),
+    (Type.NUMBER, (Fraction(1, 10),), (0.1, 0.2)),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "held"), VALUES)
+def test_values_of_every_type_find_their_cell(kind: Type, values: tuple[Value, ...], held: tuple[Any, ...]) -> None:
+    frame = pd.DataFrame({"v": [*held, None]}, dtype=object)
+    raw = {
+        "budget": {"epsilon": 1},
+        "tables": {"t": {"one_row_per_person": True, "columns": {"v": {"type": str(kind)}}}},
+    }
+    raw["tables"]["t"]["source"] = frame  # type: ignore[index]
+    table = declare(raw).tables["t"]
+    engine = DuckDB(EngineLimits(memory_gib=4))
+    engine.load(table, b"salt")
+    known = Coding((Listed(table.columns[0], values, other=True),))
+    (marginal,) = engine.marginals(engine.code(known, table), [("v",)])
+    known_values = [float(value) if isinstance(value, Fraction) else value for value in values]
+    expected = [sum(one == value for one in held) for value in known_values]
+    assert marginal.tolist() == [*expected, len(held) - sum(expected), 1]
+    engine.close()
+
+
+def opened(rows: Sequence[tuple[Any, ...]], batch: Declared, most: int = 2) -> tuple[Marginals, Ledger]:
+    engine, table = loaded(rows, most)
+    ledger = Ledger(None)
+    ledger.register({TOTAL: Caps(Fraction(10**6), Fraction(1, 10**6), Fraction(1, 10**7))}, "")
+    grant = Door(ledger, engine).open(batch.loss, table, analyst=TOTAL, question="q", key="k", request=None)
+    assert isinstance(grant, Grant)
+    return Marginals(grant, engine, table, batch), ledger
+
+
+EVENT = Fraction(1, 10**8)
+ROW = (1, "a", 0.5, 0)
+
+
+def test_a_run_takes_what_the_batch_declared_and_no_more() -> None:
+    sigma = Fraction(1)
+    batch = Declared((Gaussian(sigma).loss(4), BoundedRange(Fraction(4))), EVENT)
+    run, ledger = opened([ROW] * 5, batch)
+    table = declared(2)
+    run.code(coding(table, null=True, other=True, texts=3))
+    assert run.measure(("t", "i"), sigma).shape == (5, 5)
+    with pytest.raises(ValueError, match="batch"):
+        run.measure(("t",), sigma)
+    far, near = np.full((5,), 1000, np.int64), np.zeros((5,), np.int64)
+    with pytest.raises(ValueError, match="batch"):
+        run.select(Fraction(9), [("t",)], [near], [1], [0])
+    assert run.select(Fraction(4), [("t", "x"), ("i",)], [np.zeros(30, np.int64), far], [1, 1], [0, 0]) == 1
+    with pytest.raises(ValueError, match="batch"):
+        run.select(Fraction(4), [("t",)], [near], [1], [0])
+    run.commit(b"{}")
+    with pytest.raises(ValueError, match="batch"):
+        run.measure(("t",), sigma)
+    assert ledger.filter(TOTAL).used() > 0
+
+
+def test_a_failure_ends_the_run_and_says_nothing() -> None:
+    sigma = Fraction(3)
+    run, _ = opened([ROW], Declared((Gaussian(sigma).loss(4),) * 2, EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    run._engine.close()
+    with pytest.raises(EngineError) as error:
+        run.measure(("t",), sigma)
+    assert error.value.__context__ is None
+    with pytest.raises((ValueError, EngineError)):
+        run.measure(("t",), sigma)
+
+
+def test_choices_are_drawn_from_exact_misses() -> None:
+    """The exponential mechanism's distribution over two candidates whose scores differ by d: odds e^(ε·d/(2·w·R))."""
+    runs, odds = 400, 0
+    epsilon = Fraction(1, 2)
+    batch = Declared((BoundedRange(epsilon),) * runs, EVENT)
+    run, _ = opened([(person, "a", 0.5, 0) for person in (1, 2, 3)], batch, most=1)
+    run.code(coding(declared(1), null=True, other=True, texts=3))
+    none = [np.zeros(5, np.int64), np.array([0, 0, 3, 0, 0], np.int64)]
+    for _ in range(runs):
+        odds += run.select(epsilon, [("t",), ("i",)], none, [1, 1], [0, 0]) == 0
+    # misses 3 and 0, one row a person: chance 1/(1 + e^-.75) = .679; of 400 draws the standard deviation is .0233, and
+    # 5 of them .117; without the factor 2 the chance is .818
+    assert abs(odds / runs - 0.679) < 0.117
+
+
+def test_measured_noise_is_what_the_loss_says() -> None:
+    """The variance of 60 marginals of 125 cells: within 5 standard deviations of sigma²; half of it would be 38 off."""
+    sigma, runs = Fraction(20), 60
+    run, _ = opened([ROW] * 3, Declared((Gaussian(sigma).loss(4),) * runs, EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    cliques = itertools.repeat(("t", "x", "i"), runs)
+    noise = np.concatenate([run.measure(clique, sigma).reshape(-1) for clique in cliques])
+    assert abs(noise.var() / 400 - 1) < 5 * (2 / len(noise)) ** 0.5 + 0.002
