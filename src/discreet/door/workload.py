@@ -18,11 +18,9 @@ from discreet.catalog.model import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.exact import sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.plan.coding import Coding, rows_of_person
 
 Integers = NDArray[Any]
-
-ROWS = "rows"
-RESIDUAL = "residual"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +30,8 @@ class Linear:
     * `rows` are weights, whole numbers: rows·x′ + noise is released, where x′ sums the cells of equal `atoms`, and
       those of atom −1 are left out. Without `rows` the cells themselves are measured.
     * With `residual` = N, a multiple of the number of cells, only how N·x + noise differs along every axis from that
-      axis' first cell is released: H(N·x + z), H the tensor product of subtraction matrices (Xiao, He, Zhang & Kifer
-      2023, section 4).
+      axis' first cell is released: H(N·x + z), H the tensor product of subtraction matrices (ResidualPlanner: Xiao, He,
+      Zhang & Kifer 2023).
 
     Unit: one row of the table, added or removed, moves one cell by 1. A person moves up to R rows, and by the triangle
     inequality the released vector by at most R times as far as the farthest row.
@@ -103,10 +101,11 @@ def _noisy(mechanism: Gaussian | Laplace, exact: Integers) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Marginals:
+class LinearQueries:
     """Measurements of marginals of one table, all fixed before the first is made.
 
-    Unit: a person, with at most `rows_per_person` rows. Neighbours: one person added or removed.
+    Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others, and every row
+    is in one cell of each marginal or left out of all (`discreet.plan.coding`). Neighbours: one person added or removed.
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,
     which a person moves by at most R·√(Σ sensitivity/sigma²): one `Gaussian` event (Dong, Roth & Su 2019, Theorem 2.7,
@@ -115,18 +114,23 @@ class Marginals:
     """
 
     table: Table
-    coding: Any
-    rows_per_person: int
+    coding: Coding
     measurements: tuple[Linear, ...]
 
     @cached_property
     def loss(self) -> Loss:
-        return loss_of(self.measurements, self.rows_per_person)
+        return loss_of(self.measurements, rows_of_person(self.table))
 
     def draw(self, engine: DuckDB) -> list[Integers]:
         """What each measurement releases."""
+        names = self.coding.names
         cliques = list(dict.fromkeys(one.columns for one in self.measurements))
-        exact = dict(zip(cliques, engine.marginals(self.table, self.coding, cliques), strict=True))
+        rows = engine.code(self.coding, self.table)
+        try:
+            found = engine.marginals(rows, [[names[column] for column in clique] for clique in cliques])
+        finally:
+            engine.uncode(rows)
+        exact = dict(zip(cliques, found, strict=True))
         return [one.release(exact[one.columns]) for one in self.measurements]
 
 

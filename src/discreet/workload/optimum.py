@@ -82,7 +82,8 @@ def singular_value_bound(gram: Floats) -> float:
 def whole(rows: Floats, basis: Integers) -> Integers:
     """Whole rows close to a multiple of `rows`, which are combinations of the rows of `basis`, and combinations of
     those themselves, so that what `basis` asks follows from them without any error."""
-    mixture = rows @ np.linalg.pinv(basis.astype(float))
+    unit = len(basis) == basis.shape[1] and not (basis - np.eye(len(basis), dtype=np.int64)).any()
+    mixture = rows if unit else rows @ np.linalg.pinv(basis.astype(float))
     largest = float(np.abs(mixture).max(initial=0.0)) or 1.0
     return np.rint(mixture * (2.0**_BITS / largest)).astype(np.int64) @ basis
 
