@@ -36,7 +36,7 @@ BELOW: dict[str, set[str]] = {
         PROCEDURES, {"procedures", "sql", "door", "plan", "release", "catalog", "ledger"} | MATHEMATICS - {"noise"}
     ),
     "tables": {"catalog"} | GROUND,
-    "explanation": {"release"},
+    "explanation": {"release", "accounting"},
     "schedule": set(),
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
     "curator": FACADE - {"curator"} | PROCEDURES | {"procedures", "engines", "explanation", "holdings", "schedule"},
@@ -46,7 +46,7 @@ BELOW: dict[str, set[str]] = {
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
-    "__init__": {"curator", "errors", "explanation", "release", "tables"},
+    "__init__": {"curator", "errors", "explanation", "release", "tables", "workload"},
 }
 """What a room may import. A new room says here where it stands."""
 

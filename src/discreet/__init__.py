@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.tables import Table
+    from discreet.workload import Workload
 
 __version__ = "0.1.0"
 
@@ -32,6 +33,7 @@ __all__ = [
     "QuestionError",
     "Release",
     "Table",
+    "Workload",
     "open",
 ]
 
@@ -40,6 +42,7 @@ _LAZY = {
     "Explanation": "discreet.explanation",
     "Release": "discreet.release",
     "Table": "discreet.tables",
+    "Workload": "discreet.workload",
     "open": "discreet.curator",
 }
 

@@ -6,7 +6,6 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +13,6 @@ from types import TracebackType
 from typing import Any
 
 from discreet.accounting import Filter, Loss
-from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare, read
 from discreet.catalog.model import Source, Value
 from discreet.catalog.sources import together
@@ -22,7 +20,7 @@ from discreet.door import BlockLimits, Door, Groups, Watching
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import QuestionError
 from discreet.exact import Number, fraction, show
-from discreet.explanation import BudgetState, Explanation
+from discreet.explanation import BudgetState, Explanation, explanation
 from discreet.holdings import Holdings, typed, unfit
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
@@ -41,6 +39,8 @@ from discreet.schedule import on_schedule
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql import Question, lower
+from discreet.workload import Workload
+from discreet.workload.answers import Answering, answering
 
 
 def open(path: str | Path) -> Curator:
@@ -125,7 +125,7 @@ class Curator:
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        with self._on_schedule():
+        with on_schedule(self._declaration.limits.answer_seconds):
             wanted = _wanted(within, confidence, together)
             return self._asked(question, epsilon, delta, wanted, self._account(analyst), request)
 
@@ -291,22 +291,37 @@ class Curator:
             release = self._through(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
 
+    def answer(
+        self,
+        workload: Workload,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """All answers of a workload, measured so that they err least together: one row each, with its variance.
+
+        They agree with each other, and none errs more than asked by itself with an equal share of the same price.
+        Without `delta` it is the budget's, in the share of `epsilon`; with delta=0 there is no Gaussian noise.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = answering(self._declaration, workload, epsilon, delta)
+        return self._through(call, call.measurement, account, request)
+
     def _through(
-        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
+        self, call: Aggregation | Answering | Fit | Select, measurement: Any, account: str, request: str | None
     ) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
-        with self._on_schedule():
-            return self._released(call, measurement, account, request)
-
-    def _released(
-        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
-    ) -> Release:
-        self._holdings.load()
-        key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
-        content, charged = released(
-            self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
-        )
-        return self._release(content, call.loss, call.cost if charged else FREE)
+        with on_schedule(self._declaration.limits.answer_seconds):
+            self._holdings.load()
+            key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+            content, charged = released(
+                self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
+            )
+            return self._release(content, call.loss, call.cost if charged else FREE)
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
@@ -315,7 +330,7 @@ class Curator:
 
     def explain(
         self,
-        question: str,
+        question: str | Workload,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -323,21 +338,21 @@ class Curator:
         confidence: Number = 0.95,
         together: bool = False,
     ) -> Explanation:
-        """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
-        priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
+        """Price and expected error. Spends nothing, reads no row, does not tell what was asked before."""
         total = self._ledger.filter(TOTAL)
-        taken = total.after(priced.loss).used() - total.used()
-        return Explanation(
+        if isinstance(question, Workload):
+            call = answering(self._declaration, question, epsilon, delta, within)
+            return explanation(total, call.loss, call.cost, call.expected_error, call.mechanisms, call.bounds)
+        priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
+        return explanation(
+            total,
+            priced.loss,
             cost(priced),
-            float(max(Fraction(0), taken) * 100),
-            total.left(priced.loss),
             expected_errors(priced),
-            tuple(mechanisms(priced)),
+            mechanisms(priced),
             (*to_be_found(priced), *lost(priced.plan, table)),
             advice(priced.plan, table),
             tuple(output.name for output in priced.plan.outputs if output.kind == "mean"),
-            best_guess(priced.loss),
-            best_guess_of_budget(total.epsilon, total.delta),
         )
 
     def check(self) -> None:
@@ -409,10 +424,6 @@ class Curator:
 
     def __repr__(self) -> str:
         return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
-
-    def _on_schedule(self) -> AbstractContextManager[None]:
-        """Holds back whatever comes of a question until the declared time, answer or error."""
-        return on_schedule(self._declaration.limits.answer_seconds)
 
     def _priced(
         self, question: str, epsilon: Number | None, delta: Number | None, within: Within | None

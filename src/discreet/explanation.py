@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+from discreet.accounting import Filter, Loss
+from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.show import percent
 from discreet.release.table import Cost
@@ -62,6 +65,32 @@ class Explanation:
             f" {_chance(self.odds)} after this answer, {_chance(self.odds_of_budget)} after the whole budget"
         )
         return "\n".join([*lines, "nothing was spent"])
+
+
+def explanation(
+    total: Filter,
+    loss: Loss,
+    price: Cost,
+    expected_error: Mapping[str, float],
+    mechanisms: Iterable[Mapping[str, str]],
+    bounds: tuple[str, ...],
+    advice: tuple[str, ...] = (),
+    means: tuple[str, ...] = (),
+) -> Explanation:
+    """What a loss would take of the whole budget as it is now, beside what is known of the answer."""
+    taken = total.after(loss).used() - total.used()
+    return Explanation(
+        price,
+        float(max(Fraction(0), taken) * 100),
+        total.left(loss),
+        expected_error,
+        tuple(mechanisms),
+        bounds,
+        advice,
+        means,
+        best_guess(loss),
+        best_guess_of_budget(total.epsilon, total.delta),
+    )
 
 
 @dataclass(frozen=True)

@@ -11,5 +11,18 @@ from discreet.door.marginals import Marginals
 from discreet.door.selection import Choice, Chosen
 from discreet.door.training import Training
 from discreet.door.watch import Watching
+from discreet.door.workload import LinearQueries
 
-__all__ = ["BlockLimits", "Blocks", "Choice", "Chosen", "Door", "Grant", "Groups", "Marginals", "Training", "Watching"]
+__all__ = [
+    "BlockLimits",
+    "Blocks",
+    "Choice",
+    "Chosen",
+    "Door",
+    "Grant",
+    "Groups",
+    "LinearQueries",
+    "Marginals",
+    "Training",
+    "Watching",
+]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, DiscreteLaplace, Loss
+from discreet.accounting import Batch, Loss
 from discreet.accounting import Gaussian as GaussianLoss
 from discreet.catalog.model import Table
 from discreet.engines.duckdb import DuckDB
@@ -105,7 +105,8 @@ class LinearQueries:
     """Measurements of marginals of one table, all fixed before the first is made.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others, and every row
-    is in one cell of each marginal or left out of all (`discreet.plan.coding`). Neighbours: one person added or removed.
+    is in one cell of each marginal or left out of all (`discreet.plan.coding`). Neighbours: one person added or
+    removed.
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,
     which a person moves by at most R·√(Σ sensitivity/sigma²): one `Gaussian` event (Dong, Roth & Su 2019, Theorem 2.7,
@@ -136,12 +137,12 @@ class LinearQueries:
 
 def loss_of(measurements: Sequence[Linear], rows_per_person: int) -> Loss:
     """The loss of the measurements together, as `Marginals` proves it."""
-    if all(isinstance(one.mechanism, Gaussian) for one in measurements):
-        square = sum((one.sensitivity / one.mechanism.sigma**2 for one in measurements), Fraction(0))
-        return GaussianLoss(sqrt_ceiling(square * rows_per_person**2))
-    parts = []
+    square, parts = Fraction(0), []
     for one in measurements:
-        assert isinstance(one.mechanism, Laplace)
-        steps = one.sensitivity * rows_per_person
-        parts.append(DiscreteLaplace(steps / one.mechanism.scale, steps))
-    return Batch(tuple(parts))
+        if isinstance(one.mechanism, Gaussian):
+            square += one.sensitivity * rows_per_person**2 / one.mechanism.sigma**2
+        else:
+            parts.append(one.mechanism.loss(one.sensitivity * rows_per_person))
+    if square and parts:
+        raise ValueError("one kind of noise for all measurements")
+    return Batch(tuple(parts)) if parts else GaussianLoss(sqrt_ceiling(square))

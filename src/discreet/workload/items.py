@@ -81,7 +81,8 @@ class Intervals:
         """Wᵀ·W of the queries, on the ordered cells."""
         place = np.arange(self.ordered, dtype=float)
         later = self.ordered - np.maximum.outer(place, place)
-        return later * (np.minimum.outer(place, place) + 1) if self.kind == RANGES else later
+        found: Floats = later * (np.minimum.outer(place, place) + 1) if self.kind == RANGES else later
+        return found
 
     def matrix(self) -> Integers:
         low, high = self.ends

@@ -1,9 +1,9 @@
 """Which measurements to make for a workload, and how the price is shared among them.
 
 Marginals are measured as residuals (Gaussian noise) or as histograms (Laplace noise): together the base. What else is
-asked of the same columns makes a block, which rows of weights answer. The error of a share p of the whole price is
-T/p (Gaussian, p a part of μ²) or T/p² (Laplace, p a part of ε), T the error at the whole price, so by Lagrange the least
-sum takes shares in proportion to T^(1/2) or T^(1/3), and is (Σ T^(1/2))² or (Σ T^(1/3))³.
+asked of the same columns makes a block, which rows of weights answer. The error at a share p of the price is T/p
+(Gaussian, p a part of μ²) or T/p² (Laplace, p a part of ε), with T the error at the whole price. So by Lagrange the
+least sum takes shares in proportion to T^(1/2) or T^(1/3), and is (Σ T^(1/2))² or (Σ T^(1/3))³.
 
 The error that is made small is the sum over the items (a marginal, all ranges of a column, a count) of their mean
 variance, each over the variance that it would have by itself at the same price, so that no item is drowned by another
@@ -71,7 +71,7 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Items over the same columns, the atoms that their queries do not divide, and the weighted queries' Gram matrix."""
+    """Items over some columns, the atoms that their queries do not divide, and the weighted queries' Gram matrix."""
 
     columns: Clique
     members: tuple[int, ...]
@@ -112,7 +112,9 @@ def block(items: Sequence[Item], members: Sequence[int], weights: Sequence[float
         else:
             signs.append(on_cells(item, columns, shape))
     stacked = np.concatenate(signs)
-    _, places, atoms = np.unique(stacked, axis=1, return_index=True, return_inverse=True)
+    packed = np.ascontiguousarray(np.packbits(stacked.astype(bool), axis=0).T)
+    signatures = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, places, atoms = np.unique(signatures, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(places))  # atoms in the order in which cells first show them
     atoms = order[atoms.reshape(-1)]
     none = ~stacked.any(axis=0)
@@ -149,17 +151,17 @@ class Planner:
         """The strategy with the least error among those found in which no answer's variance is above `allowed`, that of
         asking one by one. There is always one where that is what this noise gives: asking one by one is tried too."""
         weights = [1 / item.cells_summed for item in self.items]
-        found = []
-        for _ in range(_ROUNDS):
-            candidates = [self.planned(weights)]
-            if (dense := self.dense(weights)) is not None:
-                candidates.append(dense)
+        found: list[Strategy] = []
+        questions = sum(item.questions for item in self.items)
+        possible = self.noise.alone(questions) <= allowed * _SLACK
+        dense = self.dense(weights)
+        for _ in range(_ROUNDS if possible else 1):
+            candidates = [self.planned(weights), *([dense] if dense is not None else [])]
             good = [one for one in candidates if _largest(one) <= allowed * _SLACK]
             if good:
                 found += good
                 break
-            worst = min(candidates, key=_largest)
-            over = [float(own.max()) / allowed for own in worst.variances]
+            over = [float(own.max()) / allowed for own in candidates[0].variances]
             weights = [weight * max(1.0, ratio) ** 2 for weight, ratio in zip(weights, over, strict=True)]
         if not found or len(self.items) < 3:
             found.append(self.one_by_one())
@@ -223,9 +225,7 @@ class Planner:
                 members = [
                     place
                     for place, item in enumerate(self.items)
-                    if item.columns == clique
-                    and not isinstance(item, Marginal)
-                    and isinstance(item, Intervals) == kind
+                    if item.columns == clique and not isinstance(item, Marginal) and isinstance(item, Intervals) == kind
                 ]
                 if members:
                     one = block(self.items, members, [1.0] * len(self.items), self.sizes)
@@ -255,8 +255,7 @@ class Planner:
         whole_price = sum(parts) or 1.0
         shares = {kept: share * parts[0] / whole_price for kept, share in shares.items()}
         chosen = [
-            (one, matrix, part / whole_price)
-            for one, (matrix, _), part in zip(blocks, rows, parts[1:], strict=True)
+            (one, matrix, part / whole_price) for one, (matrix, _), part in zip(blocks, rows, parts[1:], strict=True)
         ]
         return whole_price ** (1 + self.noise.power), shares, chosen
 
@@ -333,4 +332,3 @@ def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise
         return one.error(items) * one.noise.alone(1)
 
     return min(good, key=error), allowed
-

@@ -1,14 +1,14 @@
 """From noisy measurements to answers: the best linear unbiased estimates, all of one and the same table.
 
-Everything rests on components (`items.component`). The component of a set A of columns of the marginal x_A is known from
-a residual of A, and from the marginals of every C ⊇ A, as independent noise of one variance on each cell, less its
-means: 1/`precision[A]`. Different A are independent. So far this is ResidualPlanner (Xiao et al. 2023): an answer f·x is
-Σ_A f_A·x_A, its variance Σ_A ‖f_A‖²/precision[A].
+Everything rests on components (`items.component`). The component of a set A of columns is known from a residual of A,
+and from the marginals of every C ⊇ A: x_A with independent noise of one variance, 1/`precision[A]`, on each cell, less
+the means. Different A are independent. So far this is ResidualPlanner (Xiao et al. 2023): an answer f·x is Σ_A f_A·x_A,
+its variance Σ_A ‖f_A‖²/precision[A].
 
-Rows of weights measure besides y = d + noise, d_j = Σ_A F_A[j]·x_A. Their noise is independent, of variance 1 once each
-row is divided by its deviation. Before them d is known with covariance S = Σ F_A·F_Aᵀ/precision[A] over the known A, and
-not at all along D = Σ F_A·F_Aᵀ over the others. With N a basis of the null space of D the generalised least squares
-estimates are, by the limit of the matrix inversion lemma,
+Rows of weights measure besides y = d + noise, d_j = Σ_A F_A[j]·x_A. Their noise is independent, of variance 1 once
+each row is divided by its deviation. Before them d is known with covariance S = Σ F_A·F_Aᵀ/precision[A] over the known
+A, and not at all along D = Σ F_A·F_Aᵀ over the others. With N a basis of the null space of D the generalised least
+squares estimates are, by the limit of the matrix inversion lemma,
 
     d̂ = y − M·(y − d₀),  Cov d̂ = 1 − M,  x̂_A = x_A⁰ + F_Aᵀ·M·(y − d₀)/precision[A],  M = N·(Nᵀ(1 + S)N)⁻¹·Nᵀ.
 
@@ -58,7 +58,8 @@ class Part:
     @cached_property
     def inverse(self) -> Floats:
         """From rows to atoms: rows⁺."""
-        return np.linalg.pinv(self.rows)
+        found: Floats = np.linalg.pinv(self.rows).astype(np.float64)
+        return found
 
     def on_cells(self) -> Floats:
         """The weights of each row on each cell."""
@@ -268,7 +269,7 @@ class Reconstruction:
         if isinstance(item, Intervals):
             low, high = item.ends
             ahead = np.concatenate([[0.0], np.cumsum(found[: item.ordered])])
-            return ahead[high + 1] - ahead[low]
+            found = ahead[high + 1] - ahead[low]
         return found
 
 
