@@ -102,36 +102,39 @@ def block(items: Sequence[Item], members: Sequence[int], weights: Sequence[float
     """The block of some items, over all their columns."""
     columns = tuple(sorted({column for place in members for column in items[place].columns}))
     shape = [sizes[column] for column in columns]
-    signs: list[Integers] = []
-    for place in members:
-        item = items[place]
-        if isinstance(item, Intervals):
-            each = np.zeros((item.ordered, item.shape[0]), np.int64)
-            np.fill_diagonal(each, 1)
-            signs.append(_repeated(each, item.columns, columns, shape))
-        else:
-            signs.append(on_cells(item, columns, shape))
-    stacked = np.concatenate(signs)
-    packed = np.ascontiguousarray(np.packbits(stacked.astype(bool), axis=0).T)
-    signatures = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-    _, places, atoms = np.unique(signatures, return_index=True, return_inverse=True)
-    order = np.argsort(np.argsort(places))  # atoms in the order in which cells first show them
-    atoms = order[atoms.reshape(-1)]
-    none = ~stacked.any(axis=0)
-    if none.any():
-        left = int(atoms[none][0])
-        atoms = np.where(none, -1, atoms - (atoms > left))
-    gram = np.zeros((int(atoms.max(initial=-1)) + 1,) * 2)
+    signs = [_signs(items[place], columns, shape) for place in members]
+    atoms = _atoms(np.concatenate(signs))
+    cells = np.zeros(int(atoms.max(initial=-1)) + 1, np.int64)
+    cells[atoms[atoms >= 0]] = np.flatnonzero(atoms >= 0)
+    gram = np.zeros((len(cells), len(cells)))
     queries: list[Integers] = []
     for place, sign in zip(members, signs, strict=True):
-        item = items[place]
-        firsts = np.zeros(len(gram), np.int64)
-        firsts[atoms[atoms >= 0]] = np.flatnonzero(atoms >= 0)
-        rows = sign[:, firsts]
+        item, rows = items[place], sign[:, cells]
         queries.append(rows)
-        part = rows.T @ item.gram() @ rows if isinstance(item, Intervals) else (rows.T @ rows).astype(float)
+        weighted = rows.astype(float)
+        part = weighted.T @ item.gram() @ weighted if isinstance(item, Intervals) else weighted.T @ weighted
         gram += weights[place] / item.queries * part
     return Block(columns, tuple(members), atoms, np.concatenate(queries), gram)
+
+
+def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
+    """What tells cells apart: an item's queries; of ranges, each ordered cell."""
+    if not isinstance(item, Intervals):
+        return on_cells(item, columns, shape)
+    each = np.zeros((item.ordered, item.shape[0]), np.int64)
+    np.fill_diagonal(each, 1)
+    return _repeated(each, item.columns, columns, shape)
+
+
+def _atoms(signs: Integers) -> Integers:
+    """For each cell the number of its atom, in the order in which cells first show them; −1 where no row is 1."""
+    packed = np.ascontiguousarray(np.packbits(signs.astype(bool), axis=0).T)
+    signatures = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+    _, places, found = np.unique(signatures, return_index=True, return_inverse=True)
+    places = np.where(signs[:, places].any(axis=0), places, -1)
+    order = np.argsort(np.argsort(places)) - int((places < 0).sum())
+    atoms: Integers = order[found.reshape(-1)]
+    return atoms
 
 
 def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]) -> Integers:
@@ -206,9 +209,11 @@ class Planner:
             return None
         if all(isinstance(item, Marginal) for item in self.items) and self.noise.kind == GAUSSIAN:
             return None
-        one = block(self.items, range(len(self.items)), weights, self.sizes)
-        if len(one.gram) > _DENSE_ATOMS:
+        shape = [self.sizes[column] for column in columns]
+        signs = [_signs(item, tuple(columns), shape) for item in self.items]
+        if int(_atoms(np.concatenate(signs)).max()) >= _DENSE_ATOMS:
             return None
+        one = block(self.items, range(len(self.items)), weights, self.sizes)
         return self._strategy({}, [(one, self._answering(one, weights)[0], 1.0)])
 
     def one_by_one(self) -> Strategy:
@@ -306,6 +311,8 @@ class Planner:
         where: list[int | None] = [None] * len(self.items)
         for one, rows, share in blocks:
             squared = noise.kind == GAUSSIAN
+            if squared and int(np.abs(rows).max()) < _LATTICE:  # so fine that rounding the noise adds nothing
+                rows = rows * _LATTICE
             norm = max(sum(entry**2 if squared else abs(entry) for entry in column) for column in rows.T.tolist())
             shape = tuple(self.sizes[column] for column in one.columns)
             for place in one.members:
