@@ -184,7 +184,7 @@ def opened(rows: Sequence[tuple[Any, ...]], batch: Declared, most: int = 2) -> t
     ledger.register({TOTAL: Caps(Fraction(10**6), Fraction(1, 10**6), Fraction(1, 10**7))}, "")
     grant = Door(ledger, engine).open(batch.loss, table, analyst=TOTAL, question="q", key="k", request=None)
     assert isinstance(grant, Grant)
-    return Marginals(grant, engine, table, batch), ledger
+    return Marginals(grant, table, batch), ledger
 
 
 EVENT = Fraction(1, 10**8)

@@ -146,7 +146,11 @@ def test_whole_rows_tell_exactly_what_was_asked() -> None:
     rows = whole(optimum((asked.T @ asked).astype(float)).rows, basis)
     weights = asked @ np.linalg.pinv(rows.astype(float))
     np.testing.assert_allclose(weights @ rows, asked, atol=1e-9)
-    assert tree(5, 2).tolist() == [*np.eye(5).tolist(), [1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1]] + [
+    assert tree(5, 2).tolist() == [
+        *np.eye(5).tolist(),
+        [1, 1, 0, 0, 0],
+        [0, 0, 1, 1, 0],
+        [0, 0, 0, 0, 1],
         [1, 1, 1, 1, 0],
         [0, 0, 0, 0, 1],
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.audit.report import Line, Report
-from discreet.release.plot import _matplotlib, _write, target
+from discreet.release.plot import _write, figure_class, target
 
 FURTHEST = 2.5  # of a claim: what lies beyond stands at the edge
 _RIGHT, _WRONG, _CLAIM = "#0b5394", "#cc0000", "#999999"
@@ -15,7 +15,7 @@ _RIGHT, _WRONG, _CLAIM = "#0b5394", "#cc0000", "#999999"
 def plot(report: Report, path: str | Path) -> Path:
     """Draws the report to `path` (.png, .svg, .html). Raises QuestionError where that cannot be."""
     found = target(path)
-    _write(_figure(report, _matplotlib()), found)
+    _write(_figure(report, figure_class()), found)
     return found
 
 

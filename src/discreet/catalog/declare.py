@@ -13,6 +13,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from discreet.catalog.impossible import impossible
 from discreet.catalog.model import Budget, Column, Declaration, EngineLimits, Source, Table, Type, Value
 from discreet.errors import DeclarationError, Fault
 from discreet.exact import fraction
@@ -30,6 +31,7 @@ _TABLE = {
     "groups_per_person",
     "public",
     "columns",
+    "impossible",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls"}
 _BUDGET = {"epsilon", "delta", "keys_delta"}
@@ -252,6 +254,7 @@ class _Reader:
         )
         person = self.person(where, raw.get("person"), columns)
         self.unit(where, public, person, one_row, rows, groups)
+        rules = impossible(self, f"{where}.impossible", raw.get("impossible", []), columns)
         return Table(
             name,
             source,
@@ -261,6 +264,7 @@ class _Reader:
             1 if one_row else rows,
             1 if one_row else groups or rows,
             public,
+            impossible=rules,
         )
 
     def unit(

@@ -81,6 +81,16 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Condition:
+    """What a row's value in a column may be: one of these values, or a value from `minimum` to `maximum`."""
+
+    column: str
+    values: tuple[Value, ...] | None = None
+    minimum: Value | None = None
+    maximum: Value | None = None
+
+
+@dataclass(frozen=True)
 class Table:
     """A table and whose rows it holds.
 
@@ -88,6 +98,7 @@ class Table:
     `path` (table, column), `person` is a foreign key instead: the row belongs to whom the row there belongs to.
     `parts` are the declared tables behind what a question has put together, `relation` says how.
     `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them.
+    `impossible` says which rows cannot be, each by conditions that no row meets all: no synthetic row will.
     """
 
     name: str
@@ -100,6 +111,7 @@ class Table:
     public: bool = False
     path: tuple[str, str] | None = None
     parts: tuple[Table, ...] = ()
+    impossible: tuple[tuple[Condition, ...], ...] = field(default=(), repr=False)  # no question depends on it
     relation: Any = field(default=None, repr=False)
 
     @property

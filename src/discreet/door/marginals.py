@@ -17,7 +17,6 @@ from discreet.catalog.model import Table
 from discreet.door.grant import Grant
 from discreet.door.groups import _draw
 from discreet.engines.coded import Marginal, Rows
-from discreet.engines.duckdb import DuckDB
 from discreet.errors import EngineError
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.plan.coding import Coding, rows_of_person
@@ -49,9 +48,9 @@ class Marginals:
     A failure ends the run: what remains is never measured, and the whole batch stays charged.
     """
 
-    def __init__(self, grant: Grant, engine: DuckDB, table: Table, batch: Declared) -> None:
+    def __init__(self, grant: Grant, table: Table, batch: Declared) -> None:
         grant.use(batch.loss)
-        self._grant, self._engine, self._table = grant, engine, table
+        self._grant, self._engine, self._table = grant, grant._engine, table
         self._left: Counter[Single] = Counter(batch.parts)
         self._person = rows_of_person(table)
         self._rows: Rows | None = None

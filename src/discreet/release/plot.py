@@ -23,14 +23,14 @@ def target(path: str | Path) -> Path:
         raise QuestionError("picture", message, where="path", fix="end it in .png, .svg or .html")
     if not found.parent.is_dir():
         raise QuestionError("picture", f"there is no folder {found.parent}", where="path", fix="make it first")
-    _matplotlib()
+    figure_class()
     return found
 
 
 def plot(release: Release, path: str | Path | None) -> Any:
     """Draws the release. Writes it to `path` (.png, .svg, .html) and returns the path, or returns the figure."""
     found = target(path) if path is not None else None
-    figure = _figure(release, _matplotlib())
+    figure = _figure(release, figure_class())
     if found is None:
         return figure
     with warnings.catch_warnings():
@@ -39,7 +39,7 @@ def plot(release: Release, path: str | Path | None) -> Any:
     return found
 
 
-def _matplotlib() -> Any:
+def figure_class() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -59,13 +59,13 @@ def _write(figure: Any, path: Path) -> None:
     path.write_text(page, "utf-8")
 
 
-def _figure(release: Release, figure_class: Any) -> Any:
+def _figure(release: Release, kind: Any) -> Any:
     names = [name for name in release.columns if name not in release.content["types"]]
     keys = [name for name in release.columns if name in release.content["types"]]
     rows = release.rows[:MOST_GROUPS]
     labels = [" · ".join(str(row[key]) for key in keys) for row in rows] if keys else ["all"]
     height = max(2.4, 0.3 * len(rows) + 1.4)
-    figure = figure_class(figsize=(2.2 + 4.2 * max(1, len(names)), height), layout="constrained")
+    figure = kind(figsize=(2.2 + 4.2 * max(1, len(names)), height), layout="constrained")
     axes = figure.subplots(1, max(1, len(names)), sharey=True, squeeze=False)[0]
     places = list(range(len(rows)))
     for axis, name in zip(axes, names, strict=False):

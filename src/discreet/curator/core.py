@@ -1,57 +1,42 @@
-"""The curator: one object that holds declarations, ledger, engine and door together."""
+"""What every curator can do: open a declaration, answer questions, say what they cost and what is left."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from discreet.accounting import Filter, Loss
-from discreet.catalog import Budget, Declaration, Table, declare, read
-from discreet.catalog.model import Source, Value
+from discreet.catalog import Budget, Declaration, Table, declare
+from discreet.catalog.model import Source
 from discreet.catalog.sources import together
-from discreet.door import BlockLimits, Door, Groups, Watching
+from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import QuestionError
 from discreet.exact import Number, fraction, show
 from discreet.explanation import BudgetState, Explanation, explanation
 from discreet.holdings import Holdings, typed, unfit
-from discreet.learning.aggregate import Aggregation, aggregation
-from discreet.learning.model import Fit, fit
-from discreet.learning.predictor import Predictor
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
 from discreet.plan.bounds import advice, lost
 from discreet.plan.measurement import Measurement, measurement
-from discreet.pricing import Within, named_epsilon, priced_at
-from discreet.procedures.progress import progress
-from discreet.procedures.run import key_of, released
+from discreet.pricing import Within, priced_at
 from discreet.release import Release, answer
 from discreet.release.estimate import cost, expected_errors, mechanisms
 from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.schedule import on_schedule
-from discreet.selection.choice import Select, select
-from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql import Question, lower
 from discreet.workload import Workload
-from discreet.workload.answers import Answering, answering
+from discreet.workload.answers import answering
 
 
-def open(path: str | Path) -> Curator:
-    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables.
-
-    Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
-    """
-    return Curator.of(read(path))
-
-
-class Curator:
+class Asking:
     """Holds tables about people and answers questions about them with differential privacy.
 
     `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,
@@ -82,7 +67,7 @@ class Curator:
         self._start(replace(declare(raw), ledger=Path(ledger) if ledger is not None else None), load=True)
 
     @classmethod
-    def of(cls, declaration: Declaration, *, load: bool = True) -> Curator:
+    def of(cls, declaration: Declaration, *, load: bool = True) -> Self:
         """The curator of a validated declaration. Without `load`, tables are read when a question first needs them."""
         curator = cls.__new__(cls)
         curator._start(declaration, load=load)
@@ -125,7 +110,7 @@ class Curator:
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        with on_schedule(self._declaration.limits.answer_seconds):
+        with self._on_schedule():
             wanted = _wanted(within, confidence, together)
             return self._asked(question, epsilon, delta, wanted, self._account(analyst), request)
 
@@ -149,180 +134,6 @@ class Curator:
         reserved.commit(stored)
         return self._release(json.loads(stored), priced.loss, cost(priced))  # what a repeat will read
 
-    def select(
-        self,
-        question: str,
-        *,
-        k: int = 1,
-        epsilon: Number | None = None,
-        gap: bool = False,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
-        """Which group holds the most: the key of the largest count, or the `k` largest, best first, and no count.
-
-        The question counts over groups with declared keys: "SELECT city, COUNT(DISTINCT person) FROM visits GROUP BY
-        city". However many groups there are and a person touches, it costs `epsilon`. With `gap`, the release also
-        says by how many the winner's noisy count is ahead. The winner's count is a question with a price of its own.
-
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
-        """
-        account = self._account(analyst)
-        checked, table = self._lowered(question)
-        price = priced_at(checked, self._declaration, epsilon, None, None)
-        call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)
-        return self._through(call, call.measurement, account, request)
-
-    def above_threshold(
-        self,
-        threshold: int,
-        *,
-        epsilon: Number | None = None,
-        limit: int = 1,
-        sensitivity: int = 1,
-        analyst: str | None = None,
-    ) -> AboveThresholdRun:
-        """Opens a run of many counts: each `ask(question)` says whether the count seems to be at least `threshold`, and
-        after `limit` times yes the run ends. All replies together cost `epsilon`, charged now, however many say no.
-
-        `sensitivity` is by how much one person may move a count: 1 for counts of persons. Other questions may be asked
-        while the run is open. Raises QuestionError or BudgetError (nothing was spent), LedgerError.
-        """
-        account = self._account(analyst)
-        price = named_epsilon(self._declaration, epsilon)
-        kind = mechanism(threshold, price, limit, sensitivity)
-        words = f"above threshold {threshold}, up to {limit} times"
-        key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
-        grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
-        assert not isinstance(grant, Stored)
-        return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._holdings.load)
-
-    def sample_and_aggregate(
-        self,
-        function: Callable[[Any], object],
-        table: str,
-        *,
-        low: Number,
-        high: Number,
-        blocks: int | None = None,
-        aggregate: str = "median",
-        columns: Sequence[str] | None = None,
-        epsilon: Number | None = None,
-        step: Number | None = None,
-        seconds: int = 60,
-        memory_gib: int = 2,
-        constant_time: bool = False,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
-        """A private summary of the owner's own `function`, computed on disjoint blocks of the persons.
-
-        `function` gets a block as a pandas frame of the declared columns and gives one number, which is clamped to
-        [`low`, `high`]; where it gives none, fails, or takes more than `seconds` of processor time or `memory_gib`, the
-        middle of the bounds counts. Released is the `mean` or the `median` of the blocks' values, in one row `value`.
-        `blocks` is how many, by default from the price alone; `step` the unit in which values are counted.
-
-        The function is trusted as this program is: only the owner may choose it, and `analyst` is refused. It must not
-        carry anything from one block to another. With `constant_time` every block lasts twice `seconds`; without, how
-        long the call takes depends on the rows. Needs the extra `functions`.
-
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
-        """
-        limits = BlockLimits(seconds, memory_gib, constant_time)
-        call = aggregation(
-            self._declaration,
-            function,
-            table,
-            low=low,
-            high=high,
-            blocks=blocks,
-            aggregate=aggregate,
-            columns=columns,
-            epsilon=epsilon,
-            step=step,
-            limits=limits,
-            analyst=analyst,
-        )
-        with call.ready() as measurement:
-            return self._through(call, measurement, TOTAL, request)
-
-    def fit(
-        self,
-        table: str,
-        *,
-        target: str,
-        features: Sequence[str] | None = None,
-        model: str = "logistic",
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        sample_rate: Number = "0.1",
-        steps: int = 200,
-        clip: Number = 1,
-        learning_rate: Number | None = None,
-        positive: Value | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Predictor:
-        """A `logistic` or `linear` model of the column `target`, trained by gradient descent with noise.
-
-        Features are the declared columns with bounds, values or truth values, or those named; what they are turned into
-        follows from declarations alone. Each of the `steps` takes each person with probability `sample_rate`, clips
-        the person's gradient to `clip`, and adds as much noise as the price (epsilon, delta) asks for; without `delta`
-        that is the budget's, in the share of `epsilon`. `positive` is the positive class, by default the second value.
-
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
-        """
-        account = self._account(analyst)
-        call = fit(
-            self._declaration,
-            table,
-            target=target,
-            features=features,
-            model=model,
-            epsilon=epsilon,
-            delta=delta,
-            sample_rate=sample_rate,
-            steps=steps,
-            clip=clip,
-            learning_rate=learning_rate,
-            positive=positive,
-        )
-        with progress("steps", call.steps) as tell:
-            release = self._through(call, call.measurement(tell), account, request)
-        return Predictor(release, call.model, call.features, call.target)
-
-    def answer(
-        self,
-        workload: Workload,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        analyst: str | None = None,
-        request: str | None = None,
-    ) -> Release:
-        """All answers of a workload, measured so that they err least together: one row each, with its variance.
-
-        They agree with each other, and none errs more than asked by itself with an equal share of the same price.
-        Without `delta` it is the budget's, in the share of `epsilon`; with delta=0 there is no Gaussian noise.
-
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
-        """
-        account = self._account(analyst)
-        call = answering(self._declaration, workload, epsilon, delta)
-        return self._through(call, call.measurement, account, request)
-
-    def _through(
-        self, call: Aggregation | Answering | Fit | Select, measurement: Any, account: str, request: str | None
-    ) -> Release:
-        """A procedure's release: measured and stored, or from the ledger."""
-        with on_schedule(self._declaration.limits.answer_seconds):
-            self._holdings.load()
-            key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
-            content, charged = released(
-                self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
-            )
-            return self._release(content, call.loss, call.cost if charged else FREE)
-
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
         notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
@@ -338,7 +149,8 @@ class Curator:
         confidence: Number = 0.95,
         together: bool = False,
     ) -> Explanation:
-        """Price and expected error. Spends nothing, reads no row, does not tell what was asked before."""
+        """Price and expected error of a question, or of a workload. Spends nothing, reads no row, does not tell what
+        was asked before."""
         total = self._ledger.filter(TOTAL)
         if isinstance(question, Workload):
             call = answering(self._declaration, question, epsilon, delta, within)
@@ -414,7 +226,7 @@ class Curator:
         self._engine.close()
         self._ledger.close()
 
-    def __enter__(self) -> Curator:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -424,6 +236,10 @@ class Curator:
 
     def __repr__(self) -> str:
         return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
+
+    def _on_schedule(self) -> AbstractContextManager[None]:
+        """Holds back whatever comes of a question until the declared time, answer or error."""
+        return on_schedule(self._declaration.limits.answer_seconds)
 
     def _priced(
         self, question: str, epsilon: Number | None, delta: Number | None, within: Within | None

@@ -1,0 +1,18 @@
+"""The façade: one object that holds declarations, ledger, engine and door together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.catalog import read
+from discreet.curator.procedures import Curator
+
+__all__ = ["Curator", "open"]
+
+
+def open(path: str | Path) -> Curator:
+    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables.
+
+    Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
+    """
+    return Curator.of(read(path))
