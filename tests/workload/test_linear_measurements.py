@@ -1,5 +1,5 @@
-"""Measurements of marginals: sensitivity by rational linear algebra, output distributions enumerated, neighbours through
-the engine, and an attacker that noise of half the size would not escape."""
+"""Measurements of marginals: sensitivity by rational linear algebra, output distributions enumerated, neighbours in the
+engine, and an attacker that noise of half the size would not escape."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Strategy:
     variances: tuple[Floats, ...] = field(repr=False)
     """Of each item's answers, in rows²."""
 
-    def error(self, items: Sequence[Item]) -> float:
+    def mean_error(self, items: Sequence[Item]) -> float:
         """What is made small, over that of a count that has the price for itself."""
         means = (float(own.mean()) / item.cells_summed for own, item in zip(self.variances, items, strict=True))
         return sum(means) / self.noise.alone(1)
@@ -169,7 +169,7 @@ class Planner:
         if not found or len(self.items) < 3:
             found.append(self.one_by_one())
         good = [one for one in found if _largest(one) <= allowed * _SLACK] or found
-        return min(good, key=lambda one: one.error(self.items))
+        return min(good, key=lambda one: one.mean_error(self.items))
 
     def planned(self, weights: Sequence[float]) -> Strategy:
         """Marginals in the base; what else is asked, by columns: in the base where that holds it and it is better."""
@@ -336,6 +336,6 @@ def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise
     good = [one for one in found if _largest(one) <= allowed * _SLACK] or found
 
     def error(one: Strategy) -> float:
-        return one.error(items) * one.noise.alone(1)
+        return one.mean_error(items) * one.noise.alone(1)
 
     return min(good, key=error), allowed
