@@ -148,13 +148,6 @@ def test_whole_rows_tell_exactly_what_was_asked() -> None:
     np.testing.assert_allclose(weights @ rows, asked, atol=1e-9)
     above = [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 0, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]]
     assert tree(5, 2).tolist() == [*np.eye(5).tolist(), *above]
-        *np.eye(5).tolist(),
-        [1, 1, 0, 0, 0],
-        [0, 0, 1, 1, 0],
-        [0, 0, 0, 0, 1],
-        [1, 1, 1, 1, 0],
-        [0, 0, 0, 0, 1],
-    ]
 
 
 def test_marginals_reach_the_singular_value_bound() -> None:

@@ -77,15 +77,18 @@ class Linear:
 
     def release(self, exact: Integers) -> Integers:
         """The measurement of the exact marginal."""
+        cells: list[int] = exact.reshape(-1).tolist()
         if self.residual:
-            return differences(_noisy(self.mechanism, self.residual * exact))
+            noisy = self.mechanism.release([self.residual * value for value in cells])
+            return differences(np.array(noisy, object).reshape(self.shape))
         if self.rows is None:
-            return _noisy(self.mechanism, exact)
+            return np.array(self.mechanism.release(cells), object).reshape(self.shape)
         assert self.atoms is not None
         inside = self.atoms >= 0
         summed = np.zeros(self.rows.shape[1], np.int64)
         np.add.at(summed, self.atoms[inside], exact.reshape(-1)[inside])
-        return _noisy(self.mechanism, self.rows @ summed)
+        totals = self.rows.astype(object) @ summed.astype(object)
+        return np.array(self.mechanism.release(totals.tolist()), object)
 
 
 def differences(values: Integers) -> Integers:
@@ -93,11 +96,6 @@ def differences(values: Integers) -> Integers:
     for axis in range(values.ndim):
         values = values - np.take(values, [0], axis)
     return values
-
-
-def _noisy(mechanism: Gaussian | Laplace, exact: Integers) -> Integers:
-    noisy = mechanism.release(exact.reshape(-1).tolist())
-    return np.array(noisy, object).reshape(exact.shape)
 
 
 @dataclass(frozen=True, eq=False)

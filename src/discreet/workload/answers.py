@@ -12,6 +12,8 @@ from itertools import product
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from discreet.accounting import Loss
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
@@ -23,9 +25,10 @@ from discreet.procedures.arguments import amount, epsilon_of, private_table, ref
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.table import Cost
 from discreet.workload.coded import Coded, coded
-from discreet.workload.items import PREFIXES, RANGES, Integers, Intervals, Item, Marginal
+from discreet.workload.items import PREFIXES, RANGES, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise, Strategy, strategy
 from discreet.workload.question import Workload
+from discreet.workload.reconstruct import NO_NOISE
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ class Answering:
         """For each item the half width of the 95 % interval of its least certain answer."""
         found: dict[str, float] = {}
         for label, own in zip(self._labels(), self.strategy.variances, strict=True):
-            found[label] = self._half_width(float(own.max()), 1)
+            found[label] = float(self._half_widths(own, 1).max())
         return found
 
     @property
@@ -95,16 +98,15 @@ class Answering:
         rows: list[dict[str, Any]] = []
         intervals: list[dict[str, tuple[float, float]]] = []
         simultaneous: list[dict[str, tuple[float, float]]] = []
-        answers = self.coded.answers
         for place, item in enumerate(self._items):
             values = self.strategy.reconstruction.values(item, self.strategy.where[place], estimates)
-            for told, value, variance in zip(
-                self._told(item), values.tolist(), self.strategy.variances[place].tolist(), strict=True
-            ):
+            variances = self.strategy.variances[place]
+            for told, value, variance in zip(self._told(item), values.tolist(), variances.tolist(), strict=True):
                 rows.append({of: self.coded.labels[place], **told, count: value, variance_of: float(f"{variance:.6g}")})
-                for found, cells in ((intervals, 1), (simultaneous, answers)):
-                    wide = self._half_width(variance, cells)
-                    found.append({count: (value - wide, value + wide)})
+            for found, cells in ((intervals, 1), (simultaneous, self.coded.answers)):
+                wide = self._half_widths(variances, cells)
+                ends = zip((values - wide).tolist(), (values + wide).tolist(), strict=True)
+                found += [{count: pair} for pair in ends]
         texts = [of, *self.coded.coding.names]
         return {
             "columns": [*texts, count, variance_of],
@@ -192,18 +194,18 @@ class Answering:
         ratios = [float(own.mean()) / self.alone for own in self.strategy.variances]
         return f"mean variance {sum(ratios) / len(ratios):.3g} of what asking one by one would have at this price"
 
-    def _half_width(self, variance: float, cells: int) -> float:
-        """The 95 % interval of an answer, or of so many at once by a union bound.
+    def _half_widths(self, variances: Floats, cells: int) -> Floats:
+        """Of the 95 % intervals of answers, each for itself or so many at once by a union bound.
 
         With Gaussian noise an answer's error is normal but for rounding on a fine lattice. With Laplace noise it is a
         sum of Laplace values, whose tail at a given variance is the heavier the fewer they are; so the tail of a single
         one is taken, e^(−t√2/deviation), and one step for noise being whole.
         """
         miss = (1 - CONFIDENCE) / cells
-        deviation = math.sqrt(max(0.0, variance))
+        deviations: Floats = np.sqrt(np.maximum(variances, 0.0))
         if self.strategy.noise.kind == GAUSSIAN:
-            return -NormalDist().inv_cdf(miss / 2) * deviation
-        return -math.log(miss) / math.sqrt(2) * deviation + (1.0 if variance > 0 else 0.0)
+            return -NormalDist().inv_cdf(miss / 2) * deviations
+        return -math.log(miss) / math.sqrt(2) * deviations + (deviations > NO_NOISE)
 
 
 def answering(

@@ -19,13 +19,13 @@ from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, 
 from discreet.workload.plan import MOST_ROWS
 from discreet.workload.question import Asked, Workload
 
-MOST_QUERIES = 100_000
+MOST_QUERIES = 200_000
 """The most answers of one workload."""
 
 MOST_CELLS = 1 << 20
 """The most cells that a workload's marginals have together."""
 
-MOST_WEIGHTS = 1 << 24
+MOST_WEIGHTS = 1 << 22
 """The most cells that all conditions together look at."""
 
 MOST_BINS = 1_000
@@ -301,7 +301,7 @@ def _value(column: Column, raw: Any, where: str) -> Any:
             raise refused("workload", f"a value for {column.name} has a time zone", where, "leave the zone out")
         return raw
     try:
-        number = fraction(raw)
+        number = fraction("" if isinstance(raw, str) else raw)
     except (ValueError, TypeError):
         raise refused("workload", f"a value for {column.name} is no {kind}", where, fix) from None
     if kind is Type.INTEGER:

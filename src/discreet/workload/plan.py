@@ -25,7 +25,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.workload import histograms, residuals
 from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, optimum, tree, whole
-from discreet.workload.reconstruct import Reconstruction, on_cells
+from discreet.workload.reconstruct import NO_NOISE, Reconstruction, on_cells
 from discreet.workload.residuals import Shares
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
@@ -36,8 +36,9 @@ MOST_ROWS = 1_200
 _DENSE_CELLS, _DENSE_ATOMS = 1 << 14, 300
 _ROUNDS = 6
 _SLACK = 1 + 1e-9
+_ROUNDING = 1 + Fraction(1, 10**12)  # so that μ of all together is not above the price when it is rounded up
 _BRANCHES = (2, 3, 4, 8, 16)
-_LATTICE = 1 << 12
+_LATTICE, _FINE = 1 << 12, 24
 
 
 @dataclass(frozen=True)
@@ -53,20 +54,16 @@ class Noise:
         """The variance of a measurement falls with this power of its share: of μ², or of ε."""
         return 1 if self.kind == GAUSSIAN else 2
 
-    def mechanism(self, share: float, sensitivity: int) -> Gaussian | Laplace:
-        """Noise that takes this share of the price, rounded to less, for rows of that sensitivity."""
-        part = Fraction(share) * (1 - Fraction(1, 10**12))
+    def mechanism(self, share: Fraction, sensitivity: int) -> Gaussian | Laplace:
+        """Noise that takes at most this share of the price, for rows of that sensitivity."""
         if self.kind == GAUSSIAN:
-            square = sensitivity * self.rows_per_person**2 / (part * self.amount**2)
-            return Gaussian(ceiling(sqrt_ceiling(square), 15))
-        return Laplace(sensitivity * self.rows_per_person / floor(part * self.amount, 15))
+            square = sensitivity * self.rows_per_person**2 / (share * self.amount**2)
+            return Gaussian(ceiling(sqrt_ceiling(square * _ROUNDING), 15))
+        return Laplace(sensitivity * self.rows_per_person / floor(share * self.amount, 15))
 
     def alone(self, questions: int) -> float:
         """The variance of a count that is one of so many questions with equal shares."""
-        share = Fraction(1, questions)
-        if self.kind == GAUSSIAN:
-            return Gaussian(ceiling(sqrt_ceiling(self.rows_per_person**2 / (share * self.amount**2)), 15)).variance
-        return Laplace(self.rows_per_person / (share * self.amount)).variance
+        return max(self.mechanism(Fraction(1, questions), 1).variance, NO_NOISE**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +163,8 @@ class Planner:
                 break
             over = [float(own.max()) / allowed for own in candidates[0].variances]
             weights = [weight * max(1.0, ratio) ** 2 for weight, ratio in zip(weights, over, strict=True)]
-        if not found or len(self.items) < 3:
-            found.append(self.one_by_one())
-        good = [one for one in found if _largest(one) <= allowed * _SLACK] or found
+        found.append(self.one_by_one())
+        good = [one for one in found if _largest(one) <= allowed * _SLACK] or candidates
         return min(good, key=lambda one: one.mean_error(self.items))
 
     def planned(self, weights: Sequence[float]) -> Strategy:
@@ -294,22 +290,35 @@ class Planner:
         inner = (rows.T / scale) @ (rows / scale)
         return float((gram * np.linalg.pinv(inner, hermitian=True)).sum()) * noise / scale**2
 
+    def _residuals(self, shares: Mapping[Clique, Fraction]) -> list[Linear]:
+        """Residuals with these shares of the price: all with one sigma, each on a lattice that is fine accordingly."""
+        shapes = {columns: tuple(self.sizes[column] for column in columns) for columns in shares}
+        wanted: dict[Clique, Fraction] = {}
+        for columns, share in shares.items():
+            cost = Fraction(math.prod(size - 1 for size in shapes[columns]), math.prod(shapes[columns]))
+            mechanism = self.noise.mechanism(share / cost, 1)
+            assert isinstance(mechanism, Gaussian)
+            wanted[columns] = mechanism.sigma * math.prod(shapes[columns])
+        largest = max(wanted.values(), default=Fraction(1))
+        sigma = Fraction(2) ** (math.ceil(largest).bit_length() + _FINE)
+        found = []
+        for columns, shape in shapes.items():
+            unit = math.prod(shape) * int(sigma / wanted[columns])
+            found.append(Linear(columns, shape, Gaussian(sigma), residual=unit))
+        return found
+
     def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, Integers, float]]) -> Strategy:
         """Measurements with these shares of the price."""
-        noise, measurements = self.noise, []
-        for columns, share in shares.items():
-            shape = tuple(self.sizes[column] for column in columns)
-            if share <= 0:
-                continue
-            if noise.kind == LAPLACE:
+        noise = self.noise
+        total = sum(map(Fraction, [*shares.values(), *(share for *_, share in blocks)]), Fraction(0))
+        parts = {columns: Fraction(share) / total for columns, share in shares.items()}
+        measurements = self._residuals(parts) if noise.kind == GAUSSIAN else []
+        if noise.kind == LAPLACE:
+            for columns, share in parts.items():
+                shape = tuple(self.sizes[column] for column in columns)
                 measurements.append(Linear(columns, shape, noise.mechanism(share, 1)))
-                continue
-            cells = math.prod(shape)
-            unit = cells << max(0, (_LATTICE // cells).bit_length())
-            square = unit**2 // cells * math.prod(size - 1 for size in shape)
-            measurements.append(Linear(columns, shape, noise.mechanism(share, square), residual=unit))
         where: list[int | None] = [None] * len(self.items)
-        for one, rows, share in blocks:
+        for one, rows, part in blocks:
             squared = noise.kind == GAUSSIAN
             if squared and int(np.abs(rows).max()) < _LATTICE:  # so fine that rounding the noise adds nothing
                 rows = rows * _LATTICE
@@ -317,7 +326,7 @@ class Planner:
             shape = tuple(self.sizes[column] for column in one.columns)
             for place in one.members:
                 where[place] = len(measurements)
-            mechanism = noise.mechanism(share, norm)
+            mechanism = noise.mechanism(Fraction(part) / total, norm)
             measurements.append(Linear(one.columns, shape, mechanism, rows=rows, atoms=one.atoms))
         found = Reconstruction(self.sizes, measurements)
         variances = tuple(found.variances(item, place) for item, place in zip(self.items, where, strict=True))

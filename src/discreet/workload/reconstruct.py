@@ -40,6 +40,9 @@ from discreet.workload.items import (
     subsets,
 )
 
+NO_NOISE = 1e-15
+"""A smaller deviation, at prices that buy exact answers, counts as this one."""
+
 _NULL = 1e-9
 """An eigenvalue of D is zero if it is this much smaller than the largest."""
 
@@ -90,26 +93,21 @@ class Reconstruction:
                     self.precision[kept] = self.precision.get(kept, 0.0) + precision
                 continue
             assert one.atoms is not None
-            deviation = math.sqrt(one.mechanism.variance)
             stop = start + len(one.rows)
-            rows = one.rows / max(deviation, 1e-100)
+            rows = one.rows / _deviation(one)
             self.parts[place] = Part(place, start, stop, rows, one.columns, one.atoms)
             start = stop
         self._rows = start
 
     def _known(self, one: Linear) -> list[tuple[Clique, float]]:
         """The components that a measurement of cells tells, and how precisely."""
-        variance = max(one.mechanism.variance, 1e-200)
+        variance = _deviation(one) ** 2
         if one.residual:
-            return [(one.columns, one.residual**2 / variance)]
+            return [(one.columns, float(one.residual) ** 2 / variance)]
         return [(kept, self._cells(kept) / self._cells(one.columns) / variance) for kept in subsets(one.columns)]
 
     def _cells(self, columns: Clique) -> int:
         return math.prod(self.sizes[column] for column in columns)
-
-    def knows(self, columns: Clique) -> bool:
-        """Whether the marginal of these columns follows from the measurements of cells."""
-        return all(kept in self.precision for kept in subsets(columns) if all(self.sizes[i] > 1 for i in kept))
 
     @cached_property
     def _weights(self) -> dict[Clique, Floats]:
@@ -150,9 +148,9 @@ class Reconstruction:
             numbers = noisy.astype(np.float64)
             if one.rows is not None:
                 part = self.parts[place]
-                values[part.start : part.stop] = numbers / max(math.sqrt(one.mechanism.variance), 1e-100)
+                values[part.start : part.stop] = numbers / _deviation(one)
             elif one.residual:
-                share = one.residual**2 / max(one.mechanism.variance, 1e-200) / self.precision[one.columns]
+                share = (one.residual / _deviation(one)) ** 2 / self.precision[one.columns]
                 found[one.columns] += share * centred(numbers[None])[0] / one.residual
             else:
                 for kept, precision in self._known(one):
@@ -271,6 +269,10 @@ class Reconstruction:
             ahead = np.concatenate([[0.0], np.cumsum(found[: item.ordered])])
             found = ahead[high + 1] - ahead[low]
         return found
+
+
+def _deviation(one: Linear) -> float:
+    return max(math.sqrt(one.mechanism.variance), NO_NOISE)
 
 
 def _interval_variances(covariance: Floats, item: Intervals) -> Floats:
