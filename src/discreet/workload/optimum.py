@@ -80,10 +80,10 @@ def singular_value_bound(gram: Floats) -> float:
 
 
 def whole(rows: Floats, basis: Integers) -> Integers:
-    """Whole rows close to a multiple of `rows`, which are combinations of the rows of `basis`, and combinations of
-    those themselves, so that what `basis` asks follows from them without any error."""
+    """As many whole rows as `basis` has, which tell what a multiple of `rows` tells, nearly. They are combinations of
+    the rows of `basis`, and those of them, so what `basis` asks follows without any error."""
     unit = len(basis) == basis.shape[1] and not (basis - np.eye(len(basis), dtype=np.int64)).any()
-    mixture = rows if unit else rows @ np.linalg.pinv(basis.astype(float))
+    mixture = rows if unit else np.linalg.qr(rows @ np.linalg.pinv(basis.astype(float)))[1]
     largest = float(np.abs(mixture).max(initial=0.0)) or 1.0
     return np.rint(mixture * (2.0**_BITS / largest)).astype(np.int64) @ basis
 

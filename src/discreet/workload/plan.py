@@ -271,7 +271,7 @@ class Planner:
             if len(one.gram) <= MOST_ROWS:
                 tries.append(atoms)
             if self.noise.kind == GAUSSIAN:
-                tries.append(whole(optimum(one.gram / heaviest).rows, atoms if ranges else independent(one.queries)))
+                tries.append(whole(optimum(one.gram / heaviest).rows, independent(one.queries)))
             elif ranges and len(one.columns) == 1:
                 tries += [tree(len(one.gram), branches) for branches in _BRANCHES if branches < len(one.gram)]
             errors = [self._error(rows, one.gram / heaviest) for rows in tries]

@@ -43,8 +43,8 @@ from discreet.workload.items import (
 NO_NOISE = 1e-15
 """A smaller deviation, at prices that buy exact answers, counts as this one."""
 
-_NULL = 1e-9
-"""An eigenvalue of D is zero if it is this much smaller than the largest."""
+_NULL = 1e-10
+"""A singular value is zero if it is this much smaller than the largest one, or than the rows are long."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Part:
     @cached_property
     def inverse(self) -> Floats:
         """From rows to atoms: rows⁺."""
-        found: Floats = np.linalg.pinv(self.rows).astype(np.float64)
+        found: Floats = np.linalg.pinv(self.rows, rcond=_NULL).astype(np.float64)
         return found
 
     def on_cells(self) -> Floats:
@@ -127,15 +127,15 @@ class Reconstruction:
     @cached_property
     def _update(self) -> Floats:
         """The matrix M."""
-        known, unknown = np.zeros((self._rows, self._rows)), np.zeros((self._rows, self._rows))
+        known = np.zeros((self._rows, self._rows))
+        unknown = [np.zeros((self._rows, 0))]
         for kept, weights in self._weights.items():
-            product = weights @ weights.T
             if kept in self.precision:
-                known += product / self.precision[kept]
+                known += weights @ weights.T / self.precision[kept]
             else:
-                unknown += product
-        values, vectors = np.linalg.eigh(unknown)
-        null = vectors[:, values <= _NULL * max(float(values[-1]), 1e-300)] if self._rows else vectors
+                unknown.append(weights)
+        largest = max((float(np.linalg.norm(weights)) for weights in self._weights.values()), default=0.0)
+        null = _null_space(np.concatenate(unknown, axis=1), _NULL * largest)
         inner = null.T @ (np.eye(self._rows) + known) @ null
         found: Floats = null @ np.linalg.solve(inner, null.T) if null.shape[1] else np.zeros_like(known)
         return found
@@ -273,6 +273,16 @@ class Reconstruction:
 
 def _deviation(one: Linear) -> float:
     return max(math.sqrt(one.mechanism.variance), NO_NOISE)
+
+
+def _null_space(weights: Floats, small: float) -> Floats:
+    """An orthonormal basis of the combinations of rows that are zero, where `small` is as good as zero."""
+    if weights.shape[1] > len(weights):
+        _, triangle = np.linalg.qr(weights.T)
+        weights = triangle.T
+    left, values, _ = np.linalg.svd(weights)
+    found: Floats = left[:, int((values > small).sum()) :]
+    return found
 
 
 def _interval_variances(covariance: Floats, item: Intervals) -> Floats:
