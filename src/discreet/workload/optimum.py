@@ -11,7 +11,6 @@ Li & Miklau 2013: (Σ singular values of W)²/n.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ CLOSE = 2e-3
 """How far above the least variance is near enough, as a part."""
 
 _ROUNDS = 40
-_COARSE = 96
+_COARSE, _COARSE_ROUNDS = 64, 6
 _BITS = 18
 
 
@@ -39,38 +38,38 @@ def optimum(gram: Floats) -> Optimum:
     """Rows that are within `CLOSE` of the least total variance, where 40 rounds are enough for that."""
     weights = _start(gram)
     for _ in range(_ROUNDS):
-        root = np.sqrt(weights)
-        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        values = np.sqrt(np.maximum(values, 0))
-        middle = (vectors * values) @ vectors.T
-        diagonal = np.diag(middle).copy()
+        values, vectors, diagonal = _round(gram, weights)
         total = float(diagonal.sum())
         longest = float((diagonal / weights).max())
         bound = total * total / float(weights.sum())
         if total * longest <= bound * (1 + CLOSE):
             break
-        weights = np.maximum(diagonal, float(diagonal.max()) * 1e-9)
-    rows = (vectors * np.sqrt(values)) @ vectors.T / root / math.sqrt(longest)
+        weights = _positive(diagonal)
+    rows = (vectors * np.sqrt(values)) @ vectors.T / np.sqrt(weights * longest)
     return Optimum(rows, total * longest, bound)
 
 
 def _start(gram: Floats) -> Floats:
-    """Weights to start from: where there are many cells, those of every second cell."""
+    """Weights to start from: where there are many cells, nearly those of every second cell."""
     if len(gram) <= _COARSE:
         return np.ones(len(gram))
-    coarse = optimum_weights(gram[::2, ::2])
-    return np.repeat(coarse, 2)[: len(gram)]
+    coarse = gram[::2, ::2]
+    weights = _start(coarse)
+    for _ in range(_COARSE_ROUNDS):
+        weights = _positive(_round(coarse, weights)[2])
+    return np.repeat(weights, 2)[: len(gram)]
 
 
-def optimum_weights(gram: Floats) -> Floats:
-    """A few rounds of the iteration."""
-    weights = _start(gram)
-    for _ in range(8):
-        root = np.sqrt(weights)
-        values, vectors = np.linalg.eigh(root[:, None] * gram * root)
-        diagonal = ((vectors * np.sqrt(np.maximum(values, 0))) * vectors).sum(axis=1)
-        weights = np.maximum(diagonal, float(diagonal.max()) * 1e-9)
-    return weights
+def _round(gram: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """The root of Λ^(1/2)·G·Λ^(1/2): its eigenvalues and eigenvectors, and its diagonal."""
+    root = np.sqrt(weights)
+    squares, vectors = np.linalg.eigh(root[:, None] * gram * root)
+    values = np.sqrt(np.maximum(squares, 0))
+    return values, vectors, ((vectors * values) * vectors).sum(axis=1)
+
+
+def _positive(weights: Floats) -> Floats:
+    return np.maximum(weights, float(weights.max()) * 1e-9)
 
 
 def singular_value_bound(gram: Floats) -> float:
@@ -82,14 +81,32 @@ def singular_value_bound(gram: Floats) -> float:
 def whole(rows: Floats, basis: Integers) -> Integers:
     """As many whole rows as `basis` has, which tell what a multiple of `rows` tells, nearly. They are combinations of
     the rows of `basis`, and those of them, so what `basis` asks follows without any error."""
-    unit = len(basis) == basis.shape[1] and not (basis - np.eye(len(basis), dtype=np.int64)).any()
-    mixture = rows if unit else np.linalg.qr(rows @ np.linalg.pinv(basis.astype(float)))[1]
+    mixture = rows if _unit(basis) else np.linalg.qr(rows @ np.linalg.pinv(basis.astype(float)))[1]
     largest = float(np.abs(mixture).max(initial=0.0)) or 1.0
-    return np.rint(mixture * (2.0**_BITS / largest)).astype(np.int64) @ basis
+    found = np.rint(mixture * (2.0**_BITS / largest)).astype(np.int64)
+    return found if _unit(basis) else found @ basis
+
+
+def _unit(rows: Integers) -> bool:
+    return len(rows) == rows.shape[1] and not (rows - np.eye(len(rows), dtype=np.int64)).any()
+
+
+def inverse(rows: Floats) -> Floats:
+    """rows⁺, by elimination where that is good enough."""
+    if len(rows) == rows.shape[1]:
+        try:
+            found: Floats = np.linalg.inv(rows).astype(np.float64)
+            if np.abs(found @ rows - np.eye(len(rows))).max(initial=0.0) < 1e-7:
+                return found
+        except np.linalg.LinAlgError:
+            pass
+    return np.linalg.pinv(rows, rcond=1e-10).astype(np.float64)
 
 
 def independent(rows: Integers) -> Integers:
     """The rows that are no combination of those before them."""
+    if _unit(rows):
+        return rows
     chosen: list[int] = []
     rest = rows.astype(float)
     for place in range(len(rows)):

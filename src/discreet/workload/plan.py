@@ -24,7 +24,7 @@ from discreet.exact import ceiling, floor, sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.workload import histograms, residuals
 from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
-from discreet.workload.optimum import independent, optimum, tree, whole
+from discreet.workload.optimum import independent, inverse, optimum, tree, whole
 from discreet.workload.reconstruct import NO_NOISE, Reconstruction, on_cells
 from discreet.workload.residuals import Shares
 
@@ -287,8 +287,8 @@ class Planner:
         else:
             noise = 2 * float(np.abs(rows).sum(axis=0).max()) ** 2
         scale = float(np.abs(rows).max()) or 1.0
-        inner = (rows.T / scale) @ (rows / scale)
-        return float((gram * np.linalg.pinv(inner, hermitian=True)).sum()) * noise / scale**2
+        answers = inverse(rows / scale)
+        return float((gram * (answers @ answers.T)).sum()) * noise / scale**2
 
     def _residuals(self, shares: Mapping[Clique, Fraction]) -> list[Linear]:
         """Residuals with these shares of the price: all with one sigma, each on a lattice that is fine accordingly."""

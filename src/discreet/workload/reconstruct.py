@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +40,7 @@ from discreet.workload.items import (
     spread,
     subsets,
 )
+from discreet.workload.optimum import inverse
 
 NO_NOISE = 1e-15
 """A smaller deviation, at prices that buy exact answers, counts as this one."""
@@ -61,8 +63,7 @@ class Part:
     @cached_property
     def inverse(self) -> Floats:
         """From rows to atoms: rows⁺."""
-        found: Floats = np.linalg.pinv(self.rows, rcond=_NULL).astype(np.float64)
-        return found
+        return inverse(self.rows)
 
     def on_cells(self) -> Floats:
         """The weights of each row on each cell."""
@@ -280,6 +281,11 @@ def _null_space(weights: Floats, small: float) -> Floats:
     if weights.shape[1] > len(weights):
         _, triangle = np.linalg.qr(weights.T)
         weights = triangle.T
+    if len(weights) == weights.shape[1] > 0:
+        with suppress(np.linalg.LinAlgError):  # far from singular, as a rule: then elimination shows it
+            pivots = np.diag(np.linalg.cholesky(weights @ weights.T))
+            if float(pivots.min()) > 1e-5 * float(pivots.max()):
+                return weights[:, :0]
     left, values, _ = np.linalg.svd(weights)
     found: Floats = left[:, int((values > small).sum()) :]
     return found
