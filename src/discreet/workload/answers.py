@@ -19,7 +19,9 @@ from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Table
 from discreet.door import LinearQueries
+from discreet.door.workload import Linear
 from discreet.exact import Number, floor
+from discreet.mechanisms import Gaussian
 from discreet.plan.coding import rows_of_person
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused
 from discreet.release.intervals import CONFIDENCE
@@ -123,23 +125,37 @@ class Answering:
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:
-        """How it was made: one entry for each measurement."""
-        names = self.coded.coding.names
+        """How it was made: marginals in one entry, weighted sums of cells in one for each set of columns."""
+        names, measurements = self.coded.coding.names, self.strategy.measurements
+        of_cells = [one for one in measurements if one.rows is None]
         found = []
-        for one in self.strategy.measurements:
-            what = (
-                "residual of " if one.residual else f"{len(one.rows)} weighted sums of " if one.rows is not None else ""
-            )
-            power = "squared ℓ2" if self.strategy.noise.kind == GAUSSIAN else "ℓ1"
-            found.append(
-                {
-                    "columns": what + (", ".join(names[column] for column in one.columns) or "all rows"),
-                    "mechanism": one.mechanism.describe(),
-                    "unit": f"1/{one.residual} a step" if one.residual else "1 a step",
-                    "sensitivity": f"{one.sensitivity} in {power}, times {rows_of_person(self.table)} rows a person",
-                }
-            )
+        if of_cells:
+            what = "residuals" if of_cells[0].residual else "histograms"
+            found.append(self._described(f"{what} of {len(of_cells)} sets of columns", of_cells))
+        for one in measurements:
+            if one.rows is not None:
+                columns = ", ".join(names[column] for column in one.columns) or "all rows"
+                found.append(self._described(f"{len(one.rows)} weighted sums of {columns}", [one]))
         return found
+
+    def _described(self, columns: str, measurements: Sequence[Linear]) -> dict[str, str]:
+        """Measurements of one kind, with their noise over what one row moves."""
+        sizes = []
+        for one in measurements:
+            if isinstance(one.mechanism, Gaussian):
+                sizes.append(float(one.mechanism.sigma) / math.sqrt(one.sensitivity))
+            else:
+                sizes.append(float(one.mechanism.scale) / one.sensitivity)
+        low, high = f"{min(sizes):.4g}", f"{max(sizes):.4g}"
+        between = low if low == high else f"{low} to {high}"
+        norm = "ℓ2" if self.strategy.noise.kind == GAUSSIAN else "ℓ1"
+        rows = rows_of_person(self.table)
+        return {
+            "columns": columns,
+            "mechanism": f"{measurements[0].mechanism.name} noise, {between} times what one row moves in {norm}",
+            "unit": "1 row",
+            "sensitivity": "1 row a person" if rows == 1 else f"{rows} rows a person",
+        }
 
     @property
     def _items(self) -> tuple[Item, ...]:

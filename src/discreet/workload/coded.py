@@ -215,6 +215,8 @@ class _Reader:
             return Binned(column, tuple(sorted(self._cuts[column.name])), null=column.nulls)
         if column.type in _ORDERED:
             fix = f'write Workload(…, bins={{"{column.name}": […]}}): the values at which a new bin begins'
+            if column.type is Type.NUMBER:
+                fix += f", or declare {column.name} as integer with bounds"
             raise refused("columns", f"{column.name} has too many values to count each", "workload", fix)
         fix = f"declare the values of {column.name}, or leave it out"
         raise refused("columns", f"{column.name} has no declared values", "workload", fix)
