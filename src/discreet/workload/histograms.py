@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.workload.items import Clique, Floats, Item, Marginal
+from discreet.workload.items import Clique, Floats, Item, Marginal, subsets
 from discreet.workload.residuals import Shares, weighted
 
 _ROUNDS = 200
@@ -53,6 +53,13 @@ def least(items: Sequence[tuple[Item, float]], sizes: Sequence[int]) -> tuple[fl
         if error < best[0]:
             best = error, dict(zip(cliques, shares.tolist(), strict=True))
     return best
+
+
+def precision(shares: Shares, sizes: Sequence[int]) -> dict[Clique, float]:
+    """How precisely histograms with these shares of ε = 1 tell each component."""
+    kept = list(dict.fromkeys(columns for clique in shares for columns in subsets(clique)))
+    found = _parts(kept, list(shares), sizes) @ np.array(list(shares.values())) ** 2
+    return dict(zip(kept, found.tolist(), strict=True))
 
 
 def _parts(kept: Sequence[Clique], cliques: Sequence[Clique], sizes: Sequence[int]) -> Floats:

@@ -5,9 +5,11 @@ asked of the same columns makes a block, which rows of weights answer. The error
 (Gaussian, p a part of μ²) or T/p² (Laplace, p a part of ε), with T the error at the whole price. So by Lagrange the
 least sum takes shares in proportion to T^(1/2) or T^(1/3), and is (Σ T^(1/2))² or (Σ T^(1/3))³.
 
-The error that is made small is the sum over the items (a marginal, all ranges of a column, a count) of their mean
-variance, each over the variance that it would have by itself at the same price, so that no item is drowned by another
-with more cells.
+What is made small is the sum of the variances of all answers, under two bounds: no answer has a larger variance than by
+a question of its own, one of many with equal shares of the price; and no item (a marginal, all ranges of a column, a
+count) has a larger one in the mean than if every item had an equal share, ranges being summed from their histogram. So
+none is drowned by another with more cells. The bounds are met by weights: an item above its bound gets more, until it
+is there (the multipliers of the convex problem, found by iteration).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.workload import histograms, residuals
 from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, inverse, optimum, tree, whole
-from discreet.workload.reconstruct import NO_NOISE, Reconstruction, on_cells
+from discreet.workload.reconstruct import Reconstruction, on_cells
 from discreet.workload.residuals import Shares
 
 GAUSSIAN, LAPLACE = "gaussian", "laplace"
@@ -34,11 +36,13 @@ MOST_ROWS = 1_200
 """Rows of weights that blocks may have in all."""
 
 _DENSE_CELLS, _DENSE_ATOMS = 1 << 14, 300
-_ROUNDS = 6
+_ROUNDS, _DENSE_ROUNDS, _TRIES = 60, 8, 4
+_AIM, _STEP, _HEAVIEST = 0.998, 1.5, 1e9
 _SLACK = 1 + 1e-9
+_EXACT = 1e-12  # a smaller variance, at prices that buy exact answers, is as good as none
 _ROUNDING = 1 + Fraction(1, 10**12)  # so that μ of all together is not above the price when it is rounded up
 _BRANCHES = (2, 3, 4, 8, 16)
-_LATTICE, _FINE = 1 << 12, 24
+_LATTICE, _FINE, _MOST_BITS = 1 << 12, 24, 60
 
 
 @dataclass(frozen=True)
@@ -63,19 +67,52 @@ class Noise:
 
     def alone(self, questions: int) -> float:
         """The variance of a count that is one of so many questions with equal shares."""
-        return max(self.mechanism(Fraction(1, questions), 1).variance, NO_NOISE**2)
+        return max(self.mechanism(Fraction(1, questions), 1).variance, _EXACT)
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Items over some columns, the atoms that their queries do not divide, and the weighted queries' Gram matrix."""
+    """Items over some columns, and the atoms that their queries do not divide."""
 
     columns: Clique
     members: tuple[int, ...]
     atoms: Integers = field(repr=False)
-    queries: Integers = field(repr=False)
-    """What is asked, on atoms: the queries themselves, or every atom where ranges are asked."""
-    gram: Floats = field(repr=False)
+    queries: tuple[Integers, ...] = field(repr=False)
+    """What each item asks, on atoms: its queries, or of ranges every cell."""
+    grams: tuple[Floats, ...] = field(repr=False)
+    """Of each item, the mean over its queries of q·qᵀ; of what is no range, empty."""
+
+    @property
+    def every(self) -> Integers:
+        return np.concatenate(self.queries)
+
+    def gram(self, weights: Sequence[float]) -> Floats:
+        """The Gram matrix of the weighted queries."""
+        found = np.zeros((self.queries[0].shape[1],) * 2)
+        for place, rows, own in zip(self.members, self.queries, self.grams, strict=True):
+            asked = rows.astype(float)
+            found += weights[place] * (own if own.size else asked.T @ asked / len(asked))
+        return found
+
+    def errors(self, answers: Floats) -> dict[int, float]:
+        """Of each item the mean over its queries of ‖q·answers‖²."""
+        found, covariance = {}, answers @ answers.T
+        for place, rows, own in zip(self.members, self.queries, self.grams, strict=True):
+            squares = (own * covariance).sum() if own.size else ((rows @ answers) ** 2).sum() / len(rows)
+            found[place] = float(squares)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """Rows that answer a block, and at the whole price the mean variance of each item."""
+
+    block: Block
+    rows: Integers = field(repr=False)
+    errors: Mapping[int, float]
+
+    def weighted_error(self, weights: Sequence[float]) -> float:
+        return sum(weights[place] * own for place, own in self.errors.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,13 +126,41 @@ class Strategy:
     variances: tuple[Floats, ...] = field(repr=False)
     """Of each item's answers, in rows²."""
 
-    def mean_error(self, items: Sequence[Item]) -> float:
-        """What is made small, over that of a count that has the price for itself."""
-        means = (float(own.mean()) / item.cells_summed for own, item in zip(self.variances, items, strict=True))
-        return sum(means) / self.noise.alone(1)
+    @property
+    def total(self) -> float:
+        """What is made small: the sum of all variances."""
+        return sum(float(own.sum()) for own in self.variances)
 
 
-def block(items: Sequence[Item], members: Sequence[int], weights: Sequence[float], sizes: Sequence[int]) -> Block:
+@dataclass(frozen=True)
+class Bounds:
+    """What no answer's variance may be above, and what no item's mean should be above."""
+
+    answer: float
+    means: tuple[float, ...]
+
+    @classmethod
+    def of(cls, items: Sequence[Item], noises: Sequence[Noise]) -> Bounds:
+        """One by one: every question by itself; every item by itself."""
+        answer = min(noise.alone(sum(item.questions for item in items)) for noise in noises)
+        fair = min(noise.alone(len(items)) for noise in noises)
+        return cls(answer, tuple(min(answer, fair * item.cells_summed) for item in items))
+
+    def ratios(self, one: Strategy) -> list[float]:
+        """Of each item how far it is above the bounds, or below 1 how far it is below."""
+        return [
+            max(float(own.mean()) / mean, float(own.max()) / self.answer)
+            for own, mean in zip(one.variances, self.means, strict=True)
+        ]
+
+    def held(self, one: Strategy) -> bool:
+        return max(float(own.max()) for own in one.variances) <= self.answer * _SLACK
+
+    def fair(self, one: Strategy) -> bool:
+        return max(self.ratios(one)) <= _SLACK
+
+
+def block(items: Sequence[Item], members: Sequence[int], sizes: Sequence[int]) -> Block:
     """The block of some items, over all their columns."""
     columns = tuple(sorted({column for place in members for column in items[place].columns}))
     shape = [sizes[column] for column in columns]
@@ -103,15 +168,14 @@ def block(items: Sequence[Item], members: Sequence[int], weights: Sequence[float
     atoms = _atoms(np.concatenate(signs))
     cells = np.zeros(int(atoms.max(initial=-1)) + 1, np.int64)
     cells[atoms[atoms >= 0]] = np.flatnonzero(atoms >= 0)
-    gram = np.zeros((len(cells), len(cells)))
-    queries: list[Integers] = []
+    grams: list[Floats] = []
     for place, sign in zip(members, signs, strict=True):
-        item, rows = items[place], sign[:, cells]
-        queries.append(rows)
-        weighted = rows.astype(float)
-        part = weighted.T @ item.gram() @ weighted if isinstance(item, Intervals) else weighted.T @ weighted
-        gram += weights[place] / item.queries * part
-    return Block(columns, tuple(members), atoms, np.concatenate(queries), gram)
+        item, own = items[place], np.zeros((0, 0))
+        if isinstance(item, Intervals):
+            rows = sign[:, cells].astype(float)
+            own = rows.T @ item.gram() @ rows / item.queries
+        grams.append(own)
+    return Block(columns, tuple(members), atoms, tuple(sign[:, cells] for sign in signs), tuple(grams))
 
 
 def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
@@ -143,31 +207,17 @@ def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]
 class Planner:
     """Looks for the measurements with the least error, for one workload and one kind of noise."""
 
-    def __init__(self, items: Sequence[Item], sizes: Sequence[int], noise: Noise) -> None:
+    def __init__(self, items: Sequence[Item], sizes: Sequence[int], noise: Noise, bounds: Bounds | None = None) -> None:
         self.items, self.sizes, self.noise = tuple(items), tuple(sizes), noise
-        self._rows: dict[tuple[tuple[int, ...], tuple[float, ...]], tuple[Integers, float]] = {}
+        self.bounds = Bounds.of(items, [noise]) if bounds is None else bounds
+        self._weights = [float(item.queries) for item in items]
+        self._answered: dict[tuple[int, ...], Answered] = {}
 
-    def best(self, allowed: float) -> Strategy:
-        """The strategy with the least error among those found in which no answer's variance is above `allowed`, that of
-        asking one by one. There is always one where that is what this noise gives: asking one by one is tried too."""
-        weights = [1 / item.cells_summed for item in self.items]
-        found: list[Strategy] = []
-        questions = sum(item.questions for item in self.items)
-        possible = self.noise.alone(questions) <= allowed * _SLACK
-        dense = self.dense(weights)
-        for _ in range(_ROUNDS if possible else 1):
-            candidates = [self.planned(weights), *([dense] if dense is not None else [])]
-            good = [one for one in candidates if _largest(one) <= allowed * _SLACK]
-            if good:
-                found += good
-                break
-            over = [float(own.max()) / allowed for own in candidates[0].variances]
-            weights = [weight * max(1.0, ratio) ** 2 for weight, ratio in zip(weights, over, strict=True)]
-        found.append(self.one_by_one())
-        good = [one for one in found if _largest(one) <= allowed * _SLACK] or candidates
-        return min(good, key=lambda one: one.mean_error(self.items))
+    def best(self) -> Strategy:
+        """The strategy with the least error among those found that keep the bounds; asking one by one is among them."""
+        return chosen([*self.dense(), self.planned(), self.one_by_one()], self.bounds)
 
-    def planned(self, weights: Sequence[float]) -> Strategy:
+    def planned(self) -> Strategy:
         """Marginals in the base; what else is asked, by columns: in the base where that holds it and it is better."""
         marginals = [place for place, item in enumerate(self.items) if isinstance(item, Marginal)]
         groups: dict[Clique, list[int]] = {}
@@ -175,42 +225,84 @@ class Planner:
             if not isinstance(item, Marginal):
                 groups.setdefault(item.columns, []).append(place)
         base = list(marginals)
-        split = self._split(base, list(groups.values()), weights)
+        error = self._split(base, groups, self._weights)[0]
         for columns, members in list(groups.items()):
-            holds = any(set(columns) <= set(self.items[place].columns) for place in marginals)
             alike = [place for place in marginals if self.items[place].columns == columns and len(columns) <= 1]
             rest = {other: known for other, known in groups.items() if other != columns}
-            tries = [([*base, *members], rest)] if holds else []
+            tries = [([*base, *members], rest)]
             if alike:
                 without = [place for place in base if place not in alike]
                 tries.append((without, {**groups, columns: [*members, *alike]}))
             for one, other in tries:
                 if self._held(one):
-                    new = self._split(one, list(other.values()), weights)
-                    if new[0] < split[0] * (1 - 1e-9):
-                        base, groups, split = one, other, new
-        return self._strategy(split[1], split[2])
+                    new = self._split(one, other, self._weights)[0]
+                    if new < error * (1 - 1e-9):
+                        base, groups, error = one, other, new
+        return self._balanced(base, groups)
 
     def _held(self, base: Sequence[int]) -> bool:
         """Whether the marginals of a base hold what else is asked of it."""
         cliques = [set(self.items[place].columns) for place in base if isinstance(self.items[place], Marginal)]
         return all(any(set(self.items[place].columns) <= clique for clique in cliques) for place in base)
 
-    def dense(self, weights: Sequence[float]) -> Strategy | None:
+    def _balanced(self, base: Sequence[int], groups: Mapping[Clique, Sequence[int]]) -> Strategy:
+        """The least error under the bounds. Where single answers of an item are above theirs, its mean's is lowered."""
+        means = list(self.bounds.means)
+        for _ in range(_TRIES):
+            found = self._under(means, base, groups)
+            ratios = self.bounds.ratios(found)
+            if max(ratios) <= _SLACK:
+                break
+            means = [mean / max(1.0, ratio / _AIM) for mean, ratio in zip(means, ratios, strict=True)]
+        return found
+
+    def _under(self, means: Sequence[float], base: Sequence[int], groups: Mapping[Clique, Sequence[int]]) -> Strategy:
+        """The least error with no item's mean above these, as far as each item's own measurements say."""
+        weights, unit = list(self._weights), float(self.noise.rows_per_person / self.noise.amount) ** 2
+        best: tuple[float, Shares, list[tuple[Answered, float]]] = (math.inf, {}, [])
+        for _ in range(_ROUNDS):
+            _, shares, blocks = self._split(base, groups, weights)
+            own = residuals.means([self.items[place] for place in base], self._precision(shares), self.sizes)
+            found = dict(zip(base, own, strict=True))
+            for one, part in blocks:
+                found |= {place: error / part**self.noise.power for place, error in one.errors.items()}
+            ratios = [found[place] * unit / mean for place, mean in enumerate(means)]
+            if max(ratios) < best[0]:
+                best = max(ratios), shares, blocks
+            if max(ratios) <= 1:
+                break
+            weights = [
+                min(_HEAVIEST * least, max(least, weight * (ratio / _AIM) ** _STEP))
+                for least, weight, ratio in zip(self._weights, weights, ratios, strict=True)
+            ]
+        return self._strategy(best[1], [(one.block, one.rows, part) for one, part in best[2]])
+
+    def _precision(self, shares: Shares) -> dict[Clique, float]:
+        """How precisely measurements with these shares tell each component, where a whole share has variance 1 or 2."""
+        if self.noise.kind == GAUSSIAN:
+            return {kept: share / residuals.cost(kept, self.sizes) for kept, share in shares.items()}
+        return histograms.precision(shares, self.sizes)
+
+    def dense(self) -> list[Strategy]:
         """One block of the whole workload, where it is small: then nothing is lost between its parts."""
-        columns = sorted({column for item in self.items for column in item.columns})
+        columns = tuple(sorted({column for item in self.items for column in item.columns}))
         asked = sum(item.ordered if isinstance(item, Intervals) else item.queries for item in self.items)
-        cells = math.prod(self.sizes[column] for column in columns)
-        if len({item.columns for item in self.items}) == 1 or cells > _DENSE_CELLS or asked > _DENSE_ATOMS:
-            return None
-        if all(isinstance(item, Marginal) for item in self.items) and self.noise.kind == GAUSSIAN:
-            return None
         shape = [self.sizes[column] for column in columns]
-        signs = [_signs(item, tuple(columns), shape) for item in self.items]
-        if int(_atoms(np.concatenate(signs)).max()) >= _DENSE_ATOMS:
-            return None
-        one = block(self.items, range(len(self.items)), weights, self.sizes)
-        return self._strategy({}, [(one, self._answering(one, weights)[0], 1.0)])
+        if len({item.columns for item in self.items}) == 1 or math.prod(shape) > _DENSE_CELLS or asked > _DENSE_ATOMS:
+            return []
+        if all(isinstance(item, Marginal) for item in self.items) and self.noise.kind == GAUSSIAN:
+            return []
+        if int(_atoms(np.concatenate([_signs(item, columns, shape) for item in self.items])).max()) >= _DENSE_ATOMS:
+            return []
+        one, weights, found = block(self.items, range(len(self.items)), self.sizes), list(self._weights), []
+        for _ in range(_DENSE_ROUNDS):
+            answered = self._rows(one, weights)
+            found.append(self._strategy({}, [(one, answered.rows, 1.0)]))
+            ratios = self.bounds.ratios(found[-1])
+            if max(ratios) <= _SLACK:
+                break
+            weights = [weight * max(1.0, ratio / _AIM) ** 1.5 for weight, ratio in zip(weights, ratios, strict=True)]
+        return found
 
     def one_by_one(self) -> Strategy:
         """Every query a question of its own, with an equal share; answers then made to agree.
@@ -219,76 +311,69 @@ class Planner:
         are ranges, so its variance is no larger than by a question of its own, for either noise.
         """
         total = sum(item.questions for item in self.items)
-        shares = self._base({place: 1 / total for place, item in enumerate(self.items) if isinstance(item, Marginal)})
+        cliques: Shares = {}
         blocks = []
-        for clique in dict.fromkeys(item.columns for item in self.items if not isinstance(item, Marginal)):
-            for kind in (True, False):
-                members = [
-                    place
-                    for place, item in enumerate(self.items)
-                    if item.columns == clique and not isinstance(item, Marginal) and isinstance(item, Intervals) == kind
-                ]
-                if members:
-                    one = block(self.items, members, [1.0] * len(self.items), self.sizes)
-                    rows = np.eye(len(one.gram), dtype=np.int64) if kind else one.queries
-                    blocks.append((one, rows, sum(self.items[place].questions for place in members) / total))
+        for item in self.items:
+            if isinstance(item, Marginal):
+                cliques[item.columns] = cliques.get(item.columns, 0.0) + 1 / total
+        rest = [place for place, item in enumerate(self.items) if not isinstance(item, Marginal)]
+        alike = {(self.items[place].columns, isinstance(self.items[place], Intervals)) for place in rest}
+        for columns, ranges in sorted(alike):
+            members = [
+                place
+                for place in rest
+                if self.items[place].columns == columns and isinstance(self.items[place], Intervals) == ranges
+            ]
+            one = block(self.items, members, self.sizes)
+            rows = np.eye(one.every.shape[1], dtype=np.int64) if ranges else one.every
+            blocks.append((one, rows, sum(self.items[place].questions for place in members) / total))
+        shares = cliques if self.noise.kind == LAPLACE else residuals.of_histograms(cliques, self.sizes)
         return self._strategy(shares, blocks)
 
-    def _base(self, own: Mapping[int, float]) -> Shares:
-        """Marginals one by one, with these shares: their histograms, or residuals that tell the same."""
-        cliques: dict[Clique, float] = {}
-        for place, share in own.items():
-            cliques[self.items[place].columns] = cliques.get(self.items[place].columns, 0.0) + share
-        if self.noise.kind == LAPLACE:
-            return cliques
-        return residuals.of_histograms(cliques, self.sizes)
-
     def _split(
-        self, base: Sequence[int], groups: Sequence[Sequence[int]], weights: Sequence[float]
-    ) -> tuple[float, Shares, list[tuple[Block, Integers, float]]]:
+        self, base: Sequence[int], groups: Mapping[Clique, Sequence[int]], weights: Sequence[float]
+    ) -> tuple[float, Shares, list[tuple[Answered, float]]]:
         """The least error for a base and blocks, and what each takes of the price."""
         make = residuals if self.noise.kind == GAUSSIAN else histograms
         total, shares = make.least([(self.items[place], weights[place]) for place in base], self.sizes)
-        blocks = [block(self.items, members, weights, self.sizes) for members in groups]
-        rows = [self._answering(one, weights) for one in blocks]
+        blocks = [self._answering(tuple(members)) for members in groups.values()]
         power = 1 / (1 + self.noise.power)
-        parts = [total**power, *(error**power for _, error in rows)]
-        whole_price = sum(parts) or 1.0
-        shares = {kept: share * parts[0] / whole_price for kept, share in shares.items()}
-        chosen = [
-            (one, matrix, part / whole_price) for one, (matrix, _), part in zip(blocks, rows, parts[1:], strict=True)
-        ]
-        return whole_price ** (1 + self.noise.power), shares, chosen
+        parts = [total**power, *(one.weighted_error(weights) ** power for one in blocks)]
+        price = sum(parts) or 1.0
+        shares = {kept: share * parts[0] / price for kept, share in shares.items()}
+        chosen_rows = [(one, part / price) for one, part in zip(blocks, parts[1:], strict=True)]
+        return price ** (1 + self.noise.power), shares, chosen_rows
 
-    def _answering(self, one: Block, weights: Sequence[float]) -> tuple[Integers, float]:
-        """The rows that answer a block with the least error at the whole price, and that error."""
-        heaviest = max(weights[place] for place in one.members)
-        key = one.members, tuple(weights[place] / heaviest for place in one.members)
-        if key not in self._rows:
-            tries = [one.queries]
-            ranges = any(isinstance(self.items[place], Intervals) for place in one.members)
-            atoms = np.eye(len(one.gram), dtype=np.int64)
-            if len(one.gram) <= MOST_ROWS:
-                tries.append(atoms)
-            if self.noise.kind == GAUSSIAN:
-                tries.append(whole(optimum(one.gram / heaviest).rows, independent(one.queries)))
-            elif ranges and len(one.columns) == 1:
-                tries += [tree(len(one.gram), branches) for branches in _BRANCHES if branches < len(one.gram)]
-            errors = [self._error(rows, one.gram / heaviest) for rows in tries]
-            best = int(np.argmin(errors))
-            self._rows[key] = tries[best], errors[best]
-        rows, error = self._rows[key]
-        return rows, error * heaviest
+    def _answering(self, members: tuple[int, ...]) -> Answered:
+        """The rows that answer the block of these items."""
+        if members not in self._answered:
+            self._answered[members] = self._rows(block(self.items, members, self.sizes), self._weights)
+        return self._answered[members]
 
-    def _error(self, rows: Integers, gram: Floats) -> float:
-        """Σ of the queries' variances at the whole price."""
+    def _rows(self, one: Block, weights: Sequence[float]) -> Answered:
+        """The rows that answer a block with the least error, of those that are tried."""
+        tries = [one.every]
+        atoms = one.every.shape[1]
+        if atoms <= MOST_ROWS:
+            tries.append(np.eye(atoms, dtype=np.int64))
+        if self.noise.kind == GAUSSIAN:
+            heaviest = max(weights[place] for place in one.members)
+            gram = one.gram([weight / heaviest for weight in weights])
+            tries.append(whole(optimum(gram).rows, independent(one.every)))
+        elif len(one.columns) == 1 and any(own.size for own in one.grams):
+            tries += [tree(atoms, branches) for branches in _BRANCHES if branches < atoms]
+        found = [Answered(one, rows, self._errors(one, rows)) for rows in tries]
+        return min(found, key=lambda answered: answered.weighted_error(weights))
+
+    def _errors(self, one: Block, rows: Integers) -> dict[int, float]:
+        """The mean variances of a block's items at the whole price, from these rows."""
         if self.noise.kind == GAUSSIAN:
             noise = float((rows.astype(float) ** 2).sum(axis=0).max())
         else:
             noise = 2 * float(np.abs(rows).sum(axis=0).max()) ** 2
         scale = float(np.abs(rows).max()) or 1.0
-        answers = inverse(rows / scale)
-        return float((gram * (answers @ answers.T)).sum()) * noise / scale**2
+        errors = one.errors(inverse(rows / scale))
+        return {place: own * noise / scale**2 for place, own in errors.items()}
 
     def _residuals(self, shares: Mapping[Clique, Fraction]) -> list[Linear]:
         """Residuals with these shares of the price: all with one sigma, each on a lattice that is fine accordingly."""
@@ -307,6 +392,19 @@ class Planner:
             found.append(Linear(columns, shape, Gaussian(sigma), residual=unit))
         return found
 
+    def _sums(self, one: Block, rows: Integers, share: Fraction) -> Linear:
+        """Rows of weights with this share of the price. With Gaussian noise they are multiplied until rounding the
+        noise adds nothing."""
+        squared = self.noise.kind == GAUSSIAN
+        norm = max(sum(entry**2 if squared else abs(entry) for entry in column) for column in rows.T.tolist())
+        mechanism = self.noise.mechanism(share, norm)
+        if isinstance(mechanism, Gaussian) and mechanism.sigma < _LATTICE:
+            room = _MOST_BITS - int(np.abs(rows).max()).bit_length()
+            bits = min(room, math.ceil(_LATTICE / mechanism.sigma).bit_length())
+            rows, mechanism = rows << bits, self.noise.mechanism(share, norm << (2 * bits))
+        shape = tuple(self.sizes[column] for column in one.columns)
+        return Linear(one.columns, shape, mechanism, rows=rows, atoms=one.atoms)
+
     def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, Integers, float]]) -> Strategy:
         """Measurements with these shares of the price."""
         noise = self.noise
@@ -319,32 +417,22 @@ class Planner:
                 measurements.append(Linear(columns, shape, noise.mechanism(share, 1)))
         where: list[int | None] = [None] * len(self.items)
         for one, rows, part in blocks:
-            squared = noise.kind == GAUSSIAN
-            if squared and int(np.abs(rows).max()) < _LATTICE:  # so fine that rounding the noise adds nothing
-                rows = rows * _LATTICE
-            norm = max(sum(entry**2 if squared else abs(entry) for entry in column) for column in rows.T.tolist())
-            shape = tuple(self.sizes[column] for column in one.columns)
             for place in one.members:
                 where[place] = len(measurements)
-            mechanism = noise.mechanism(Fraction(part) / total, norm)
-            measurements.append(Linear(one.columns, shape, mechanism, rows=rows, atoms=one.atoms))
+            measurements.append(self._sums(one, rows, Fraction(part) / total))
         found = Reconstruction(self.sizes, measurements)
         variances = tuple(found.variances(item, place) for item, place in zip(self.items, where, strict=True))
         return Strategy(noise, tuple(measurements), tuple(where), found, variances)
 
 
-def _largest(strategy: Strategy) -> float:
-    return max(float(own.max()) for own in strategy.variances)
+def chosen(found: Sequence[Strategy], bounds: Bounds) -> Strategy:
+    """The one with the least error among those that keep both bounds, else the first of them."""
+    held = [one for one in found if bounds.held(one)] or list(found)
+    fair = [one for one in held if bounds.fair(one)] or held
+    return min(fair, key=lambda one: one.total)
 
 
 def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise]) -> tuple[Strategy, float]:
     """The best strategy, with whichever of these kinds of noise; and the variance of a count, asked one by one."""
-    questions = sum(item.questions for item in items)
-    allowed = min(noise.alone(questions) for noise in noises)
-    found = [Planner(items, sizes, noise).best(allowed) for noise in noises]
-    good = [one for one in found if _largest(one) <= allowed * _SLACK] or found
-
-    def error(one: Strategy) -> float:
-        return one.mean_error(items) * one.noise.alone(1)
-
-    return min(good, key=error), allowed
+    bounds = Bounds.of(items, noises)
+    return chosen([Planner(items, sizes, noise, bounds).best() for noise in noises], bounds), bounds.answer

@@ -137,8 +137,9 @@ class Reconstruction:
                 unknown.append(weights)
         largest = max((float(np.linalg.norm(weights)) for weights in self._weights.values()), default=0.0)
         null = _null_space(np.concatenate(unknown, axis=1), _NULL * largest)
-        inner = null.T @ (np.eye(self._rows) + known) @ null
-        found: Floats = null @ np.linalg.solve(inner, null.T) if null.shape[1] else np.zeros_like(known)
+        values, vectors = np.linalg.eigh(null.T @ known @ null)
+        turned = null @ vectors
+        found: Floats = (turned / (1 + np.maximum(values, 0.0))) @ turned.T
         return found
 
     def estimates(self, released: Sequence[Integers]) -> Estimates:

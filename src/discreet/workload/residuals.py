@@ -53,6 +53,14 @@ def least(items: Sequence[tuple[Item, float]], sizes: Sequence[int]) -> tuple[fl
     return total**2, {kept: root / total for kept, root in roots.items() if root > 0}
 
 
+def means(items: Sequence[Item], precision: Mapping[Clique, float], sizes: Sequence[int]) -> list[float]:
+    """The mean variance of each item's answers, when components are known so precisely."""
+    return [
+        sum(square / precision[kept] for kept, square in weighted([(item, 1.0)], sizes).items() if square > 0)
+        for item in items
+    ]
+
+
 def of_histograms(shares: Mapping[Clique, float], sizes: Sequence[int]) -> Shares:
     """Residuals that together tell what histograms with these shares tell, at the same price."""
     found: Shares = {}
