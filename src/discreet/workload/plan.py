@@ -288,7 +288,7 @@ class Planner:
         columns = tuple(sorted({column for item in self.items for column in item.columns}))
         asked = sum(item.ordered if isinstance(item, Intervals) else item.queries for item in self.items)
         shape = [self.sizes[column] for column in columns]
-        if len({item.columns for item in self.items}) == 1 or math.prod(shape) > _DENSE_CELLS or asked > _DENSE_ATOMS:
+        if len(self.items) == 1 or math.prod(shape) > _DENSE_CELLS or asked > _DENSE_ATOMS:
             return []
         if all(isinstance(item, Marginal) for item in self.items) and self.noise.kind == GAUSSIAN:
             return []

@@ -285,7 +285,7 @@ def _null_space(weights: Floats, small: float) -> Floats:
     if len(weights) == weights.shape[1] > 0:
         with suppress(np.linalg.LinAlgError):  # far from singular, as a rule: then elimination shows it
             pivots = np.diag(np.linalg.cholesky(weights @ weights.T))
-            if float(pivots.min()) > 1e-5 * float(pivots.max()):
+            if float(pivots.min()) > 1e5 * small:
                 return weights[:, :0]
     left, values, _ = np.linalg.svd(weights)
     found: Floats = left[:, int((values > small).sum()) :]
