@@ -132,6 +132,15 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * cdf(-mu / 2 - epsilon / mu)
 
 
+@pytest.mark.parametrize("size", [0.01, 0.2, 0.5, 0.9, 1.0, 4.0])
+def test_variances_of_whole_noise(size: float) -> None:
+    rounded = sum(k * k * p for k, p in law(size, 12 + int(10 * size)).items())
+    assert math.isclose(Gaussian(Fraction(str(size))).variance, rounded, rel_tol=1e-6, abs_tol=1e-12)
+    q = math.exp(-1 / size)
+    two_sided = sum(2 * k * k * (1 - q) / (1 + q) * q**k for k in range(1, 400))
+    assert math.isclose(Laplace(Fraction(str(size))).variance, two_sided, rel_tol=1e-6, abs_tol=1e-12)
+
+
 @pytest.mark.parametrize("unit", [2, 6])
 def test_the_law_of_a_residual_is_as_private_as_it_says(unit: int) -> None:
     """Two cells: released is the difference of two noisy counts in steps of 1/unit, enumerated. It is within the

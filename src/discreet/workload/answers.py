@@ -207,8 +207,8 @@ class Answering:
         return " or ".join(words)
 
     def _comparison(self) -> str:
-        ratios = [float(own.mean()) / self.alone for own in self.strategy.variances]
-        return f"mean variance {sum(ratios) / len(ratios):.3g} of what asking one by one would have at this price"
+        ratio = self.strategy.total / self.coded.answers / self.alone
+        return f"mean variance {ratio:.3g} of what asking one by one would have at this price"
 
     def _half_widths(self, variances: Floats, cells: int) -> Floats:
         """Of the 95 % intervals of answers, each for itself or so many at once by a union bound.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -26,15 +27,15 @@ def least(items: Sequence[tuple[Item, float]], sizes: Sequence[int]) -> tuple[fl
     worse is not taken.
     """
     wanted = weighted(items, sizes)
-    asked = list(dict.fromkeys(item.columns for item, _ in items if isinstance(item, Marginal)))
+    asked = tuple(dict.fromkeys(item.columns for item, _ in items if isinstance(item, Marginal)))
     if not asked:
         return 0.0, {}
-    largest = [one for one in asked if not any(set(one) < set(other) for other in asked)]
-    kept = [columns for columns, own in wanted.items() if own > 0]
+    largest = _largest(asked)
+    kept = tuple(columns for columns, own in wanted.items() if own > 0)
     own = np.array([wanted[columns] for columns in kept])
     best: tuple[float, Shares] = math.inf, {}
     for cliques in (asked, largest) if len(largest) < len(asked) else (asked,):
-        part = _parts(kept, cliques, sizes)
+        part = _parts(kept, cliques, tuple(sizes))
         shares = np.full(len(cliques), 1 / len(cliques))
         error, step = _error(own, part, shares), 0.5
         for _ in range(_ROUNDS):
@@ -57,12 +58,19 @@ def least(items: Sequence[tuple[Item, float]], sizes: Sequence[int]) -> tuple[fl
 
 def precision(shares: Shares, sizes: Sequence[int]) -> dict[Clique, float]:
     """How precisely histograms with these shares of ε = 1 tell each component."""
-    kept = list(dict.fromkeys(columns for clique in shares for columns in subsets(clique)))
-    found = _parts(kept, list(shares), sizes) @ np.array(list(shares.values())) ** 2
+    kept = tuple(dict.fromkeys(columns for clique in shares for columns in subsets(clique)))
+    found = _parts(kept, tuple(shares), tuple(sizes)) @ np.array(list(shares.values())) ** 2
     return dict(zip(kept, found.tolist(), strict=True))
 
 
-def _parts(kept: Sequence[Clique], cliques: Sequence[Clique], sizes: Sequence[int]) -> Floats:
+@lru_cache(maxsize=16)
+def _largest(cliques: tuple[Clique, ...]) -> tuple[Clique, ...]:
+    """Those that no other contains."""
+    return tuple(one for one in cliques if not any(set(one) < set(other) for other in cliques))
+
+
+@lru_cache(maxsize=32)
+def _parts(kept: tuple[Clique, ...], cliques: tuple[Clique, ...], sizes: tuple[int, ...]) -> Floats:
     """How precisely each histogram tells each component at ε = 1."""
     found = np.zeros((len(kept), len(cliques)))
     for row, columns in enumerate(kept):
