@@ -207,7 +207,7 @@ class Answering:
         return " or ".join(words)
 
     def _comparison(self) -> str:
-        ratio = self.strategy.total / self.coded.answers / self.alone
+        ratio = sum(float(own.sum()) for own in self.strategy.variances) / self.coded.answers / self.alone
         return f"mean variance {ratio:.3g} of what asking one by one would have at this price"
 
     def _half_widths(self, variances: Floats, cells: int) -> Floats:

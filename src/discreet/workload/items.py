@@ -43,6 +43,12 @@ class Marginal:
         """How many cells of the columns' histogram an answer adds up, in the mean: what is asked is the histogram."""
         return 1.0
 
+    @property
+    def weight(self) -> float:
+        """What its mean variance counts in the error that is made small: as many cells as it asks about, each held
+        against the histogram."""
+        return float(self.queries)
+
     def matrix(self) -> Integers:
         """The answers as rows of weights on the cells of its columns."""
         return np.eye(self.queries, dtype=np.int64)
@@ -68,6 +74,10 @@ class Intervals:
     @property
     def cells_summed(self) -> float:
         return (self.ordered + 2) / 3 if self.kind == RANGES else (self.ordered + 1) / 2
+
+    @property
+    def weight(self) -> float:
+        return self.ordered / self.cells_summed
 
     @property
     def ends(self) -> tuple[Integers, Integers]:
@@ -100,6 +110,7 @@ class Count:
     queries = 1
     questions = 1
     cells_summed = 1.0
+    weight = 1.0
 
     def matrix(self) -> Integers:
         found = np.ones((), np.int64)

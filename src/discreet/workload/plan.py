@@ -5,11 +5,12 @@ asked of the same columns makes a block, which rows of weights answer. The error
 (Gaussian, p a part of μ²) or T/p² (Laplace, p a part of ε), with T the error at the whole price. So by Lagrange the
 least sum takes shares in proportion to T^(1/2) or T^(1/3), and is (Σ T^(1/2))² or (Σ T^(1/3))³.
 
-What is made small is the sum of the variances of all answers, under two bounds: no answer has a larger variance than by
-a question of its own, one of many with equal shares of the price; and no item (a marginal, all ranges of a column, a
-count) has a larger one in the mean than if every item had an equal share, ranges being summed from their histogram. So
-none is drowned by another with more cells. The bounds are met by weights: an item above its bound gets more, until it
-is there (the multipliers of the convex problem, found by iteration).
+What is made small is the sum of the variances of all answers, where the ranges or prefixes of a column count as its
+histogram's cells do, each held against the variance it would have from them; under two bounds. No answer has a larger
+variance than by a question of its own, one of many with equal shares of the price. No item (a marginal, all ranges of a
+column, a count) has a larger one in the mean than if every item had an equal share, ranges being summed from their
+histogram; so none is drowned by another with more cells. The bounds are met by weights: an item above its bound gets
+more, until it is there (the multipliers of the convex problem, found by iteration).
 """
 
 from __future__ import annotations
@@ -126,10 +127,9 @@ class Strategy:
     variances: tuple[Floats, ...] = field(repr=False)
     """Of each item's answers, in rows²."""
 
-    @property
-    def total(self) -> float:
-        """What is made small: the sum of all variances."""
-        return sum(float(own.sum()) for own in self.variances)
+    def total(self, items: Sequence[Item]) -> float:
+        """What is made small."""
+        return sum(item.weight * float(own.mean()) for item, own in zip(items, self.variances, strict=True))
 
 
 @dataclass(frozen=True)
@@ -210,12 +210,12 @@ class Planner:
     def __init__(self, items: Sequence[Item], sizes: Sequence[int], noise: Noise, bounds: Bounds | None = None) -> None:
         self.items, self.sizes, self.noise = tuple(items), tuple(sizes), noise
         self.bounds = Bounds.of(items, [noise]) if bounds is None else bounds
-        self._weights = [float(item.queries) for item in items]
+        self._weights = [item.weight for item in items]
         self._answered: dict[tuple[int, ...], Answered] = {}
 
     def best(self) -> Strategy:
         """The strategy with the least error among those found that keep the bounds; asking one by one is among them."""
-        return chosen([*self.dense(), self.planned(), self.one_by_one()], self.bounds)
+        return chosen([*self.dense(), self.planned(), self.one_by_one()], self.bounds, self.items)
 
     def planned(self) -> Strategy:
         """Marginals in the base; what else is asked, by columns: in the base where that holds it and it is better."""
@@ -425,14 +425,15 @@ class Planner:
         return Strategy(noise, tuple(measurements), tuple(where), found, variances)
 
 
-def chosen(found: Sequence[Strategy], bounds: Bounds) -> Strategy:
+def chosen(found: Sequence[Strategy], bounds: Bounds, items: Sequence[Item]) -> Strategy:
     """The one with the least error among those that keep both bounds, else the first of them."""
     held = [one for one in found if bounds.held(one)] or list(found)
     fair = [one for one in held if bounds.fair(one)] or held
-    return min(fair, key=lambda one: one.total)
+    return min(fair, key=lambda one: one.total(items))
 
 
 def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise]) -> tuple[Strategy, float]:
     """The best strategy, with whichever of these kinds of noise; and the variance of a count, asked one by one."""
     bounds = Bounds.of(items, noises)
-    return chosen([Planner(items, sizes, noise, bounds).best() for noise in noises], bounds), bounds.answer
+    found = [Planner(items, sizes, noise, bounds).best() for noise in noises]
+    return chosen(found, bounds, items), bounds.answer
