@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError
+from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError, SessionError
 
 if TYPE_CHECKING:
     from discreet.curator import Curator, open
@@ -32,6 +32,7 @@ __all__ = [
     "LedgerError",
     "QuestionError",
     "Release",
+    "SessionError",
     "Table",
     "Workload",
     "open",

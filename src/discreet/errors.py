@@ -99,6 +99,12 @@ class LedgerError(Error):
     exit_code = 4
 
 
+class SessionError(Error):
+    """What several parties do together ended before anything was opened. Whoever was charged stays charged."""
+
+    exit_code = 4
+
+
 class EngineError(Error):
     """The engine failed after the price was reserved. One fixed text: what failed is itself an answer."""
 

@@ -86,8 +86,8 @@ class Holdings:
                 raise self._missing[base.name]
         return " ".join(str(self._snapshots[base.name]) for base in table.bases)
 
-    def public_values(self, relation: Relation) -> list[Value]:
-        """The values of the only column of a public relation, for groups that come from a public table."""
+    def public_values(self, relation: Relation) -> list[tuple[Value, ...]]:
+        """The rows of a public relation, for groups that come from a public table."""
         self.load()
         self.number(view(relation))
         return self._engine.public_values(relation, MAXIMUM_CELLS)

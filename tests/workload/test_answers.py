@@ -221,7 +221,8 @@ def test_the_same_again_is_free_and_lasts(frame: pandas.DataFrame, tmp_path: Pat
 def test_prices(frame: pandas.DataFrame) -> None:
     """Without δ it is the budget's share; the kind of noise that errs less is taken; the loss is the price."""
     tens = {"hours": [*range(10, 100, 10)], "large": [*range(10**5, 10**6, 10**5)]}
-    many = Workload("t", bins=tens).all_marginals(2, ["sex", "age", "member", "rate", "hours", "large"]).ranges("age")
+    columns = ["sex", "age", "member", "rate", "hours", "large"]
+    many = Workload("t", bins=tens).all_marginals(2, columns).all_marginals(3, columns).ranges("age")
     few = Workload("t").marginals("sex")
     with curator_of(frame, epsilon=40, delta="1e-5") as curator:
         release = curator.answer(many, epsilon=1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from time import perf_counter
 
-from discreet.audit import interaction, questions, textbook
+from discreet.audit import channels, interaction, questions, textbook
 from discreet.audit.claims import FALSE_ALARM, Claim, Result
 from discreet.audit.made_up import Stage
 from discreet.audit.report import Report
@@ -38,7 +38,8 @@ def audit(
     sizes = textbook.Sizes(30_000, 120_000) if thorough else textbook.Sizes()
     rounds = 5 if thorough else 4
     with ExitStack() as stack:
-        targets: list[Target] = [*textbook.everything(sizes), *interaction.everything(interaction.BUDGETS, rounds)]
+        targets: list[Target] = [*textbook.everything(sizes), *channels.everything(sizes)]
+        targets += interaction.everything(interaction.BUDGETS, rounds)
         if declaration is not None:
             known = questions.typed(declaration)
             stage = stack.enter_context(Stage(known.limits))

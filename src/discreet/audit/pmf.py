@@ -42,6 +42,21 @@ def laplace(scale: float, exact: int, reach: int) -> dict[Hashable, float]:
     return {x: (1 - q) / (1 + q) * math.exp(-abs(x - exact) / scale) for x in range(-reach, reach + 1)}
 
 
+def shared(scale: float, shares: int, exact: int, reach: int) -> dict[Hashable, float]:
+    """P(exact + X = x) for −reach ≤ x ≤ reach, where X is a sum of `shares` differences of negative binomial values
+    with r = 1/shares and q = e^(−1/scale)."""
+    far = 3 * reach
+    one = [(1 - math.exp(-1 / scale)) ** (1 / shares)]
+    for n in range(1, far + 1):
+        one.append(one[-1] * math.exp(-1 / scale) * (n - 1 + 1 / shares) / n)
+    both = np.convolve(one, one[::-1])
+    found = both
+    for _ in range(shares - 1):
+        found = np.convolve(found, both)
+    middle = len(found) // 2 - exact
+    return {x: float(found[middle + x]) for x in range(-reach, reach + 1)}
+
+
 def gaussian(sigma: float, exact: int, reach: int) -> dict[Hashable, float]:
     """The same for the rounded normal variable, each tail computed on its own side."""
 

@@ -21,6 +21,7 @@ from discreet.mechanisms import (
     ExponentialMechanism,
     Gaussian,
     Laplace,
+    LaplaceShares,
     LaplaceThreshold,
     NoisyMax,
     PartitionSelection,
@@ -70,6 +71,33 @@ def additive(mechanism: Laplace | Gaussian, sensitivity: int, sizes: Sizes) -> l
         ]
         found.append(Sampled(f"{name}, two numbers", claim, sides, mechanism.release, features, sizes.pair))
     return found
+
+
+def together(mechanism: LaplaceShares, sizes: Sizes) -> list[Target]:
+    """Several parties' shares of a number and of its noise: what colluders can make of all that they get is the total
+    of the honest parties. Its distribution is computed from the shares', and compared with the whole noise's."""
+    claim, name, count = Claim.of(mechanism.loss()), mechanism.name, mechanism.honest
+    width, moved = float(mechanism.scale), mechanism.sensitivity
+    reach = int(30 * width) + moved
+
+    def total(value: int) -> int:
+        ring = mechanism.ring
+        shares = [share for place in range(count) for share in mechanism.release([0 if place else value])]
+        return ring.signed(ring.total(shares))[0]
+
+    def draws(size: int) -> list[int]:
+        ring = mechanism.ring
+        return ring.signed(ring.total([share for _ in range(count) for share in mechanism.release([0] * size)]))
+
+    def pairs() -> list[tuple[Distribution, Distribution, str]]:
+        start = pmf.shared(width, count, 0, reach)
+        return [(start, pmf.shared(width, count, step, reach), f"0 and {step}") for step in range(1, moved + 1)]
+
+    return [
+        Sampled(name, claim, (0, moved), total, NUMBER, sizes.pair),
+        Exact(name, claim, pairs),
+        Fitted(name, claim, draws, sizes.fit, pmf.laplace_law(width)),
+    ]
 
 
 def _towards(outcome: Sequence[float], sides: Sequence[Sequence[int]]) -> float:
@@ -263,6 +291,7 @@ def everything(sizes: Sizes) -> list[Target]:
         *additive(Laplace(one), 1, sizes),
         *additive(Laplace(3 * one), 3, sizes),
         *additive(Gaussian(2 * one), 2, sizes),
+        *together(LaplaceShares(one, 1, parties=3, colluding=1), sizes),
         *thresholds(sizes),
         *groups(PartitionSelection(one, Fraction(1, 20)), sizes),
         *groups(PartitionSelection(2 * one, Fraction(1, 20), cells=2), sizes),

@@ -1,7 +1,7 @@
 """The command line. Answers go to standard output, everything else to standard error.
 
-Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine or the ledger
-failed, 5 the audit found something, 1 a bug of ours.
+Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, 4 the engine, the ledger
+or a session of several parties failed, 5 the audit found something, 1 a bug of ours.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ import click
 
 from discreet import __version__
 from discreet.cli.audit import command as audit_command
+from discreet.cli.collect import command as collect_command
+from discreet.cli.publish import command as publish_command
+from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 
 if TYPE_CHECKING:
@@ -88,7 +91,8 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _curator(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+def opened(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+    """The curator of a declaration file, closed at the end."""
     from rich.console import Console
 
     from discreet.catalog import read
@@ -147,7 +151,7 @@ def ask(
         from discreet.release.plot import target
 
         target(picture)  # before anything is paid
-    with _curator(declaration, load=True, quiet=as_json) as curator:
+    with opened(declaration, load=True, quiet=as_json) as curator:
         release = curator.ask(
             question,
             epsilon=epsilon,
@@ -181,7 +185,7 @@ def explain(
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         explanation = curator.explain(
             question,
             epsilon=epsilon,
@@ -204,7 +208,7 @@ def explain(
 @_machine
 def check(declaration: str, as_json: bool) -> None:
     """Name every fault of DECLARATION at once. Reads no row."""
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         curator.check()
         tables = [table.name for table in curator.declaration.tables.values()]
     if as_json:
@@ -246,7 +250,7 @@ def ledger(declaration: str, verify: bool, expect_head: str | None, as_json: boo
     """What was used, what is left, who asked what."""
     from discreet.cli.history import as_dict, as_text
 
-    with _curator(declaration, load=False) as curator:
+    with opened(declaration, load=False) as curator:
         verification = curator.ledger.verify(expect_head) if verify or expect_head else None
         if as_json:
             click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))
@@ -307,3 +311,6 @@ def demo(output: str) -> None:
 
 
 main.add_command(audit_command)
+main.add_command(publish_command)
+main.add_command(together_command)
+main.add_command(collect_command)

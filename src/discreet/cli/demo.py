@@ -40,9 +40,9 @@ def demonstrate(output: Path) -> None:
         )
         _say("32,561 people of a census, one row each. The owner declares what may be asked, and a budget of ε 3:")
         _shell(f"discreet init adult.csv {flags}")
-        declaration = Path(folder) / "adult.toml"
-        declaration.write_text(_declaration(source), "utf-8")
-        with open(declaration) as curator:
+        file = Path(folder) / "adult.toml"
+        file.write_text(declaration(source), "utf-8")
+        with open(file) as curator:
             _say("An analyst sees the price and the expected error before anything is spent:")
             _shell(f'discreet explain adult.toml "{_FIRST}" --epsilon 0.5')
             click.echo(repr(curator.explain(_FIRST, epsilon="0.5")))
@@ -75,7 +75,8 @@ def demonstrate(output: Path) -> None:
                 _say(f"No picture: {error}")
 
 
-def _declaration(source: Path) -> str:
+def declaration(source: Path) -> str:
+    """What the owner of the census in `source` declares."""
     text: str = suggest(
         str(source),
         source.parent,

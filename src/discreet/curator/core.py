@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from discreet.accounting import Filter, Loss
+from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.model import Source
 from discreet.catalog.sources import together
@@ -20,14 +21,16 @@ from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import QuestionError
 from discreet.exact import Number, fraction, show
-from discreet.explanation import BudgetState, Explanation, explanation
+from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Stored
-from discreet.plan.bounds import advice, lost
+from discreet.plan.left_out import advice, lost
 from discreet.plan.measurement import Measurement, measurement
 from discreet.pricing import Within, priced_at
 from discreet.release import Release, answer
-from discreet.release.estimate import cost, expected_errors, mechanisms
+from discreet.release.choices import choices
+from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
+from discreet.release.left_out import may_be_left_out
 from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.schedule import on_schedule
@@ -151,21 +154,33 @@ class Asking:
     ) -> Explanation:
         """Price and expected error of a question, or of a workload. Spends nothing, reads no row, does not tell what
         was asked before."""
-        total = self._ledger.filter(TOTAL)
         if isinstance(question, Workload):
             call = answering(self._declaration, question, epsilon, delta, within)
-            return explanation(total, call.loss, call.cost, call.expected_error, call.mechanisms, call.bounds)
+            percent, more, odds = self._takes(call.loss)
+            errors, how = call.expected_error, tuple(call.mechanisms)
+            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds)
         priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-        return explanation(
-            total,
-            priced.loss,
+        percent, more, odds = self._takes(priced.loss)
+        return Explanation(
             cost(priced),
+            percent,
+            more,
             expected_errors(priced),
-            mechanisms(priced),
+            tuple(mechanisms(priced)),
             (*to_be_found(priced), *lost(priced.plan, table)),
             advice(priced.plan, table),
-            tuple(output.name for output in priced.plan.outputs if output.kind == "mean"),
+            by_size(priced),
+            *odds,
+            may_be_left_out(priced, table),
+            choices(priced, table),
         )
+
+    def _takes(self, loss: Loss) -> tuple[float, int, tuple[float, float]]:
+        """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
+        after the whole budget."""
+        total = self._ledger.filter(TOTAL)
+        taken = float(max(Fraction(0), total.after(loss).used() - total.used()) * 100)
+        return taken, total.left(loss), (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from discreet.catalog.model import Value
+from discreet.contribution import Agreed, Contribution, Held, Terms, terms
 from discreet.curator.core import Asking
-from discreet.door import BlockLimits, Watching
+from discreet.door import BlockLimits, Watching, Weighing
 from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
@@ -21,10 +22,15 @@ from discreet.release import Release
 from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
+from discreet.selection.weights import WeightsRun, weighted
+from discreet.synthesis.adaptive import Progress
+from discreet.synthesis.publication import publication
+from discreet.synthesis.run import carried_out
+from discreet.synthesis.synthetic import Synthetic
 from discreet.workload import Workload
 from discreet.workload.answers import Answering, answering
 
-Call = Aggregation | Answering | Fit | Select
+_Call = Aggregation | Answering | Fit | Select
 
 
 class Curator(Asking):
@@ -82,6 +88,33 @@ class Curator(Asking):
         grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
         return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._holdings.load)
+
+    def multiplicative_weights(
+        self,
+        table: str,
+        columns: Sequence[str],
+        *,
+        epsilon: Number | None = None,
+        questions: int = 1_000,
+        alpha: Number = "0.1",
+        beta: Number = "0.05",
+        analyst: str | None = None,
+    ) -> WeightsRun:
+        """Opens a run of up to so many `questions`: each `ask("SELECT COUNT(*) FROM table WHERE …")` over these
+        columns, whose values are declared, is answered at once. All answers together cost `epsilon`, charged now.
+
+        With probability 1 − `beta` all are within `run.half_width` rows, a little more than the share `alpha` of the
+        rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
+        self._holdings.load()
+        loss, key = call.construction.loss(), secrets.token_hex(32)  # a run is never a repeat
+        grant = self._door.open(loss, call.table, analyst=account, question=call.question, key=key, request=None)
+        assert not isinstance(grant, Stored)
+        weighing = Weighing(grant, self._engine, call.construction, call.table, call.coding)
+        return WeightsRun(weighing, call, self._lowered)
 
     def sample_and_aggregate(
         self,
@@ -177,6 +210,17 @@ class Curator(Asking):
             release = self._through(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
 
+    def terms(self, question: str, opens: str = "totals") -> Terms:
+        """What other parties must mean by this question to open one answer together. Raises QuestionError."""
+        return terms(self._lowered(question)[0], opens)
+
+    def contribution(self, session: Agreed) -> Contribution:
+        """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""
+        checked, table = self._lowered(session.question)
+        parts = (self._engine.name, "together", session.hash)
+        hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
+        return Contribution(checked, session, self._door, self._ledger, hold)
+
     def answer(
         self,
         workload: Workload,
@@ -197,15 +241,64 @@ class Curator(Asking):
         call = answering(self._declaration, workload, epsilon, delta)
         return self._through(call, call.measurement, account, request)
 
-    def _through(self, call: Call, measurement: Any, account: str, request: str | None) -> Release:
+    def _through(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
         with self._on_schedule():
             return self._released(call, measurement, account, request)
 
-    def _released(self, call: Call, measurement: Any, account: str, request: str | None) -> Release:
+    def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         self._holdings.load()
         key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
         content, charged = released(
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
         return self._release(content, call.loss, call.cost if charged else FREE)
+
+    def publish(
+        self,
+        table: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        method: str = "adaptive",
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, Any] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        tell: Callable[[Progress], None] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Synthetic:
+        """A synthetic table like the declared one: made-up rows whose marginals are near the truth's, and how near.
+
+        Columns with declared values or bounds, or those named; values of texts are found where enough persons share
+        them; numbers and dates are cut into bins that are chosen privately, or into those that `bins` names
+        ({"age": 20} or {"age": [18, 30, 65]}). `method` is adaptive (marginals are measured where the table fits
+        worst), mst (a tree of pairs), independent (single columns) or workload (all that `workload` names, lists of
+        columns; with `adaptive` it says which marginals matter). `rows` is how many rows, by default as many as the
+        table seems to hold. All that is measured is declared as one batch at the price
+        (epsilon, delta); without `delta` that is the budget's, in the share of `epsilon`. `tell` hears of each step; an
+        interrupt ends the run early, and the table is made of what was measured until then.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = publication(
+            self._declaration,
+            table,
+            epsilon=epsilon,
+            delta=delta,
+            rows=rows,
+            method=method,
+            columns=columns,
+            bins=bins,
+            workload=workload,
+        )
+        with self._on_schedule():
+            self._holdings.load()
+            key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+            content, charged = carried_out(
+                call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
+            )
+        plain = self._release(content, call.declared.loss, call.cost if charged else FREE)
+        return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})

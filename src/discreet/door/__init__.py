@@ -9,8 +9,10 @@ from discreet.door.grant import Door, Grant
 from discreet.door.groups import Groups
 from discreet.door.marginals import Marginals
 from discreet.door.selection import Choice, Chosen
+from discreet.door.shares import Shares
 from discreet.door.training import Training
 from discreet.door.watch import Watching
+from discreet.door.weights import Weighing
 from discreet.door.workload import LinearQueries
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
     "Groups",
     "LinearQueries",
     "Marginals",
+    "Shares",
     "Training",
     "Watching",
+    "Weighing",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,6 +13,7 @@ from discreet.engines.duckdb import DuckDB, Row
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
 from discreet.plan.measurement import Measurement, Noisy, Plan
 from discreet.plan.nodes import Range, Vector
+from discreet.plan.public_groups import public_groups
 from discreet.plan.settled import settled
 
 
@@ -39,7 +39,9 @@ def _draw(engine: DuckDB, priced: Measurement, table: Table) -> Noisy:
     )
     measurement = settled(priced, found)
     plan = measurement.plan
-    keys, totals = _dense(engine.run(plan.root, table), plan) if plan.parts else (_public(plan), [])
+    keys, totals = (
+        _dense(engine.run(plan.root, table), plan) if plan.parts else (public_groups(plan.keys, plan.root), [])
+    )
     shown = [True] * len(keys)
     parts: list[tuple[tuple[int, ...], ...]] = []
     for measured in measurement.parts:
@@ -73,14 +75,9 @@ def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value, ...]], list[t
     if plan.private:
         held = sorted((keys for keys, _ in rows), key=folded)
         return held, [found[folded(keys)] for keys in held]
-    public = _public(plan)
+    public = public_groups(plan.keys, plan.root)
     zero = (0,) * len(plan.root.totals)
     return public, [found.get(folded(keys), zero) for keys in public]
-
-
-def _public(plan: Plan) -> list[tuple[Value, ...]]:
-    """All groups of public keys."""
-    return list(itertools.product(*(key.values or () for key in plan.keys)))
 
 
 def _combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:

@@ -41,6 +41,8 @@ class Marginals:
       and penalty follow from what was released before, so between neighbours, by the triangle inequality, a score moves
       by at most weight·R, up or down: not monotone, so the full factor 2 stands in the exponent, and the choice has
       bounded range epsilon (Durfee & Rogers 2019).
+    * `distances`, how far predictions are from the truth, Σ‖exact − prediction‖₁ for each of W marginals: each moves by
+      at most R, so all of them together by R·√W in ℓ2, and rounded Gaussian noise is measured as such.
     The batch was fixed before the first step. Whatever the order of its steps, and whatever each is asked about, what
     remains is dominated by the rest of the batch; ending early is post-processing (`discreet.accounting.batch`). The
     ledger is charged the one loss that stands for the batch (`discreet.accounting.declared`).
@@ -98,22 +100,27 @@ class Marginals:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
         mechanism = ExponentialMechanism(epsilon, self._person * max(weights))
         self._take(BoundedRange(epsilon))
-        if any(prediction.dtype != np.int64 for prediction in predictions):
-            raise ValueError("predictions are whole numbers")
 
         def choose() -> int:
-            exact = self._marginals([tuple(clique) for clique in cliques])
-            misses = [
-                int(np.abs(one - prediction.reshape(one.shape)).sum())
-                for one, prediction in zip(exact, predictions, strict=True)
-            ]
-            scores = [
-                int(weight) * miss - int(penalty)
-                for weight, miss, penalty in zip(weights, misses, penalties, strict=True)
-            ]
-            return mechanism.release(scores)
+            misses = self._misses(cliques, predictions)
+            return mechanism.release(
+                [
+                    int(weight) * miss - int(penalty)
+                    for weight, miss, penalty in zip(weights, misses, penalties, strict=True)
+                ]
+            )
 
         return self._guarded(choose)
+
+    def distances(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole], sigma: Fraction) -> list[int]:
+        """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
+        noise = Gaussian(sigma)
+        self._take(noise.loss(self._person**2 * len(cliques)))
+
+        def draw() -> list[int]:
+            return noise.release(self._misses(cliques, predictions))
+
+        return self._guarded(draw)
 
     def commit(self, answer: bytes) -> None:
         """Ends the run and stores what it released, durably."""
@@ -141,6 +148,16 @@ class Marginals:
         result = self._grant.guarded(draw, self._table)
         self._ended = ended
         return result
+
+    def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole]) -> list[int]:
+        """The exact ‖marginal − prediction‖₁, in whole numbers."""
+        if any(prediction.dtype.kind != "i" for prediction in predictions):
+            raise ValueError("predictions are whole numbers")
+        exact = self._marginals([tuple(clique) for clique in cliques])
+        return [
+            int(np.abs(one - prediction.reshape(one.shape)).sum())
+            for one, prediction in zip(exact, predictions, strict=True)
+        ]
 
     def _marginals(self, cliques: Sequence[tuple[str, ...]]) -> list[Marginal]:
         """Exact marginals, asked of the engine once each, in portions."""

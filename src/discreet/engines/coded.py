@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from discreet.catalog.model import Table, Type, Value
 from discreet.engines.compile import kept_rows
-from discreet.engines.functions import literal
+from discreet.engines.functions import compiled, literal
 from discreet.engines.names import column_name, table_name
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""
@@ -32,32 +32,52 @@ class Rows:
     coding: Coding
 
 
-def build(rows: Rows, salt: str, *, windows: bool) -> exp.Expression:
+def build(rows: Rows, salt: str, *, windows: bool) -> str:
     """The statement that builds the table of cells: of each person as many rows as are declared, chosen by the salt and
-    the person's own rows; without those that have no cell in some column."""
+    the person's own rows; without those that have no cell in some column.
+
+    A text and not a tree, as there may be thousands of cuts. Names in it are ours, values literals of the engine's.
+    """
     position = {column.name: index for index, column in enumerate(rows.table.columns)}
-    codes = [
-        exp.alias_(exp.cast(_code(one, position), exp.DType.UINT), column_name(place))
-        for place, one in enumerate(rows.coding.columns)
-    ]
-    inner = exp.select(*codes).from_(exp.to_table(table_name(rows.table)))
+    names = [column_name(place) for place in range(len(rows.coding.columns))]
+    codes = ", ".join(
+        f"CAST({_code(one, column_name(position[one.column.name]))} AS UINTEGER) AS {name}"
+        for name, one in zip(names, rows.coding.columns, strict=True)
+    )
     kept = kept_rows(salt, windows, rows.table)
-    inner = inner.where(kept) if kept is not None else inner
-    every = exp.select(exp.Star()).from_(inner.subquery("coded"))
-    for place in range(len(codes)):
-        every = every.where(exp.Not(this=exp.Is(this=exp.column(column_name(place)), expression=exp.null())))
-    return exp.Create(this=exp.to_table(rows.name), kind="TABLE", expression=every)
+    where = f" WHERE {kept.sql('duckdb')}" if kept is not None else ""
+    known = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    inner = f"SELECT {codes} FROM {table_name(rows.table)}{where}"
+    return f"CREATE TABLE {rows.name} AS SELECT * FROM ({inner}) AS coded WHERE {known}"
 
 
-def drop(rows: Rows) -> exp.Expression:
-    return exp.Drop(tables=[exp.to_table(rows.name)], kind="TABLE")
+def drop(rows: Rows) -> str:
+    return f"DROP TABLE {rows.name}"
 
 
-def counts(rows: Rows, clique: Sequence[str]) -> exp.Select:
-    """The cells of a marginal that hold rows, and how many they hold."""
-    columns = [exp.column(column_name(rows.coding.names.index(name))) for name in clique]
-    select = exp.select(*columns, exp.Count(this=exp.Star(), big_int=True)).from_(exp.to_table(rows.name))
-    return select.group_by(*(column.copy() for column in columns)) if columns else select
+def counts(rows: Rows, clique: Sequence[str]) -> str:
+    """The statement for the cells of a marginal that hold rows, and how many they hold. All names in it are ours."""
+    columns = [column_name(rows.coding.names.index(name)) for name in clique]
+    grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
+    return f"SELECT {', '.join([*columns, 'COUNT(*)'])} FROM {rows.name}{grouped}"
+
+
+def true_cells(coding: Coding, predicate: Expression) -> str:
+    """The statement for the cells whose values make the predicate true, one by one; it reads no table. All columns are
+    `Listed`, and what is in no list is NULL."""
+    names, tables = {}, []
+    for place, one in enumerate(coding.columns):
+        assert isinstance(one, Listed)
+        assert one.column.type is not None
+        kind, name = one.column.type, column_name(place)
+        values = [_literal(value, kind) for value in one.values] + ["NULL"] * one.null
+        typed = [f"CAST({value} AS DOUBLE)" if kind is Type.NUMBER else value for value in values]
+        rows = ", ".join(f"({at}, {value})" for at, value in enumerate(typed))
+        tables.append(f"(VALUES {rows}) AS v{place}(p{place}, {name})")
+        names[one.column.name] = exp.column(name)
+    places = ", ".join(f"p{place}" for place in range(len(tables)))
+    true = compiled(predicate, names).sql("duckdb")
+    return f"SELECT {places}, 1 AS n FROM {' CROSS JOIN '.join(tables)} WHERE {true}"
 
 
 def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list[Marginal]:
@@ -67,42 +87,35 @@ def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list
     ]
 
 
-def _code(coded: Listed | Binned, position: Mapping[str, int]) -> exp.Expression:
+def _code(coded: Listed | Binned, column: str) -> str:
     """The cell of a row; NULL where it has none."""
-    column = exp.column(column_name(position[coded.column.name]))
     kind = coded.column.type
     assert kind is not None
-    null: exp.Expression = exp.Literal.number(coded.size - 1) if coded.null else exp.null()
-    unknown = exp.If(this=exp.Is(this=column.copy(), expression=exp.null()), true=null)
+    null = str(coded.size - 1) if coded.null else "NULL"
     if isinstance(coded, Binned):
-        return exp.Case(ifs=[unknown], default=_bin(column, kind, coded.cuts, 0))
-    elsewhere: exp.Expression = exp.Literal.number(len(coded.values)) if coded.other else null.copy()
-    if not coded.values:
-        return exp.Case(ifs=[unknown], default=elsewhere)
-    place = _place(column, kind, coded.values)
-    found = exp.Coalesce(this=place, expressions=[elsewhere])
-    return exp.Case(ifs=[unknown], default=found)
+        cell = _bin(column, [_literal(cut, kind) for cut in coded.cuts], 0)
+    else:
+        elsewhere = str(len(coded.values)) if coded.other else null
+        cell = f"COALESCE({_place(column, kind, coded.values)}, {elsewhere})" if coded.values else elsewhere
+    return f"CASE WHEN {column} IS NULL THEN {null} ELSE {cell} END"
 
 
-def _place(column: exp.Expression, kind: Type, values: Sequence[Value]) -> exp.Expression:
+def _place(column: str, kind: Type, values: Sequence[Value]) -> str:
     """The place of a row's value among these; NULL where it is none of them."""
+    known = [_literal(value, kind) for value in values]
     if kind is Type.TEXT and len(values) > _FEW:  # a hash table of the texts, which the engine builds once
-        known = exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(str(value)) for value in values])
-        return exp.Anonymous(this="enum_code", expressions=[exp.TryCast(this=column.copy(), to=known, safe=True)])
-    ifs = [
-        exp.If(this=exp.EQ(this=column.copy(), expression=literal(Literal(value, kind))), true=exp.Literal.number(at))
-        for at, value in enumerate(values)
-    ]
-    return exp.Case(ifs=ifs)
+        return f"ENUM_CODE(TRY_CAST({column} AS ENUM({', '.join(known)})))"
+    return f"CASE {' '.join(f'WHEN {column} = {value} THEN {at}' for at, value in enumerate(known))} END"
 
 
-def _bin(column: exp.Expression, kind: Type, cuts: Sequence[Value], first: int) -> exp.Expression:
+def _bin(column: str, cuts: Sequence[str], first: int) -> str:
     """How many of the cuts are at or below the value, plus `first`: halving, so in as many steps as cuts have bits."""
     if not cuts:
-        return exp.Literal.number(first)
+        return str(first)
     middle = len(cuts) // 2
-    below = exp.LT(this=column.copy(), expression=literal(Literal(cuts[middle], kind)))
-    lower = _bin(column, kind, cuts[:middle], first)
-    return exp.Case(
-        ifs=[exp.If(this=below, true=lower)], default=_bin(column, kind, cuts[middle + 1 :], first + middle + 1)
-    )
+    lower, upper = _bin(column, cuts[:middle], first), _bin(column, cuts[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN {column} < {cuts[middle]} THEN {lower} ELSE {upper} END"
+
+
+def _literal(value: Value, kind: Type) -> str:
+    return literal(Literal(value, kind)).sql("duckdb")

@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
-from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop
+from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
@@ -23,7 +23,7 @@ from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault
 from discreet.plan.coding import Coding
-from discreet.plan.expressions import Literal
+from discreet.plan.expressions import Expression, Literal
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
 from discreet.plan.relations import Relation, bases, shape
 
@@ -207,10 +207,7 @@ class DuckDB:
         return decoded(wanted, answer)
 
     def code(self, coding: Coding, table: Table) -> Rows:
-        """Builds the rows of a table as cells, for marginals. For the door only, which lets go of them with `uncode`.
-
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
-        """
+        """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""
         rows = Rows(f"coded_{secrets.token_hex(8)}", table, coding)
         self._coded([build(rows, secrets.token_hex(16), windows=self._limits.windows)], table)
         return rows
@@ -220,49 +217,55 @@ class DuckDB:
         if self.has(rows.table.name):
             self._coded([drop(rows)], rows.table)
 
-    def _coded(self, statements: Sequence[exp.Expression], table: Table) -> None:
+    def _coded(self, statements: list[str], table: Table) -> None:
         if not self.has(table.name) or self._process is None:
             raise Stopped
         try:
-            self._process.call("build", [one.sql("duckdb") for one in statements], seconds=self._limits.seconds)
+            self._process.call("build", statements, seconds=self._limits.seconds)
         except Failed:
             raise EngineError from None
 
     def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
         """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names.
-        For the door only.
-
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
-        """
-        if not self.has(rows.table.name) or self._process is None:
-            raise Stopped
+        For the door only."""
         shapes = [rows.coding.shape(clique) for clique in cliques]
-        wanted = [(counts(rows, clique).sql("duckdb"), shape) for clique, shape in zip(cliques, shapes, strict=True)]
+        return self._counted([counts(rows, clique) for clique in cliques], shapes, rows.table)
+
+    def cells(self, coding: Coding, predicate: Expression, table: Table) -> Marginal:
+        """1 for each cell of the coding for which the predicate is true, 0 for the others. Reads no row."""
+        (found,) = self._counted([true_cells(coding, predicate)], [coding.sizes], table)
+        return found
+
+    def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
+        """Raises EngineError where the engine failed, Stopped where the child died or had to be killed."""
+        if not self.has(table.name) or self._process is None:
+            raise Stopped
+        wanted = list(zip(selects, shapes, strict=True))
         try:
             answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
         except Failed:
             raise EngineError from None
         return arrays(answer, shapes)
 
-    def public_values(self, relation: Relation, most: int) -> list[Value]:
-        """The values of the first column of a relation that is about nobody, sorted, NULL left out; at most `most` + 1.
+    def public_values(self, relation: Relation, most: int) -> list[tuple[Value, ...]]:
+        """The different rows of a relation that is about nobody, sorted, those with NULL left out; at most `most` + 1.
 
         Raises EngineError where the engine failed, ValueError where the relation is about people.
         """
         known = shape(relation)
         if known.private or not all(table.public for table in bases(relation)) or self._process is None:
             raise ValueError("only public tables can be read outside the door")
-        column = exp.column("c0")
-        select = exp.select(column).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
-        select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
+        columns = [exp.column(f"c{place}") for place in range(len(known.columns))]
+        select = exp.select(*columns).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
+        for column in columns:
+            select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
         try:
-            sql = select.order_by(column.copy()).limit(most + 1).sql("duckdb")
+            sql = select.order_by(*(column.copy() for column in columns)).limit(most + 1).sql("duckdb")
             rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
         except (Failed, Stopped):
             raise EngineError from None
-        kind = known.columns[0].type
-        assert kind is not None
-        return [_key(row[0], kind) for row in rows]
+        kinds = [column.type or Type.TEXT for column in known.columns]
+        return [tuple(_key(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
     def sql(self, plan: Root, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""

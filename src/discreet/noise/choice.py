@@ -77,7 +77,13 @@ def coins(words: Words, chances: Sequence[int], sizes: Sizes = STANDARD) -> NDAr
 
 
 def weighted(words: Words, weights: Sequence[int], bits: int = INDEX) -> int:
-    """A place i with probability weights[i]/Σ weights.
+    """A place i with probability weights[i]/Σ weights: see `places`."""
+    (place,) = places(words, weights, 1, bits)
+    return place
+
+
+def places(words: Words, weights: Sequence[int], size: int, bits: int = INDEX) -> list[int]:
+    """`size` independent places, each i with probability weights[i]/Σ weights.
 
     ⌊U·Σ/2^bits⌋, U uniform of `bits` bits, takes each of the Σ values ⌊2^bits/Σ⌋ or ⌈2^bits/Σ⌉ times: within Σ/2^bits
     of uniform in total variation, below 2^−160 for up to 2^32 weights of at most 2^192.
@@ -85,7 +91,7 @@ def weighted(words: Words, weights: Sequence[int], bits: int = INDEX) -> int:
     *sums, total = accumulate(weights)
     if total <= 0:
         raise ValueError("some weight must be above 0")
-    return bisect_right(sums, words.big(bits) * total >> bits)
+    return [bisect_right(sums, words.big(bits) * total >> bits) for _ in range(size)]
 
 
 def order(words: Words, size: int, bits: int = 64) -> Unsigned:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.catalog.model import Column, Table, Value
+from discreet.catalog.model import Column, Table
 from discreet.errors import QuestionError
-from discreet.exact import show
 from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
 from discreet.plan.jointly import may_be_null
 from discreet.plan.lattice import ROW_LIMIT, Lattice, lattice
@@ -22,7 +21,6 @@ from discreet.plan.nodes import (
     Key,
     LimitGroups,
     LimitRows,
-    Node,
     Output,
     Part,
     PersonGroup,
@@ -33,8 +31,8 @@ from discreet.plan.nodes import (
     Special,
     Total,
     Vector,
-    project_of,
 )
+from discreet.plan.public_groups import group_count
 from discreet.plan.sensitivity import cell_count
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.together import KEYS, together
@@ -87,7 +85,7 @@ class Request:
 
 def plan(request: Request) -> Plan:
     """The plan of a request. Raises QuestionError where no bound is declared for what is asked."""
-    cells = cell_count(request.keys)
+    cells = group_count(request.keys, request.table.relation)
     if cells is not None and cells > MAXIMUM_CELLS:
         fix = "group by fewer columns, or by columns with fewer declared values"
         raise QuestionError(
@@ -413,89 +411,3 @@ def _place(items: list[Item], item: Item) -> int:
     if item not in items:
         items.append(item)
     return items.index(item)
-
-
-def lost(whole: Plan, table: Table) -> tuple[str, ...]:
-    """What the bounds are, and what they may have left out, in words."""
-    words = []
-    node: Node = whole.root.child
-    if isinstance(node, Clip):
-        node = node.child
-        if isinstance(node, LimitGroups):
-            words.append(f"at most {node.groups} groups a person; further groups are left out, at random")
-            node = node.child
-        assert isinstance(node, PersonGroup)
-        node = node.child
-    if isinstance(node, LimitRows):
-        words.append(f"at most {node.rows} rows a person; further rows are left out, at random")
-    for part in whole.parts:
-        if part.bound is not None:
-            for kind, step, total in _bounded(whole, part):
-                low, high = (show(step * bound) for bound in total.bounds or ())
-                words.append(f"each person's {kind} in a group is clamped to [{low}, {high}]")
-    words += _clamped(table, _quantities(whole))
-    if table.person is None or table.one_row_per_person:
-        words.insert(0, "one row a person")
-    if any(key.values is not None for key in whole.keys):
-        words.append("rows whose key is NULL or not declared are left out")
-    if whole.private:
-        words.append("groups of too few persons are left out")
-    return tuple(words)
-
-
-def advice(whole: Plan, table: Table) -> tuple[str, ...]:
-    """Questions that tell, at a price of their own, whom the limits on rows and groups concern."""
-    if table.parts or table.person is None or table.one_row_per_person:
-        return ()
-    words: list[str] = []
-    node: Node = whole.root.child
-    person, name = _quoted(table.person), _quoted(table.name)
-    if isinstance(node, Clip):
-        node = node.child
-        if isinstance(node, LimitGroups):
-            keys = ", ".join(_quoted(key.name) for key in whole.keys)
-            pairs = f"(SELECT DISTINCT {person}, {keys} FROM {name})"
-            words.append(_told(person, pairs, f"k > {node.groups}", "more groups"))
-            node = node.child
-        assert isinstance(node, PersonGroup)
-        node = node.child
-    if isinstance(node, LimitRows):
-        words.append(_told(person, name, f"k >= {node.rows}", "as many rows or more"))
-    return tuple(words)
-
-
-def _told(person: str, rows: str, condition: str, what: str) -> str:
-    each = f"SELECT {person}, COUNT(*) AS k FROM {rows} GROUP BY {person}"
-    return f"how many persons have {what}: SELECT COUNT(*) FROM ({each}) WHERE {condition}"
-
-
-def _quoted(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else '"' + name.replace('"', '""') + '"'
-
-
-def _bounded(whole: Plan, part: Part) -> list[tuple[str, Fraction, Total]]:
-    """The clamped totals of a part: what they are, their step, and the total."""
-    if not part.axes:
-        step = part.lattice.step if part.lattice else Fraction(1)
-        return [(part.kind, step, whole.root.totals[part.vectors[0].weights[0][0]])]
-    totals = [(axis, whole.root.totals[part.vectors[axis.place].weights[0][0]]) for axis in part.axes]
-    return [("sum" if total.kind == "sum" else "count", axis.lattice.step, total) for axis, total in totals]
-
-
-def _quantities(whole: Plan) -> Sequence[Quantity]:
-    return project_of(whole.root).quantities
-
-
-def _clamped(table: Table, quantities: Sequence[Quantity]) -> list[str]:
-    used = (
-        frozenset().union(*(columns_of(quantity.expression) for quantity in quantities)) if quantities else frozenset()
-    )
-    words = []
-    for column in table.columns:
-        if column.name in used and column.type is not None and column.type.numeric and column.minimum is not None:
-            words.append(f"{column.name} is clamped to [{_end(column.minimum)}, {_end(column.maximum)}]")
-    return words
-
-
-def _end(bound: Value | None) -> str:
-    return show(Fraction(bound)) if isinstance(bound, int | Fraction) else "any"

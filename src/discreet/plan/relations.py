@@ -146,11 +146,12 @@ class Matched:
 
 @dataclass(frozen=True)
 class Listed:
-    """The same rows, with public keys for some columns: the values that a public table lists."""
+    """The same rows, with public keys for some columns: `rows` are those that a public table lists, `names` says which
+    columns hold each of their values."""
 
     child: Relation
-    names: tuple[str, ...]
-    values: tuple[Value, ...]
+    names: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[Value, ...], ...]
 
 
 Relation = Base | Attributed | Renamed | Where | Computed | Joined | PerPerson | Stacked | Matched | Listed
@@ -204,7 +205,13 @@ def shape(relation: Relation) -> Shape:
         persons = tuple(name for name, expression in relation.columns if holds_person(expression, below))
         return replace(below, columns=columns, persons=persons)
     if isinstance(relation, Listed):
-        keyed = {name: Column(name, below.column(name).type, values=relation.values) for name in relation.names}
+        keyed = {
+            name: Column(
+                name, below.column(name).type, values=tuple(dict.fromkeys(row[place] for row in relation.rows))
+            )
+            for place, names in enumerate(relation.names)
+            for name in names
+        }
         return replace(below, columns=tuple(keyed.get(column.name, column) for column in below.columns))
     if isinstance(relation, PerPerson):
         known = below.by_name
@@ -252,6 +259,14 @@ def _joined(relation: Joined) -> Shape:
     # of a FULL join a person whose two rows do not meet keeps both
     single = left.single and right.single and relation.kind != "full"
     return Shape(columns, True, persons, single, left.person_type, rows, groups)
+
+
+def beside(relation: Joined) -> Relation | None:
+    """The side about people of a join with a public table that meets each of its rows once at most; None of others."""
+    left, right = shape(relation.left).private, shape(relation.right).private
+    if left == right or not _at_most_one(relation, left):
+        return None
+    return relation.left if left else relation.right
 
 
 def _at_most_one(relation: Joined, left_is_private: bool) -> bool:

@@ -14,15 +14,16 @@ import numpy as np
 from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
-from discreet.plan.bounds import lost
 from discreet.plan.jointly import axis_of, count_of, ends_of
 from discreet.plan.lattice import Lattice
+from discreet.plan.left_out import lost
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
 from discreet.plan.settled import settled
 from discreet.release import joint
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
+from discreet.release.left_out import left_out
 from discreet.release.moments import moment_error, moments
 from discreet.release.shown import shown_intervals
 from discreet.release.specials import (
@@ -91,6 +92,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
         "cost": cost(priced),
         "mechanisms": [*described_ranges(priced), *mechanisms(measurement)],
         "bounds": [*found_bounds(priced, noisy.found), *lost(plan, table), *special_words(measurement)],
+        "left_out": [one.to_dict() for one in left_out(priced, measurement, noisy, table, columns.of)],
         "unit": "one person, added or removed with all rows",
     }
 
@@ -188,6 +190,12 @@ def expected_errors(
         else:
             errors[output.name] = _error(output, measurement.parts[output.index], miss, group)
     return errors
+
+
+def by_size(measurement: Measurement) -> tuple[str, ...]:
+    """The columns whose expected error depends on the size of a group: means, and what is made of means."""
+    outputs = [output for output in measurement.plan.outputs if not output.hidden and output.kind != "formula"]
+    return tuple(output.name for output in outputs if output.kind == "mean" or output.of)
 
 
 def _error(output: Output, measured: Measured, miss: float, group: float) -> float:

@@ -7,6 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
+from discreet.release.left_out import summary
+
 if TYPE_CHECKING:
     from discreet.release.table import Release
 
@@ -50,7 +52,7 @@ def footer(release: Release) -> str:
     else:
         one_row = "one row a person" in release.bounds
         parts.append("rows left out: none" + (" (one row a person)" if one_row else ""))
-    return " · ".join([*parts, *release.notes])
+    return " · ".join([*parts, *summary(release.left_out), *release.notes])
 
 
 def percent(used: float) -> str:

@@ -18,6 +18,7 @@ from discreet.errors import QuestionError
 from discreet.exact import fraction, show
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
+from discreet.release.left_out import LeftOut
 
 if TYPE_CHECKING:
     import pandas
@@ -105,6 +106,11 @@ class Release:
     def bounds(self) -> list[str]:
         """The bounds that were applied, and what they may have left out."""
         return list(self.content["bounds"])
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """How much the limits may have left out, and which questions tell more."""
+        return tuple(LeftOut(**one) for one in self.content.get("left_out", ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

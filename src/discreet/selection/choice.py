@@ -12,10 +12,11 @@ from discreet.catalog.model import Table, Type
 from discreet.door import Choice, Chosen
 from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
-from discreet.plan.bounds import lost
+from discreet.plan.left_out import lost
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
-from discreet.plan.sensitivity import cell_count, sensitivity
+from discreet.plan.public_groups import group_count
+from discreet.plan.sensitivity import sensitivity
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.table import Cost, plain
 from discreet.sql import Question
@@ -88,7 +89,7 @@ class Select:
 
     def _accuracy(self) -> str:
         """How far a winner may be from the best, in counts (Theorem 3.11)."""
-        below = self.mechanism.half_width(CONFIDENCE, cell_count(self.plan.keys) or 1)
+        below = self.mechanism.half_width(CONFIDENCE, group_count(self.plan.keys, self.table.relation) or 1)
         which = "the choice's count is" if isinstance(self.mechanism, NoisyMax) else "each choice's count is"
         return f"with 95 %, {which} at most {below:,.3g} below the best one's"
 
@@ -96,8 +97,9 @@ class Select:
 def select(question: Question, text: str, table: Table, *, k: int, epsilon: Fraction, gap: bool) -> Select:
     """The call. Raises QuestionError where the question counts nothing, or its groups are not declared."""
     plan = question.plan
+    groups = group_count(plan.keys, table.relation)
     counts = [output for output in plan.outputs if output.kind != "key"]
-    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= (cell_count(plan.keys) or 1):
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= (groups or 1):
         raise _refused("k must be a whole number from 1 to the number of groups", "k", "write k=1")
     if gap and k > 1:
         raise _refused("the gap is known of one winner only", "gap", "leave out k, or gap")
@@ -111,7 +113,7 @@ def select(question: Question, text: str, table: Table, *, k: int, epsilon: Frac
         raise _refused("the counts are not shown, so nothing can be picked by them", "HAVING", "write k=3 for three")
     if not counts:
         raise _refused("select compares a count", "SELECT", "add COUNT(*), or COUNT(DISTINCT person)")
-    if gap and cell_count(plan.keys) == 1:
+    if gap and groups == 1:
         raise _refused("a gap needs two groups", "gap", "leave out gap")
     plan = _every_group(plan)
     each = sensitivity(plan.root, plan.parts[0]).each

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration, Table, Type, Value
 from discreet.errors import QuestionError
+from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.plan.relations import (
     Attributed,
@@ -31,7 +32,7 @@ from discreet.sql.expressions import Reader
 from discreet.sql.scope import Named, Scope
 from discreet.sql.words import only, refused, unknown_name
 
-PublicValues = Callable[[Relation], Sequence[Value]]
+PublicValues = Callable[[Relation], Sequence[tuple[Value, ...]]]
 """The values of the only column of a public relation."""
 
 
@@ -214,7 +215,7 @@ class Sources:
     def _public_groups(
         self, side: str, left: Scope, right: Scope, condition: Expression | None, pair: Scope
     ) -> Scope | None:
-        """`private RIGHT JOIN (SELECT DISTINCT key FROM public) ON …`: the public keys are the groups, none other."""
+        """`private RIGHT JOIN (SELECT DISTINCT key, … FROM public) ON …`: the public keys are the groups, no others."""
         if side not in ("left", "right") or condition is None:
             return None
         keeps, about = (left, right) if side == "left" else (right, left)
@@ -223,24 +224,24 @@ class Sources:
             keys = keys.child
         if keeps.shape.private or not about.shape.private or not isinstance(keys, PerPerson) or keys.totals:
             return None
-        if len(keeps.shape.columns) != 1 or self.values is None:
+        compared = _compared(condition, [column.name for column in keeps.shape.columns])
+        if compared is None or self.values is None:
             return None
-        key = keeps.shape.columns[0]
-        if len(parts := conjuncts(condition)) != 1 or not isinstance(parts[0], Call) or parts[0].operator != "equal":
-            return None
-        other = [one for one in parts[0].arguments if not (isinstance(one, ColumnOf) and one.name == key.name)]
-        if len(other) != 1 or columns_of(other[0]) & {key.name}:
-            return None
-        values = tuple(self.values(keeps.relation))
-        if not values:
+        rows = tuple(self.values(keeps.relation))
+        if not rows:
             message = "the public table lists no group"
             raise QuestionError("no-groups", message, where="JOIN", fix="keep some of its rows")
+        if len(rows) > MAXIMUM_CELLS:
+            message = f"the public table lists more than {MAXIMUM_CELLS:,} groups"
+            raise QuestionError("too-many-groups", message, where="JOIN", fix="keep fewer of its rows")
         relation = Joined("inner", left.relation, right.relation, condition)
         self._sound(relation, left, right)
-        names = {key.name}
-        if isinstance(other[0], ColumnOf) and other[0].type is key.type:
-            names.add(other[0].name)
-        return Scope(Listed(relation, tuple(sorted(names)), values), pair.sources)
+        names = []
+        for key in keeps.shape.columns:
+            other = compared[key.name]
+            same = {other.name} if isinstance(other, ColumnOf) and other.type is key.type else set()
+            names.append(tuple(sorted({key.name} | same)))
+        return Scope(Listed(relation, tuple(names), rows), pair.sources)
 
     # queries
 
@@ -331,6 +332,20 @@ def named_queries(node: exp.Expression, known: Queries) -> Queries:
         own.add(name)
         known = {**known, name: Query(query.this, known)}
     return known
+
+
+def _compared(condition: Expression, keys: list[str]) -> dict[str, Expression] | None:
+    """What each key is said to equal, where the condition says that of each once, and nothing else."""
+    found: dict[str, Expression] = {}
+    for part in conjuncts(condition):
+        if not isinstance(part, Call) or part.operator != "equal":
+            return None
+        mine = [one.name for one in part.arguments if isinstance(one, ColumnOf) and one.name in keys]
+        others = [one for one in part.arguments if not columns_of(one) & set(keys)]
+        if len(mine) != 1 or len(others) != 1 or mine[0] in found:
+            return None
+        found[mine[0]] = others[0]
+    return found if len(found) == len(keys) else None
 
 
 def _scope(relation: Relation, alias: str) -> Scope:

@@ -1,0 +1,62 @@
+"""`discreet publish`: a synthetic table, written to a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command("publish")
+@click.argument("declaration")
+@click.argument("table")
+@click.option("--epsilon", help="The price, for instance 1.")
+@click.option("--delta", help="By default the budget's, in the share of epsilon.")
+@click.option("--rows", type=int, help="How many rows; by default as many as the table seems to hold.")
+@click.option("--method", default="adaptive", show_default=True, help="adaptive, mst, workload or independent.")
+@click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
+@click.option("--analyst", help="Who asks: a name of [analysts].")
+@click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
+@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv or .parquet.")
+@click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
+def command(
+    declaration: str,
+    table: str,
+    columns: tuple[str, ...],
+    output: str | None,
+    picture: str | None,
+    as_json: bool,
+    **said: Any,
+) -> None:
+    """Publish TABLE of DECLARATION as made-up rows, of which none is anybody's.
+
+    Ctrl-C ends it early: what was measured until then makes the table.
+    """
+    from discreet.cli import opened
+    from discreet.release.plot import target
+    from discreet.synthesis.synthetic import check_target
+
+    if output:
+        check_target(output)  # before anything is paid
+    if picture:
+        target(picture)
+    with opened(declaration, load=True, quiet=as_json) as curator:
+        tell = None if as_json or not sys.stderr.isatty() else _told
+        release = curator.publish(table, columns=list(columns) or None, tell=tell, **said)
+        if output:
+            release.save(output)
+        if picture:
+            release.plot(picture)
+        if as_json:
+            click.echo(release.to_json())
+        else:
+            click.echo(repr(release))
+            if output:
+                click.echo(f"{len(release):,} rows are in {Path(output)}")
+
+
+def _told(progress: Any) -> None:
+    click.echo(str(progress), err=True)

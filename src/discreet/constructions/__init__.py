@@ -1,0 +1,39 @@
+"""The textbook's constructions for many queries at once, on explicit universes: each with its bound, loss and text.
+
+Each is a frozen value whose parameters follow from its theorem. `explain(rows)` says before anything is run what it
+will do and how far off it may be, `bound(rows)` is that number, `loss()` what it costs, and `release(database)` runs
+it.
+"""
+
+from discreet.constructions.base import BaseGenerator
+from discreet.constructions.boosting import Boosted, Boosting, rounds_needed
+from discreet.constructions.construction import Synopsis
+from discreet.constructions.domain import ArbitraryQueries, Database, LinearQueries, Universe
+from discreet.constructions.linear import FractionalGenerator, LinearProgram
+from discreet.constructions.small import SmallDatabase, balanced_alpha
+from discreet.constructions.tuning import with_best_alpha
+from discreet.constructions.weights import (
+    MultiplicativeWeightsExponential,
+    OnlineMultiplicativeWeights,
+    OnlineRun,
+)
+
+__all__ = [
+    "ArbitraryQueries",
+    "BaseGenerator",
+    "Boosted",
+    "Boosting",
+    "Database",
+    "FractionalGenerator",
+    "LinearProgram",
+    "LinearQueries",
+    "MultiplicativeWeightsExponential",
+    "OnlineMultiplicativeWeights",
+    "OnlineRun",
+    "SmallDatabase",
+    "Synopsis",
+    "Universe",
+    "balanced_alpha",
+    "rounds_needed",
+    "with_best_alpha",
+]

@@ -1,0 +1,38 @@
+"""A party's part in a sum of several parties: its exact totals leave as random shares, with noise inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.accounting import Loss
+from discreet.catalog.model import Table
+from discreet.door.groups import _combined, _dense
+from discreet.engines.duckdb import DuckDB
+from discreet.mechanisms.shares import LaplaceShares, Residues
+from discreet.plan.measurement import Plan
+
+
+@dataclass(frozen=True)
+class Shares:
+    """One vector of a plan with public groups, split for the parties of a session.
+
+    Unit: a person, with all rows in this party's table. Neighbours: one person added or removed there, who moves the
+    vector by at most the mechanism's `sensitivity` in ℓ1. The loss is that of the opened total, whoever sees what
+    beside it (`LaplaceShares`); this party's ledger is charged with it before the first share exists.
+
+    What is released is one uniform vector a party. Any of them, but not all, say nothing. The caller keeps one and
+    sends each of the others to one party: whoever holds all of a party's shares holds its table's totals behind one
+    noise share, which is less than the whole noise.
+    """
+
+    plan: Plan
+    table: Table
+    mechanism: LaplaceShares
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
+
+    def draw(self, engine: DuckDB) -> list[Residues]:
+        _, totals = _dense(engine.run(self.plan.root, self.table), self.plan)
+        return self.mechanism.release(_combined(self.plan.parts[0].vectors[0], totals))

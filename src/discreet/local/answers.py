@@ -1,0 +1,242 @@
+"""What may be answered: one of some values, a number, a place in an order, an open text; or a record of several."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+from discreet.errors import DeclarationError, Fault, QuestionError
+from discreet.exact import Number as Amount
+from discreet.exact import fraction, show
+from discreet.local import choose
+from discreet.local.channels import Hashed, Odds, Projective, Response
+from discreet.local.hybrid import Hybrid, hybrid
+
+Value = str | int
+AnyChannel = Response | Projective | Hybrid | Hashed
+
+MOST_STEPS = 1 << 16
+LONGEST = 32
+_TEXT = 200
+
+
+def fault(where: str, message: str, fix: str) -> DeclarationError:
+    """A collection that cannot be."""
+    return DeclarationError([Fault(where, message, fix)], code="collection")
+
+
+def outside(fix: str) -> QuestionError:
+    """An answer that the collection does not know. What it was is not said: it is private."""
+    return QuestionError("value", "this is no answer of the collection", where="value", fix=fix)
+
+
+def plain(text: object, where: str, longest: int = _TEXT) -> str:
+    """A text that every client reads the same way: normalised (NFC), of one line, and not empty."""
+    if not isinstance(text, str) or not text or len(text) > longest:
+        raise fault(where, f"{where} must be a text of 1 to {longest} characters", f'write {where}="…"')
+    if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
+        raise fault(where, "control characters and half characters have no place here", "write one line of text")
+    return unicodedata.normalize("NFC", text)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one report is about: an answer through one channel. For a tree over bins a node holds `size` bins; for texts
+    the report is about the first `size` bytes."""
+
+    channel: AnyChannel
+    size: int = 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of these values: estimated are the shares of all of them."""
+
+    values: tuple[Value, ...]
+
+    kind = "values"
+
+    def __init__(self, values: Sequence[Value]) -> None:
+        if isinstance(values, str) or not isinstance(values, Sequence) or not 2 <= len(values) <= choose.MOST_VALUES:
+            raise fault("values", "values must be a list of two at least", 'write values=["yes", "no"]')
+        found = tuple(int(value) if _whole(value) else plain(value, "values") for value in values)
+        if len({str(value) for value in found}) != len(found):
+            fix = "write each once; é is one letter however it is typed, and 1 reads like the text 1"
+            raise fault("values", "a value stands there twice", fix)
+        object.__setattr__(self, "values", found)
+        object.__setattr__(self, "_places", {value: place for place, value in enumerate(found)})
+
+    def code(self, value: object) -> int:
+        """The number of the value. Raises QuestionError."""
+        known: dict[Value, int] = self._places  # type: ignore[attr-defined]
+        wanted = unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+        if isinstance(wanted, str) or _whole(wanted):
+            place = known.get(wanted)  # type: ignore[call-overload]
+            if place is not None:
+                return int(place)
+        raise outside("answer one of the values of the collection, written as they are there")
+
+    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        channel = choose.best(len(self.values), odds, again)
+        if channel is None:
+            raise fault("values", "so many values fit in no report at this epsilon", "use local.Text, or fewer values")
+        return [Part(channel)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"values": list(self.values)}
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) < 1 << 53
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """low, low + step, …, high: the range of a number. What lies outside is clamped, and rounded to the nearest step
+    (the upper one of two)."""
+
+    low: Fraction
+    high: Fraction
+    step: Fraction
+
+    def __init__(self, low: Amount, high: Amount, step: Amount = 1) -> None:
+        ends = [amount(name, value) for name, value in (("low", low), ("high", high), ("step", step))]
+        for name, value in zip(("low", "high", "step"), ends, strict=True):
+            object.__setattr__(self, name, value)
+        if self.step <= 0 or self.low >= self.high or (self.high - self.low) % self.step:
+            raise fault("range", "high must lie some whole steps above low", "write for instance (0, 100, step=5)")
+        if self.steps > MOST_STEPS:
+            raise fault("range", f"a range has at most {MOST_STEPS:,} steps", "write a wider step")
+
+    @property
+    def steps(self) -> int:
+        return int((self.high - self.low) / self.step)
+
+    def code(self, value: object) -> int:
+        """How many steps above low the value lies. Raises QuestionError on what is no finite number."""
+        try:
+            if isinstance(value, str) and len(value) > 60:
+                raise ValueError
+            known = fraction(value)  # type: ignore[arg-type]
+        except (ValueError, TypeError, OverflowError):
+            raise outside("answer a finite number") from None
+        return int((min(max(known, self.low), self.high) - self.low) / self.step + Fraction(1, 2))
+
+    def value(self, code: float) -> float:
+        return float(self.low) + code * float(self.step)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"low": written(self.low), "high": written(self.high), "step": written(self.step)}
+
+
+class Number(Lattice):
+    """A number from low to high: estimated is the mean."""
+
+    kind = "number"
+
+    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        if again is not None:
+            raise fault("each", "a mean cannot be asked for several times a window", "leave each out, or use Ordered")
+        channel = hybrid(self.steps, odds)
+        if channel is None:
+            raise fault("step", "so many steps fit in no report at this epsilon", "write a wider step")
+        return [Part(channel)]
+
+
+class Ordered(Lattice):
+    """A number from low to high in bins of one step: estimated are the shares of bins and ranges, and quantiles.
+
+    A respondent reports one level of a tree over the bins, drawn uniformly, with the whole epsilon (Cormode, Kulkarni &
+    Srivastava 2019).
+    """
+
+    kind = "ordered"
+
+    @property
+    def bins(self) -> int:
+        return self.steps + 1
+
+    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        split = choose.branching(self.bins, odds, again)
+        found, size = [], 1
+        for nodes in reversed(choose.levels(self.bins, split) if split else [0]):
+            channel = choose.best(nodes, odds, again) if nodes else None
+            if channel is None:
+                raise fault("step", "so many bins fit in no report at this epsilon", "write a wider step")
+            found.append(Part(channel, size))
+            size *= split
+        return found[::-1]
+
+
+@dataclass(frozen=True)
+class Text:
+    """An open text, of which the first `length` bytes in UTF-8 count: found are those that many share.
+
+    A respondent reports a prefix of 1 to `length` bytes, of a length drawn uniformly, with the whole epsilon; the
+    collector extends the prefixes that many share (Wang, Li & Jha 2018; Bassily, Nissim, Stemmer & Thakurta 2017).
+    """
+
+    length: int = 8
+
+    kind = "text"
+
+    def __post_init__(self) -> None:
+        if not _whole(self.length) or not 1 <= self.length <= LONGEST:
+            raise fault("length", f"length must be a whole number from 1 to {LONGEST}", "write local.Text(length=8)")
+
+    def code(self, value: object) -> bytes:
+        """The text's bytes, cut before the character that does not fit, filled up with zero bytes."""
+        if not isinstance(value, str) or not value or len(value) > 10_000 or "\0" in value:
+            raise outside("answer a text that is not empty, without control characters")
+        try:
+            whole = unicodedata.normalize("NFC", value).encode("utf-8")
+        except UnicodeEncodeError:
+            raise outside("answer a text of whole characters") from None
+        cut = whole[: self.length].decode("utf-8", "ignore").encode("utf-8")
+        return cut.ljust(self.length, b"\0")
+
+    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        if again is not None:
+            raise fault("each", "texts cannot be asked for several times a window", "leave each out")
+        return [Part(choose.hashed(odds), size) for size in range(1, self.length + 1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"length": self.length}
+
+
+Answer = Choice | Number | Ordered | Text
+
+
+def answer_of(document: Mapping[str, Any]) -> Answer:
+    """The answer that a document describes. Raises DeclarationError."""
+    kind = document.get("kind")
+    if kind == Choice.kind:
+        return Choice(document.get("values", ()))
+    if kind in (Number.kind, Ordered.kind):
+        ends = [document.get(name, "") for name in ("low", "high", "step")]
+        return Number(*ends) if kind == Number.kind else Ordered(*ends)
+    if kind == Text.kind:
+        return Text(document.get("length", 0))
+    raise fault("kind", "this kind of answer is not known", "write values, number, ordered or text")
+
+
+def amount(where: str, value: object) -> Fraction:
+    """A decimal of at most 25 digits, as written. Raises DeclarationError."""
+    try:
+        if len(str(value)) > 60:
+            raise ValueError
+        known = fraction(value)  # type: ignore[arg-type]
+        if fraction(show(known, 25)) != known:
+            raise ValueError
+    except (ValueError, TypeError, OverflowError, ArithmeticError):
+        raise fault(where, f"{where} must be a decimal of at most 25 digits", f"write {where}=1") from None
+    return known
+
+
+def written(value: Fraction) -> str:
+    """The decimal as a document holds it."""
+    return show(value, 25)

@@ -1,0 +1,70 @@
+"""The groups that public keys make: all combinations, but those of columns that a public table lists together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from math import prod
+
+from discreet.catalog.model import Value
+from discreet.plan.expressions import ColumnOf
+from discreet.plan.nodes import Aggregate, Filter, Key, project_of
+from discreet.plan.relations import Computed, Joined, Listed, Matched, Relation, Renamed, Where, shape
+
+Group = tuple[Value, ...]
+Factor = tuple[tuple[int, ...], tuple[Group, ...]]
+"""Some places among the keys, and the values that stand there together."""
+
+
+def public_groups(keys: tuple[Key, ...], root: Aggregate) -> list[Group]:
+    """All groups of public keys, in an order that follows from the keys and the public tables alone."""
+    scan = project_of(root).child
+    factors = _factors(keys, (scan.child if isinstance(scan, Filter) else scan).relation)
+    found = []
+    for combination in itertools.product(*(groups for _, groups in factors)):
+        values: dict[int, Value] = {}
+        for (places, _), group in zip(factors, combination, strict=True):
+            values.update(zip(places, group, strict=True))
+        found.append(tuple(values[place] for place in range(len(keys))))
+    return found
+
+
+def group_count(keys: tuple[Key, ...], relation: Relation | None) -> int | None:
+    """How many groups there are: 1 without keys, None with a private one."""
+    if any(key.values is None for key in keys):
+        return None
+    return prod(len(groups) for _, groups in _factors(keys, relation))
+
+
+def _factors(keys: tuple[Key, ...], relation: Relation | None) -> list[Factor]:
+    """Each key once: with those that are listed beside it, or by itself."""
+    factors: list[Factor] = []
+    taken: set[int] = set()
+    for names, rows in _lists(relation):
+        places = tuple(place for place, key in enumerate(keys) if key.name in names and place not in taken)
+        if len(places) > 1:
+            columns = [names[keys[place].name] for place in places]
+            groups = dict.fromkeys(tuple(row[column] for column in columns) for row in rows)
+            factors.append((places, tuple(groups)))
+            taken.update(places)
+    alone = [((place,), tuple((value,) for value in key.values or ())) for place, key in enumerate(keys)]
+    return sorted([*factors, *(one for one in alone if one[0][0] not in taken)], key=lambda one: one[0])
+
+
+def _lists(relation: Relation | None) -> list[tuple[Mapping[str, int], tuple[Group, ...]]]:
+    """What public tables list: the names of their columns as the question reads them, and the rows."""
+    if isinstance(relation, Listed):
+        own = {name: place for place, names in enumerate(relation.names) for name in names}
+        return [(own, relation.rows), *_lists(relation.child)]
+    if isinstance(relation, Joined):
+        return [*_lists(relation.left), *_lists(relation.right)]
+    if isinstance(relation, Where | Matched):
+        return _lists(relation.child)
+    if isinstance(relation, Computed):
+        pairs = [(name, one.name) for name, one in relation.columns if isinstance(one, ColumnOf)]
+    elif isinstance(relation, Renamed):
+        pairs = list(zip(relation.names, (column.name for column in shape(relation.child).columns), strict=True))
+    else:
+        return []
+    below = _lists(relation.child)
+    return [({new: names[old] for new, old in pairs if old in names}, rows) for names, rows in below]

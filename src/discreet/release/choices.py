@@ -1,0 +1,71 @@
+"""What another limit a person would cost in noise, at the same price: from declarations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.catalog.model import Table
+from discreet.plan.left_out import Limit, at_limit, limits
+from discreet.plan.measurement import Measurement, measurement
+from discreet.release.estimate import expected_errors
+
+STEPS = (1, 2, 5, 10, 20, 50, 100, 1_000)
+"""The limits that are tried below the declared one."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A limit that a question could have: the `option` of its clause that sets it to `limit`.
+
+    `share` is the least part of a count of rows that would be there on average, None where that is not known;
+    `expected_error` are the errors of its counts, sums and means at the question's price; `now` where it is as it is.
+    """
+
+    option: str
+    limit: int
+    share: float | None
+    expected_error: Mapping[str, float]
+    now: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "option": self.option,
+            "limit": self.limit,
+            "share": self.share,
+            "expected_error": dict(self.expected_error),
+            "now": self.now,
+        }
+
+
+def choices(priced: Measurement, table: Table) -> tuple[Choice, ...]:
+    """For each limit of the question, the others that it could have, up to what is declared. A wider limit leaves less
+    out, and takes more noise to hide."""
+    found = []
+    specials = {output.name for output in priced.plan.outputs if output.kind == "special"}
+    for own in limits(priced.plan, table):
+        if own.what == "values":
+            continue
+        most = max(own.limit, own.declared or 0)
+        for limit in sorted({own.limit, most, *(step for step in STEPS if step < most)}):
+            other = at_limit(priced.plan, own.what, limit)
+            errors = expected_errors(measurement(other, priced.price))
+            share = Limit(own.what, limit, own.declared).share
+            option = f"max_{own.what}_contributed"
+            known = {name: error for name, error in errors.items() if name not in specials}
+            found.append(Choice(option, limit, None if share is None else float(share), known, other == priced.plan))
+    return tuple(found)
+
+
+def in_words(found: tuple[Choice, ...]) -> list[str]:
+    """One line for each option: "max_rows_contributed = 2: n ±6; 8 (now): n ±24"."""
+    lines = []
+    for option in dict.fromkeys(one.option for one in found):
+        texts = []
+        for one in found:
+            if one.option == option:
+                errors = ", ".join(f"{name} ±{error:,.3g}" for name, error in one.expected_error.items())
+                texts.append(f"{one.limit:,}{' (now)' if one.now else ''}: {errors or 'no error is known'}")
+        lines.append(f"{option} = {'; '.join(texts)}")
+    return lines

@@ -1,0 +1,178 @@
+"""`curator.multiplicative_weights`: many counts at one price, answered from a guess that is corrected where it is
+wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import TracebackType
+
+from discreet.catalog import Declaration
+from discreet.catalog.model import Column, Table
+from discreet.constructions import OnlineMultiplicativeWeights, Universe
+from discreet.door import Weighing
+from discreet.errors import EngineError, QuestionError
+from discreet.exact import Number
+from discreet.plan.coding import Coding, Listed, rows_of_person
+from discreet.plan.expressions import Expression, columns_of
+from discreet.plan.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
+from discreet.procedures import arguments
+from discreet.sql import Question
+
+MOST_CELLS = 1 << 16
+"""Of the universe of a run."""
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A checked call: the cells that rows are counted in, and the construction that answers."""
+
+    table: Table
+    coding: Coding
+    construction: OnlineMultiplicativeWeights
+
+    @property
+    def question(self) -> str:
+        """The call in words, for the owner's ledger."""
+        names = ", ".join(self.coding.names)
+        return f"multiplicative weights over {names} of {self.table.name}, {self.construction.questions} questions"
+
+
+def weighted(
+    declaration: Declaration,
+    table: str,
+    columns: Sequence[str] | None,
+    *,
+    epsilon: Number | None,
+    questions: int,
+    alpha: Number,
+    beta: Number,
+) -> Weighted:
+    """The checked call. Raises QuestionError; nothing is spent and no row is read."""
+    known = arguments.private_table(declaration, table)
+    price = arguments.epsilon_of(declaration, epsilon)
+    coding = Coding(tuple(_listed(column) for column in arguments.columns_of(known, columns, "columns")))
+    cells = math.prod(coding.sizes)
+    if cells > MOST_CELLS:
+        message = f"these columns have {cells:,} combinations of values, and a run at most {MOST_CELLS:,}"
+        raise arguments.refused("columns", message, "columns", "name fewer columns")
+    try:
+        rows = rows_of_person(known)
+    except ValueError:
+        fix = "declare rows_per_person"
+        raise arguments.refused("table", "the rows of a person are not limited", "table", fix) from None
+    construction = OnlineMultiplicativeWeights(
+        epsilon=price,
+        beta=Fraction(arguments.amount("beta", beta, "beta=0.05")),
+        universe=Universe(range(cells)),
+        questions=questions,
+        alpha=arguments.amount("alpha", alpha, "alpha=0.1"),
+        rows_per_person=rows,
+    )
+    return Weighted(known, coding, construction)
+
+
+def _listed(column: Column) -> Listed:
+    values = column.keys()
+    if values is None:
+        fix = "declare its values, or leave it out"
+        message = f"the values of {column.name!r} are not declared"
+        raise arguments.refused("columns", message, "columns", fix)
+    return Listed(column, values)
+
+
+class WeightsRun:
+    """An open run. `ask` answers one count after another; the whole price was charged when it opened, however many are
+    asked. `half_width` is what all answers are within, in rows, with probability 1 − beta.
+
+    Questions are "SELECT COUNT(*) FROM table WHERE …" over the columns of the run; there, a value that is not declared
+    counts as NULL. Rows are those that the table had when the run opened. Use it in a `with` block, or call `close`:
+    then its answers are stored in the ledger. A run that a crash ends stays charged without an answer.
+    """
+
+    def __init__(self, weighing: Weighing, call: Weighted, lower: Callable[[str], tuple[Question, Table]]) -> None:
+        self._weighing, self._call, self._lower = weighing, call, lower
+        self._answers: list[tuple[str, int]] = []
+        self._closed = False
+        self._lock = threading.RLock()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can be asked."""
+        return self._closed or self._weighing.ended
+
+    @property
+    def answers(self) -> list[tuple[str, int]]:
+        """The questions so far with their answers."""
+        return list(self._answers)
+
+    @property
+    def half_width(self) -> float:
+        """What all answers are within with probability 1 − beta, in rows."""
+        return self._weighing.half_width
+
+    def ask(self, question: str) -> int:
+        """The noisy count. Raises QuestionError where the question is no count over the columns of the run, or the run
+        has ended; EngineError where it failed, which ends the run."""
+        checked, _ = self._lower(question)
+        predicate = self._predicate(checked)
+        with self._lock:
+            if self.ended:
+                raise _refused("the run has ended", "multiplicative_weights", "open another one")
+            try:
+                answer = self._weighing.ask(predicate)
+            except EngineError:
+                self.close()
+                raise
+            self._answers.append((question, answer))
+            if self._weighing.ended:
+                self.close()
+            return answer
+
+    def _predicate(self, question: Question) -> Expression | None:
+        """Which rows are counted. Raises QuestionError on anything else than such a count."""
+        plan, table = question.plan, self._call.table
+        if question.epsilon is not None or question.delta is not None:
+            raise _refused("the price was paid when the run opened", "epsilon", "ask without a price")
+        root = plan.root
+        usual = [output.kind for output in plan.outputs] == ["count"] and not plan.keys and plan.having is None
+        if not usual or plan.specials or not isinstance(root, Aggregate) or root.totals != (Total("rows"),):
+            raise _refused("a run answers one count at a time", "SELECT", f"write SELECT COUNT(*) FROM {table.name}")
+        project = root.child.child if isinstance(root.child, LimitRows) else root.child
+        assert isinstance(project, Project)
+        below = project.child
+        scan = below.child if isinstance(below, Filter) else below
+        assert isinstance(scan, Scan)
+        if scan.relation is not None or question.table.name != table.name:
+            raise _refused(f"the run is over the table {table.name} alone", "FROM", f"write FROM {table.name}")
+        predicate = below.predicate if isinstance(below, Filter) else None
+        others = columns_of(predicate) - set(self._call.coding.names) if predicate is not None else frozenset()
+        if others:
+            message = f"{', '.join(sorted(others))} is no column of the run"
+            raise _refused(message, "WHERE", f"ask about {', '.join(self._call.coding.names)}")
+        return predicate
+
+    def close(self) -> None:
+        """Ends the run and stores its answers."""
+        if not self._closed:
+            self._closed = True
+            self._weighing.commit(json.dumps({"answers": self._answers}, ensure_ascii=False).encode())
+
+    def __enter__(self) -> WeightsRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<multiplicative weights, {len(self._answers)} answers, {'ended' if self.ended else 'open'}>"
+
+
+def _refused(message: str, where: str, fix: str) -> QuestionError:
+    return QuestionError("multiplicative-weights", message, where=where, fix=fix)

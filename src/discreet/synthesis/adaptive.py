@@ -1,0 +1,318 @@
+"""Publishing a table: marginals chosen one by one where the model is worst, measured with noise, and a model of them.
+
+The method is that of AIM (McKenna, Mullins, Sheldon & Miklau 2022) with a schedule fixed beforehand in place of their
+data-dependent one, so that it is one declared batch; `mst` measures the edges of a tree of pairs (McKenna, Miklau &
+Sheldon 2021), `independent` the columns alone, `workload` each marginal of the workload. Nothing here sees private
+data but through a `Measurer`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import QuestionError
+from discreet.markov import Clique, Domain, MarkovRandomField, Measurement, fit
+from discreet.markov.tree import Graph, junction_tree
+from discreet.synthesis.bounds import Bound, Distance, Evidence
+from discreet.synthesis.candidates import (
+    PENALTY,
+    Room,
+    expected_noise,
+    predictions,
+    scaled_counts,
+    weights,
+)
+from discreet.synthesis.schedule import Round, Schedule, closure
+
+Zeros = Mapping[Clique, NDArray[np.bool_]]
+
+LIMIT = 1_000_000
+BETWEEN, LAST = 12, 100
+CHANGE = 0.5
+
+
+class Measurer(Protocol):
+    """The private side: what is chosen and counted there leaves with noise only, paid for by the schedule's loss."""
+
+    def select(
+        self,
+        epsilon: Fraction,
+        candidates: Sequence[Clique],
+        predictions: Sequence[NDArray[np.int64]],
+        weights: Sequence[int],
+        penalties: Sequence[int],
+    ) -> int:
+        """A place, by the exponential mechanism of bounded range ε on scores weight·‖exact − prediction‖₁ − penalty.
+
+        One person moves a score by at most weight·rows_per_person, either way: not monotone, so the probabilities are
+        ∝ e^(ε·score/(2·rows_per_person·max weight)).
+        """
+        ...
+
+    def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
+        """The marginal, in C order and of the clique's shape, with rounded Gaussian noise of that deviation in rows."""
+        ...
+
+    def distances(
+        self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
+    ) -> NDArray[np.int64]:
+        """‖exact − answer‖₁ for each clique, in rows, each with rounded Gaussian noise of that deviation.
+
+        One person moves each by at most rows_per_person, so the vector by √len(cliques) times that in ℓ2.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One step done: `clique` was measured; `spent` is the part of the batch used; `error` estimates how wrong the
+    model was there before, as a part of the rows: later steps find less and less."""
+
+    step: int
+    steps: int
+    clique: Clique
+    spent: float
+    error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What was measured, the model of it, and rows that follow it, coded as the domain says.
+
+    `complete` is False where it was stopped early; all is charged then too. `log` has an entry for each step;
+    `evidence` is what bounds on the error of any answers follow from.
+    """
+
+    model: MarkovRandomField
+    rows: NDArray[np.int64]
+    measurements: tuple[Measurement, ...]
+    workload: tuple[Clique, ...]
+    log: tuple[Progress, ...]
+    complete: bool
+    evidence: Evidence
+
+    @cached_property
+    def bounds(self) -> Mapping[Clique, Bound]:
+        """How far the rows' counts of the workload and its parts are from the table's, in rows, each with 95 %.
+
+        Where the number of rows is not the model's, each stands for as many as it must.
+        """
+        cliques = closure(self.model.domain, self.workload)
+        counts = scaled_counts(self.rows, self.model.domain, cliques, self.model.total)
+        return {clique: self.evidence.bound(clique, one) for clique, one in zip(cliques, counts, strict=True)}
+
+
+def synthesise(
+    schedule: Schedule,
+    domain: Domain,
+    measurer: Measurer,
+    *,
+    zeros: Zeros | None = None,
+    initial: Sequence[Measurement] = (),
+    rows: int | None = None,
+    tell: Callable[[Progress], None] | None = None,
+    limit: int = LIMIT,
+) -> Result:
+    """Measures what the schedule says, and gives a model of it and rows.
+
+    `zeros`: for cliques, which of their cells no row can have. `initial`: what is known of the same rows already.
+    `rows`: how many are made; as many as there seem to be, unless said. `limit`: the largest number of cells of the
+    model. `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the result
+    is made of what there is.
+    Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
+    """
+    run = _Run(schedule, domain, measurer, schedule.workload, dict(zeros or {}), tell, limit)
+    run.prepare(initial)
+    complete = True
+    try:
+        run.fixed()
+        if schedule.method != "workload":
+            run.adapt()
+    except (KeyboardInterrupt, _Stopped):
+        complete = False
+    model = run.fitted(LAST)
+    table = model.sample(round(model.total) if rows is None else rows)
+    complete = complete and run.compared(model, table)
+    return Result(model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial)))
+
+
+class _Stopped(Exception):
+    """The callback raised: measure no more."""
+
+
+@dataclass
+class _Run:
+    schedule: Schedule
+    domain: Domain
+    measurer: Measurer
+    workload: tuple[Clique, ...]
+    zeros: dict[Clique, NDArray[np.bool_]]
+    tell: Callable[[Progress], None] | None
+    limit: int
+    known: list[Measurement] = field(default_factory=list)
+    log: list[Progress] = field(default_factory=list)
+    distances: dict[Clique, Distance] = field(default_factory=dict)
+    used: float = 0.0
+
+    def prepare(self, initial: Sequence[Measurement]) -> None:
+        """Refuses what cannot be done, with nothing spent: a fit to the zeros and what is known tells."""
+        self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
+        fixed = self.workload if self.schedule.method == "workload" else ()
+        for one in initial:
+            one.check(self.domain)
+        tree = junction_tree(self.domain, [*fixed, *self.zeros, *(one.clique for one in initial)])
+        if tree.cells > self.limit:
+            raise QuestionError(
+                "domain",
+                f"a model of these columns would have {tree.cells:,} cells, above the limit of {self.limit:,}",
+                where=", ".join(tree.largest),
+                fix="take fewer columns together, or give them fewer and coarser cells",
+            )
+        self.known = list(initial)
+        self.model = fit(self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit)
+        self.room = Room(self.domain, Graph.of(self.domain, self.model.tree.cliques))
+
+    def fitted(self, iterations: int) -> MarkovRandomField:
+        potentials, limit = self.model.potentials, 4 * self.limit
+        self.model = fit(
+            self.domain, self.known, potentials=potentials, zeros=self.zeros, iterations=iterations, limit=limit
+        )
+        return self.model
+
+    def measured(self, clique: Clique, sigmas: Sequence[Fraction]) -> NDArray[np.float64]:
+        """Measures a marginal, as often as there are deviations, and gives the average."""
+        found = []
+        for sigma in sigmas:
+            values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))
+            self.known.append(Measurement(clique, values, sigma))
+            self.used += 1 / float(sigma) ** 2
+            found.append(values)
+        self.room.add(clique)
+        return np.asarray(np.mean(found, axis=0), float)
+
+    def said(self, clique: Clique, error: float) -> None:
+        schedule = self.schedule
+        whole = [schedule.single_sigma] * len(schedule.singles) + [one.sigma for one in schedule.rounds]
+        spent = min(1.0, self.used / sum(1 / float(sigma) ** 2 for sigma in whole))
+        self.log.append(Progress(len(self.log) + 1, len(whole), clique, spent, error))
+        if self.tell is not None:
+            try:
+                self.tell(self.log[-1])
+            except Exception as raised:
+                raise _Stopped from raised
+
+    def fixed(self) -> None:
+        """What is measured whatever comes out: columns alone, and the workload where that is the method."""
+        for name in self.schedule.singles:
+            self.measured((name,), [self.schedule.single_sigma])
+            self.said((name,), 0.0)
+        if self.schedule.method == "workload":
+            for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
+                self.measured(clique, [one.sigma])
+                self.said(clique, 0.0)
+
+    def adapt(self) -> None:
+        """The rounds: fit, choose, measure.
+
+        Where a measurement changes the model by less than a part of its noise, the next ones take two rounds each, then
+        four: the noise of their average is what the annealing of AIM comes to, and the schedule stays as it is.
+        """
+        rounds, together = list(self.schedule.rounds), 1
+        candidates, importance = self._candidates()
+        before: tuple[Clique, NDArray[np.float64], float] | None = None
+        while rounds:
+            model = self.fitted(BETWEEN)
+            if before is not None:
+                clique, old, noise = before
+                if float(np.abs(model.marginal(clique) - old).sum()) < CHANGE * noise:
+                    together *= 2
+            taken, rounds = rounds[:together], rounds[together:]
+            sigma = float(taken[0].sigma) / math.sqrt(len(taken))
+            places = self._allowed(candidates, sigma, 1 - len(rounds) / len(self.schedule.rounds))
+            if not places:
+                return
+            offered = _Offer(self.domain, [candidates[p] for p in places], [importance[p] for p in places], sigma)
+            before = self._step(model, offered, taken, sigma)
+
+    def _candidates(self) -> tuple[Sequence[Clique], Sequence[int]]:
+        if self.schedule.method == "mst":
+            pairs = list(itertools.combinations(self.domain.names, 2))
+            return pairs, [1] * len(pairs)
+        candidates = closure(self.domain, self.workload)
+        return candidates, weights(self.domain, candidates, self.workload)
+
+    def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
+        """Where the model stays small enough, and the noise does not hide everything; for a tree, between its parts."""
+        if self.schedule.method == "mst":
+            return self.room.apart(candidates)
+        admitted = self.room.admitted(candidates, self.limit * done)
+        most = 2 * max(1.0, self.model.total)
+        heard = [p for p in admitted if PENALTY * expected_noise(self.domain.cells(candidates[p]), sigma) < most]
+        return heard or admitted
+
+    def _step(
+        self, model: MarkovRandomField, offered: _Offer, taken: Sequence[Round], sigma: float
+    ) -> tuple[Clique, NDArray[np.float64], float]:
+        """Chooses and measures. Gives the marginal, what the model said of it before, and its noise."""
+        expected = predictions(model, offered.candidates)
+        penalties = offered.penalties if self.schedule.method != "mst" else [0] * len(expected)
+        place = self.measurer.select(taken[0].selection, offered.candidates, expected, offered.weights, penalties)
+        clique, old = offered.candidates[place], model.marginal(offered.candidates[place])
+        mean = self.measured(clique, [one.sigma for one in taken])
+        noise = expected_noise(mean.size, sigma)
+        residual = float(np.abs(mean - expected[place]).sum())
+        self.said(clique, max(0.0, residual - noise) / max(1.0, model.total))
+        return clique, old, noise
+
+    def compared(self, model: MarkovRandomField, table: NDArray[np.int64]) -> bool:
+        """Measures how far the rows are from the table. False where the user interrupts."""
+        cliques = closure(self.domain, self.workload)
+        if not cliques:
+            return True
+        counts = [np.rint(one).astype(np.int64) for one in scaled_counts(table, self.domain, cliques, model.total)]
+        sigma = self.schedule.distance_sigma
+        try:
+            found = self.measurer.distances(cliques, counts, sigma)
+        except KeyboardInterrupt:
+            return False
+        for clique, answer, distance in zip(cliques, counts, found, strict=True):
+            self.distances[clique] = Distance(answer, int(distance), sigma)
+        return True
+
+    def evidence(self, initial: int) -> Evidence:
+        schedule = self.schedule
+        certain = initial + len(schedule.singles) + (len(schedule.rounds) if schedule.method == "workload" else 0)
+        return Evidence(
+            self.domain,
+            tuple(self.known),
+            certain,
+            len(schedule.rounds),
+            tuple(self._candidates()[0]),
+            self.distances,
+        )
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """Candidates of one choice; a measurement's expected noise counts against it."""
+
+    domain: Domain
+    candidates: Sequence[Clique]
+    weights: Sequence[int]
+    sigma: float
+
+    @property
+    def penalties(self) -> list[int]:
+        return [
+            round(weight * PENALTY * expected_noise(self.domain.cells(clique), self.sigma))
+            for clique, weight in zip(self.candidates, self.weights, strict=True)
+        ]

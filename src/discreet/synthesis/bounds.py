@@ -1,0 +1,163 @@
+"""How far published counts can be from the table's: bounds that hold with 95 % each, after adaptive selection.
+
+Let D_r be the table's counts on a clique r with n cells, and a the published ones, in rows.
+
+**By their distance.** For a given a one person with R rows moves ‖D_r − a‖₁ by at most R. So at the end the distances
+of all marginals of the workload are measured, as one vector, with Gaussian noise of deviation σ rounded to whole
+rows: ‖D_r − a‖₁ is at most what came out plus z·σ + 1/2, but for probability 1 − Φ(z). The published rows are fixed
+before this noise is drawn, so nothing adaptive is left. Of other answers a′ it says ‖D_r − a′‖₁ ≤ ‖D_r − a‖₁ + ‖a −
+a′‖₁.
+
+**By measurements of the cells**, as in Theorem 3 of McKenna, Mullins, Sheldon & Miklau (2022), with constants that
+hold for adaptive choices. Measurement t of a clique with k cells for each of r's gives, summed, D_r + √v_t·ξ_t +
+rounding, with v_t = k·σ_t² and ξ_t standard normal in n dimensions. What was measured before may decide which clique
+is measured at t and whether it holds r. Let ξ_t be fresh noise where it does not: then, given everything before, ξ_t
+is standard normal at every t, so ξ_1, ξ_2, … are independent. Hence for a *fixed* set of times and fixed v_t the
+average with weights 1/v_t has normal noise of variance V = 1/Σ 1/v_t in each cell. Its ℓ1 norm, a function of a
+standard normal vector with mean √(2/π)·n·√V and Lipschitz constant √(n·V), is above √V·(√(2/π)·n + √(2n·ln(1/β)))
+with probability at most β (Boucheron, Lugosi & Massart 2013, Theorem 5.6). The set that is used is not fixed. So each
+possible one gets a part of β: half goes to all measurements that were certain from the start; the other half to those
+together with j others, 2^−j of it for each j, shared equally by all C(T, j) sets of times and all K^j ways in which k
+may come out. By the union bound all hold at once, and the best is taken. Rounding moves each measured cell by at most
+1/2, independently and with mean 0, as the noise is symmetric: by McDiarmid's inequality a share β of the probability
+adds n·s/2 + s·√(n·ln(1/β)/2), with s² = Σ k_t·(V/v_t)². Then ‖D_r − a‖₁ ≤ ‖average − a‖₁ + noise. This counts noise
+that the model has removed, and that twice: it is loose by a factor of 2 or more, but also bounds every cell.
+
+Where both say less, the trivial ‖a‖₁ + rows stands, rows being bounded by measurements too. The three share the
+probability of error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.markov import Clique, Domain, Measurement
+
+Floats = NDArray[np.float64]
+DISTANCE, MEASURED, ROWS = 0.7, 0.25, 0.05
+"""The parts of the probability of error that go to the two bounds and to the number of rows."""
+ROUNDING = 0.1
+_MOST = 8
+
+
+@dataclass(frozen=True)
+class Bound:
+    """With the stated confidence the ℓ1 distance is at most `l1` rows; and no cell is off by more than `cell` rows.
+
+    `source` is "distance", "measured" or "trivial": which of the bounds says most of the ℓ1 distance.
+    """
+
+    l1: float
+    cell: float
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """The noisy distance, in rows, of the table's counts from an answer."""
+
+    answer: NDArray[np.int64]
+    rows: int
+    sigma: Fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that bounds are made of. The first `certain` measurements would have been made whatever came out; `rounds` is
+    how many more the schedule had, and `shapes` the marginals that they might have been of."""
+
+    domain: Domain
+    measurements: tuple[Measurement, ...]
+    certain: int
+    rounds: int
+    shapes: tuple[Clique, ...]
+    distances: Mapping[Clique, Distance]
+
+    def bound(self, clique: Clique, answer: Floats, confidence: float = 0.95) -> Bound:
+        """The bounds of one marginal's answer, each with that confidence."""
+        miss = 1 - confidence
+        norm_bound, cell = self.measured(clique, answer, MEASURED * miss)
+        rows, _ = self.measured((), np.zeros(()), ROWS * miss)
+        found = {
+            "distance": self.distance(clique, answer, DISTANCE * miss),
+            "measured": norm_bound,
+            "trivial": rows + float(np.abs(answer).sum()),
+        }
+        source = min(found, key=found.__getitem__)
+        return Bound(found[source], min(cell, found[source]), source)
+
+    def distance(self, clique: Clique, answer: Floats, miss: float) -> float:
+        """A bound from the measured distance; infinite where there is none."""
+        if clique not in self.distances:
+            return math.inf
+        known = self.distances[clique]
+        noise = NormalDist().inv_cdf(1 - miss) * float(known.sigma) + 0.5
+        return max(0.0, known.rows + noise) + float(np.abs(answer - known.answer).sum())
+
+    def measured(self, clique: Clique, answer: Floats, miss: float) -> tuple[float, float]:
+        """Bounds of the ℓ1 distance and of the largest cell's; infinite where no measurement holds the clique."""
+        cells = max(1, self.domain.cells(clique))
+        sure = [one for one in self.measurements[: self.certain] if _holds(one, clique)]
+        more = [one for one in self.measurements[self.certain :] if _holds(one, clique)]
+        more.sort(key=lambda one: one.values.size * float(one.sigma) ** 2)
+        kinds = len({self.domain.cells(shape) for shape in self.shapes if set(clique) <= set(shape)}) or 1
+        best, best_cell = math.inf, math.inf
+        for count in range(min(len(more), _MOST) + 1):
+            used = sure + more[:count]
+            if not used:
+                continue
+            ways = math.log(2) if count == 0 else (1 + count) * math.log(2) + count * math.log(kinds)
+            ways += _log_sets(max(self.rounds, len(more)), count)
+            average, variance, rounding = self._average(used, clique, cells)
+            share = miss * math.exp(-ways)
+            away = np.abs(average - answer)
+            best = min(best, float(away.sum()) + norm(cells, variance, rounding, share))
+            best_cell = min(best_cell, float(away.max()) + largest(cells, variance, rounding, share))
+        return best, best_cell
+
+    def _average(self, used: Sequence[Measurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
+        """The weighted average on the clique, its variance in each cell, and s of its rounding."""
+        repeats = [one.values.size / cells for one in used]
+        variances = [many * float(one.sigma) ** 2 for many, one in zip(repeats, used, strict=True)]
+        variance = 1 / sum(1 / each for each in variances)
+        shape = self.domain.shape(clique)
+        average = sum(
+            (_onto(one, clique) * (variance / v) for one, v in zip(used, variances, strict=True)), np.zeros(shape)
+        )
+        rounding = math.sqrt(sum(k * (variance / v) ** 2 for k, v in zip(repeats, variances, strict=True)))
+        return np.asarray(average), variance, rounding
+
+
+def norm(cells: int, variance: float, rounding: float, miss: float) -> float:
+    """What the ℓ1 norm of the noise stays below, but for that probability."""
+    smooth, rough = (1 - ROUNDING) * miss, ROUNDING * miss
+    gaussian = math.sqrt(2 / math.pi) * cells + math.sqrt(2 * cells * math.log(1 / smooth))
+    return math.sqrt(variance) * gaussian + rounding * (cells / 2 + math.sqrt(cells * math.log(1 / rough) / 2))
+
+
+def largest(cells: int, variance: float, rounding: float, miss: float) -> float:
+    """What the noise of every cell stays below: a union bound, and Hoeffding's inequality for the rounding."""
+    smooth, rough = (1 - ROUNDING) * miss / cells, ROUNDING * miss / cells
+    return -NormalDist().inv_cdf(smooth / 2) * math.sqrt(variance) + rounding * math.sqrt(math.log(2 / rough) / 2)
+
+
+def _log_sets(times: int, count: int) -> float:
+    return math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
+
+
+def _holds(one: Measurement, clique: Clique) -> bool:
+    """Whether it counts the clique's cells one by one."""
+    merged = dict(zip(one.clique, one.merged, strict=True)) if one.merged else {}
+    return set(clique) <= set(one.clique) and all(merged.get(name) is None for name in clique)
+
+
+def _onto(one: Measurement, clique: Clique) -> Floats:
+    axes = tuple(axis for axis, name in enumerate(one.clique) if name not in clique)
+    return np.asarray(one.values.sum(axis=axes), float)

@@ -1,0 +1,151 @@
+"""Numbers, dates and times as places on a line, and cells of it: where a column with bounds is cut into bins."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.catalog.model import Column, Type, Value
+from discreet.plan.coding import Binned
+
+FINE = 1024
+"""So many cells a column with bounds is first looked at in."""
+SUBDIVIDED = 128
+"""So many cells a heavy cell of those is looked at in again."""
+_MOMENT = datetime.timedelta(microseconds=1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A column with bounds as a line from `low` to `high`: whole numbers, days since the year 1, microseconds since
+    1970, or numbers. `unit` is the least distance of two values, None where there is none."""
+
+    column: Column
+    low: Fraction
+    high: Fraction
+    unit: Fraction | None
+
+    def value(self, place: Fraction) -> Value:
+        """The value at a place, of the column's type."""
+        if self.column.type is Type.NUMBER:
+            return place
+        whole = math.floor(place)
+        if self.column.type is Type.DATE:
+            return datetime.date.fromordinal(whole)
+        return _EPOCH + whole * _MOMENT if self.column.type is Type.TIMESTAMP else whole
+
+    def place(self, value: Value) -> Fraction:
+        """The place of a value."""
+        if isinstance(value, datetime.datetime):
+            return Fraction((value - _EPOCH) // _MOMENT)
+        if isinstance(value, datetime.date):
+            return Fraction(value.toordinal())
+        assert isinstance(value, int | Fraction)
+        return Fraction(value)
+
+    def binned(self, cuts: Sequence[Fraction]) -> Binned:
+        """The cells between these places."""
+        return Binned(self.column, tuple(self.value(cut) for cut in cuts), self.column.nulls)
+
+    def divided(self, low: Fraction, high: Fraction, cells: int) -> list[Fraction]:
+        """Where [low, high) is cut into at most so many cells of about one width, none narrower than a unit."""
+        if self.unit is None:
+            return [low + (high - low) * part / cells for part in range(1, cells)]
+        units = max(1, math.ceil((high - low) / self.unit))
+        cells = min(cells, units)
+        return [low + self.unit * (units * part // cells) for part in range(1, cells)]
+
+    def end(self) -> Fraction:
+        """Where the last cell ends."""
+        return self.high + (self.unit or 0)
+
+    def divisible(self, low: Fraction, high: Fraction) -> bool:
+        """Whether a cell holds more than one value."""
+        return self.unit is None or high - low > self.unit
+
+
+def line(column: Column) -> Line | None:
+    """The line of a column with bounds; None where it has none."""
+    if column.type is None or column.minimum is None or column.maximum is None:
+        return None
+    unit = column.step if column.type is Type.NUMBER else Fraction(1)
+    if column.type is Type.TIMESTAMP:
+        unit = Fraction(1_000_000)  # whole seconds
+    empty = Line(column, Fraction(0), Fraction(0), unit)
+    return Line(column, empty.place(column.minimum), empty.place(column.maximum), unit)
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Noisy counts of the cells between cuts, from the line's low to its end, each with noise of deviation `sigma`."""
+
+    line: Line
+    cuts: tuple[Fraction, ...]
+    counts: tuple[int, ...]
+    sigma: float
+
+    @property
+    def ends(self) -> list[Fraction]:
+        return [self.line.low, *self.cuts, self.line.end()]
+
+
+def refined(histogram: Histogram, parts: int) -> tuple[Fraction, ...]:
+    """The cuts of a second look: cells that seem to hold more than 1/parts of all rows, by more than the noise, are
+    divided; the others are put together until they would hold as many."""
+    ends, total = histogram.ends, max(1, sum(histogram.counts))
+    share, clear = total / parts, 4 * histogram.sigma
+    cuts: list[Fraction] = []
+    for (low, high), count in zip(itertools.pairwise(ends), histogram.counts, strict=True):
+        if count > max(share, clear) and histogram.line.divisible(low, high):
+            cuts += [low, *histogram.line.divided(low, high, SUBDIVIDED), high]
+    merged = gathered(histogram, parts)
+    return tuple(sorted({cut for cut in (*cuts, *merged) if histogram.line.low < cut < histogram.line.end()}))
+
+
+def gathered(histogram: Histogram, parts: int) -> list[Fraction]:
+    """At most about 2·parts cuts between the histogram's, such that each bin seems to hold about 1/parts of the rows,
+    and a cell that holds more by itself is a bin by itself. A bin is closed only where its noisy count is also 4 times
+    its noise: where there is nothing but noise, there is one wide bin."""
+    ends, counts = histogram.ends, histogram.counts
+    share = max(1, sum(counts)) / parts
+    cuts: list[Fraction] = []
+    held = cells = 0
+    for place, count in enumerate(counts):
+        heavy = count >= max(share, 4 * histogram.sigma)
+        if heavy and cells:
+            cuts.append(ends[place])
+            held = cells = 0
+        held, cells = held + count, cells + 1
+        if held >= max(share, 4 * histogram.sigma * math.sqrt(cells)):
+            cuts.append(ends[place + 1])
+            held = cells = 0
+    if cuts and cuts[-1] == ends[-1]:
+        cuts.pop()
+    return sorted(set(cuts))
+
+
+def weights(histogram: Histogram, low: Fraction, high: Fraction) -> tuple[list[Fraction], Floats]:
+    """The cells of a histogram that lie in a bin, by their ends, and how the bin's rows are spread over them.
+
+    A cell whose count is not 2 times its noise counts as what is left, spread evenly by width."""
+    ends = histogram.ends
+    inside = [place for place, end in enumerate(ends[:-1]) if low <= end < high]
+    counts = np.array([histogram.counts[place] for place in inside], float)
+    widths = np.array([float(ends[place + 1] - ends[place]) for place in inside])
+    clear = counts > 2 * histogram.sigma
+    rest = max(0.0, float(counts[~clear].sum()))
+    spread = np.where(clear, counts, 0.0)
+    if not clear.all():
+        spread = spread + np.where(clear, 0.0, rest * widths / widths[~clear].sum())
+    if spread.sum() <= 0:
+        spread = widths
+    return [*(ends[place] for place in inside), high], spread / spread.sum()

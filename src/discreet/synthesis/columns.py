@@ -1,0 +1,116 @@
+"""Which columns a synthetic table has, and how each becomes cells: first from declarations alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalog.model import Column, Table, Type
+from discreet.exact import show
+from discreet.plan.coding import Binned, Listed
+from discreet.procedures.arguments import columns_of, refused
+from discreet.synthesis.cells import FINE, Line, line
+
+BINS = 32
+"""At most about so many bins a column with bounds gets."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A column of the synthetic table. `coded` is how it becomes cells, None where its values have to be found; with a
+    `line` that is to be cut, `looks` says how often it is looked at before its bins stand."""
+
+    column: Column
+    coded: Listed | Binned | None
+    line: Line | None = None
+    looks: int = 0
+
+    @property
+    def found(self) -> bool:
+        """Whether the values have to be found among the rows."""
+        return self.coded is None
+
+
+def wanted(
+    table: Table, names: Sequence[str] | None, bins: Mapping[str, Any]
+) -> tuple[tuple[Wanted, ...], dict[str, str]]:
+    """The columns of the synthetic table, and those that are left out, with the reason.
+
+    Raises QuestionError where a named column cannot be had, or nothing is left.
+    """
+    for name in bins:
+        columns_of(table, [name], "bins")
+    kept, left_out = [], {}
+    for column in columns_of(table, names, "columns"):
+        one = None if column.name == table.person else _wanted(column, _bins_of(column, bins))
+        if one is not None:
+            kept.append(one)
+            continue
+        reason = "it names the person" if column.name == table.person else "its bounds are not declared"
+        if names is not None:
+            fix = "leave it out" if column.name == table.person else f"declare min and max of {column.name}"
+            raise refused("columns", f"{column.name} cannot be published: {reason}", "columns", fix)
+        left_out[column.name] = reason
+    if not kept:
+        raise refused("columns", "no column can be published", "columns", "declare values or bounds for some columns")
+    return tuple(kept), left_out
+
+
+def _bins_of(column: Column, bins: Mapping[str, Any]) -> Any:
+    return next((value for name, value in bins.items() if name.casefold() == column.name.casefold()), None)
+
+
+def _wanted(column: Column, bins: Any) -> Wanted | None:
+    if column.values is not None or column.type is Type.BOOLEAN:
+        if bins is not None:
+            raise refused("bins", f"{column.name} has declared values", "bins", "leave it out of bins")
+        return Wanted(column, Listed(column, column.keys() or (), null=column.nulls))
+    along = line(column)
+    if along is None:
+        if bins is not None:
+            raise refused(
+                "bins", f"{column.name} has no declared bounds", "bins", f"declare min and max of {column.name}"
+            )
+        return Wanted(column, None) if column.type in (Type.TEXT, Type.INTEGER) else None
+    if bins is not None:
+        return Wanted(column, along.binned(_cuts(along, bins)), along)
+    few = along.unit is not None and (along.end() - along.low) / along.unit <= BINS
+    first = along.divided(along.low, along.end(), FINE) if along.end() > along.low else []
+    if few or not first:
+        return Wanted(column, along.binned(first), along)
+    second = along.unit is None or (along.end() - along.low) / along.unit > FINE
+    return Wanted(column, along.binned(first), along, 2 if second else 1)
+
+
+def _cuts(along: Line, bins: Any) -> list[Fraction]:
+    """Declared bins: how many of one width, or where they begin."""
+    name = along.column.name
+    if isinstance(bins, int) and not isinstance(bins, bool):
+        if not 1 <= bins <= FINE:
+            raise refused("bins", f"{name} can have 1 to {FINE:,} bins", "bins", f'write bins={{"{name}": 20}}')
+        return along.divided(along.low, along.end(), bins) if along.end() > along.low else []
+    fix = f'write bins={{"{name}": 20}}, or where they begin, rising: bins={{"{name}": [{_example(along)}]}}'
+    if isinstance(bins, str) or not isinstance(bins, Sequence):
+        raise refused("bins", f"the bins of {name} are neither a number nor a list", "bins", fix)
+    try:
+        cuts = [_place(along, cut) for cut in bins]
+    except (ValueError, TypeError, AssertionError, OverflowError):
+        raise refused("bins", f"a bin of {name} begins at no value of its type", "bins", fix) from None
+    inside = [cut for cut in cuts if along.low < cut <= along.high]
+    if cuts != sorted(set(cuts)) or len(cuts) > FINE:
+        raise refused("bins", f"the bins of {name} do not rise, or are more than {FINE:,}", "bins", fix)
+    return inside
+
+
+def _place(along: Line, cut: Any) -> Fraction:
+    place = along.place(Fraction(str(cut)) if isinstance(cut, float) else cut)
+    if along.place(along.value(place)) != place:
+        raise ValueError
+    return place
+
+
+def _example(along: Line) -> str:
+    middle = along.value(along.low + (along.high - along.low) / 2)
+    return show(middle) if isinstance(middle, Fraction) else str(middle)

@@ -1,0 +1,152 @@
+"""What a publication's release holds: the rows, the domain, what was measured, and bounds of the errors."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from discreet.catalog.model import Type, Value
+from discreet.exact import show
+from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
+from discreet.release.intervals import CONFIDENCE
+from discreet.release.table import plain
+from discreet.synthesis.adaptive import Result
+from discreet.synthesis.cells import Histogram
+from discreet.synthesis.decode import stored
+from discreet.synthesis.packed import pack
+from discreet.synthesis.publication import Publication
+
+
+def content(
+    call: Publication,
+    coding: Coding,
+    looks: Mapping[str, Histogram],
+    left_out: Mapping[str, str],
+    result: Result,
+) -> dict[str, Any]:
+    """The content of the release."""
+    drawn = result.rows
+    generator = np.random.default_rng(secrets.randbits(128))
+    lines = {one.column.name: one.line for one in call.columns}
+    table = {
+        one.column.name: stored(one, drawn[:, place], lines[one.column.name], looks.get(one.column.name), generator)
+        for place, one in enumerate(coding.columns)
+    }
+    names = list(coding.names)
+    return {
+        "columns": names,
+        "types": {one.column.name: str(one.column.type) for one in coding.columns},
+        "rows": [],
+        "intervals": [],
+        "simultaneous": [],
+        "confidence": CONFIDENCE,
+        "cost": call.cost,
+        "unit": "one person, added or removed with all rows",
+        "name": call.table.name,
+        "table": table,
+        "rows_drawn": len(drawn),
+        "total": result.model.total,
+        "cells": {
+            name: pack(np.bincount(drawn[:, place], minlength=size))
+            for place, (name, size) in enumerate(zip(coding.names, coding.sizes, strict=True))
+        },
+        "domain": {one.column.name: list(one.names) for one in coding.columns},
+        "declaration": _declaration(call, coding),
+        "measured": [
+            {"columns": list(one.clique), "sigma": float(one.sigma), "counts": pack(one.values)}
+            for one in result.measurements
+        ],
+        "marginals": [
+            {
+                "columns": list(clique),
+                "rows": bound.l1,
+                "cell": bound.cell,
+                "share": bound.l1 / max(1.0, result.model.total),
+                "by": bound.source,
+            }
+            for clique, bound in result.bounds.items()
+        ],
+        "columns_left_out": dict(left_out),
+        "ended_early": not result.complete,
+        "method": call.method,
+        "mechanisms": _mechanisms(call, result),
+        "bounds": _bounds(call, coding, left_out),
+    }
+
+
+def _mechanisms(call: Publication, result: Result) -> list[dict[str, str]]:
+    person = rows_of_person(call.table)
+    rows = "1 row" if person == 1 else f"{person} rows"
+    found = [
+        {
+            "columns": name,
+            "mechanism": finder.parts[0].mechanism.describe(),
+            "unit": "1 a step",
+            "sensitivity": "1 in each of a person's values",
+        }
+        for name, finder in call.finders.items()
+    ]
+    looked = [one.column.name for one in call.columns if one.looks]
+    if looked:
+        words = f"rounded Gaussian noise, sigma {show(call.look_sigma, 4)}, on a fine histogram, up to twice"
+        found.append({"columns": ", ".join(looked), "mechanism": words, "unit": "1 row", "sensitivity": rows})
+    words = f"rounded Gaussian noise, sigma {show(call.schedule.distance_sigma, 4)}, on how far marginals are off"
+    found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{rows} in each"})
+    sigmas = sorted({one.sigma for one in result.measurements})
+    if sigmas:
+        words = f"rounded Gaussian noise on {len(result.measurements)} marginals, sigma {show(sigmas[0], 4)} to "
+        words += f"{show(sigmas[-1], 4)}; the exponential mechanism chose which"
+        found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": rows})
+    return found
+
+
+def _bounds(call: Publication, coding: Coding, left_out: Mapping[str, str]) -> list[str]:
+    person = rows_of_person(call.table)
+    words = ["one row a person" if person == 1 else f"of each person at most {person} rows count; others are left out"]
+    for one in coding.columns:
+        if isinstance(one, Binned):
+            words.append(f"{one.column.name} is cut into {len(one.cuts) + 1} bins")
+        elif one.other:
+            words.append(f"{one.column.name}: values that too few persons share are one cell, (other)")
+        if not one.null:
+            words.append(f"rows without a value in {one.column.name} are left out: it declares that there are none")
+    return words + [f"{name} is left out: {why}" for name, why in left_out.items()]
+
+
+def _declaration(call: Publication, coding: Coding) -> str:
+    """The synthetic table as a public table of a declaration."""
+    lines = [f"[tables.{_key(call.table.name)}]", f'source = "{call.table.name}.csv"', "public = true"]
+    lines.append(f"[tables.{_key(call.table.name)}.columns]")
+    for one in coding.columns:
+        column = one.column
+        said = [f'type = "{column.type}"']
+        if isinstance(one, Listed) and column.type is not Type.BOOLEAN:
+            said.append("values = [" + ", ".join(_written(value) for value in one.values) + "]")
+        elif isinstance(one, Binned):
+            assert column.minimum is not None
+            assert column.maximum is not None
+            said += [f"min = {_written(column.minimum)}", f"max = {_written(column.maximum)}"]
+        lines.append(f"{_key(column.name)} = {{ {', '.join(said)} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _text(name)
+
+
+def _written(value: Value) -> str:
+    known = plain(value)
+    if isinstance(known, bool):
+        return "true" if known else "false"
+    if isinstance(value, str):
+        return _text(value)
+    return str(known)
+
+
+def _text(value: str) -> str:
+    import json
+
+    return json.dumps(value)

@@ -1,0 +1,129 @@
+"""Cells back to values: what a synthetic row says in each column."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.catalog.model import Type
+from discreet.plan.coding import Binned, Listed
+from discreet.release.table import plain
+from discreet.synthesis.cells import FINE, Histogram, Line, weights
+from discreet.synthesis.packed import pack, unpack
+
+Codes = NDArray[np.int64]
+_EPOCH = datetime.datetime(1970, 1, 1)
+OTHER = "(other)"
+
+
+def stored(
+    one: Listed | Binned, codes: Codes, along: Line | None, look: Histogram | None, generator: np.random.Generator
+) -> dict[str, Any]:
+    """A column of synthetic rows as JSON can hold it: texts and the like by their places among the values; whole
+    numbers, days and microseconds as integers; numbers as doubles. `none` says which rows have no value."""
+    none = codes == one.size - 1 if one.null else np.zeros(len(codes), bool)
+    if isinstance(one, Listed):
+        other: list[Any] = [OTHER if one.column.type is Type.TEXT else None] * one.other
+        values = [*(plain(value) for value in one.values), *other]
+        return {"values": values, "places": pack(np.where(none, len(values), codes))}
+    assert along is not None
+    drawn = np.full(len(codes), float(along.low))
+    ends = [along.low, *(along.place(cut) for cut in one.cuts), along.end()]
+    for cell in np.unique(codes[~none]).tolist():
+        inside = codes == cell
+        low, high = ends[cell], ends[cell + 1]
+        drawn[inside] = _within(along, low, high, look, int(inside.sum()), generator)
+    if along.unit is not None and along.column.type is not Type.NUMBER:
+        return {"whole": pack(drawn.astype(np.int64)), "none": pack(none)}
+    return {"numbers": pack(drawn), "none": pack(none)}
+
+
+def _within(
+    along: Line, low: Fraction, high: Fraction, look: Histogram | None, count: int, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Values in a bin: spread over its parts as a fine look saw them, evenly within each part."""
+    parts, shares = ([low, high], np.ones(1)) if look is None else weights(look, low, high)
+    chosen = generator.choice(len(shares), size=count, p=shares)
+    starts = np.array([float(part) for part in parts])
+    if along.unit is None:
+        places = starts[chosen] + generator.random(count) * np.diff(starts)[chosen]
+        places = np.clip(_rounded(places, float(high - low)), starts[chosen], np.nextafter(starts[1:][chosen], -np.inf))
+    else:
+        firsts = np.array([int((part - along.low) / along.unit) for part in parts])
+        steps = firsts[chosen] + np.floor(generator.random(count) * np.diff(firsts)[chosen])
+        exact = {step: float(along.low + along.unit * int(step)) for step in np.unique(steps).tolist()}
+        places = np.array([exact[step] for step in steps.tolist()])
+    if along.column.type is not None and along.column.type.numeric:
+        for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
+            places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
+    return np.minimum(places, float(along.high))
+
+
+def shortest(low: float, high: float) -> float:
+    """The number with the fewest digits that is at least `low` and below `high`."""
+    for digits in range(-18, 18):
+        step = 10.0**-digits
+        place = round(math.ceil(low / step - 1e-12) * step, max(0, digits))
+        if low <= place < high:
+            return place
+    return low
+
+
+def _rounded(values: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+    """To a thousandth of the bin's width, so that no digit says more than is known."""
+    digits = 3 - int(np.floor(np.log10(width))) if width > 0 else 0
+    return np.round(values, min(15, max(-15, digits)))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of synthetic rows: its type, and its values with None where there is none."""
+
+    type: Type
+    values: NDArray[Any]
+
+    def plain(self) -> list[Any]:
+        """As Python's own values."""
+        return list(self.values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(self.values)
+
+
+def read(kind: Type, column: Mapping[str, Any]) -> Column:
+    """A column as it was stored."""
+    if "values" in column:
+        known = np.empty(len(column["values"]) + 1, object)
+        known[:] = [*(_typed(value, kind) for value in column["values"]), None]
+        return Column(kind, known[unpack(column["places"])])
+    none = unpack(column["none"])
+    if "numbers" in column:
+        numbers = unpack(column["numbers"]).astype(object)
+        numbers[none] = None
+        return Column(kind, numbers)
+    whole = unpack(column["whole"])
+    if kind is Type.INTEGER:
+        values = whole.astype(object)
+    else:
+        distinct, places = np.unique(whole, return_inverse=True)
+        known = np.empty(len(distinct), object)
+        known[:] = [_moment(place, kind) for place in distinct.tolist()]
+        values = known[places]
+    values[none] = None
+    return Column(kind, values)
+
+
+def _typed(value: Any, kind: Type) -> Any:
+    if value is None or kind not in (Type.DATE, Type.TIMESTAMP):
+        return value
+    return (datetime.date if kind is Type.DATE else datetime.datetime).fromisoformat(value)
+
+
+def _moment(place: int, kind: Type) -> Any:
+    if kind is Type.DATE:
+        return datetime.date.fromordinal(place)
+    return _EPOCH + datetime.timedelta(microseconds=place)

@@ -1,0 +1,26 @@
+"""Arrays of numbers as text, for a release that the ledger stores."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def pack(array: NDArray[Any]) -> dict[str, Any]:
+    """An array as its type, shape and compressed bytes; whole numbers that are not negative in as few bytes as hold
+    them."""
+    if array.dtype.kind in "iu" and (not array.size or array.min() >= 0):
+        array = array.astype(np.min_scalar_type(int(array.max(initial=0))))
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    body = base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
+    return {"type": array.dtype.str, "shape": list(array.shape), "bytes": body}
+
+
+def unpack(packed: dict[str, Any]) -> NDArray[Any]:
+    """The array that `pack` took."""
+    body = zlib.decompress(base64.b64decode(packed["bytes"]))
+    return np.frombuffer(body, np.dtype(packed["type"])).reshape(packed["shape"])

@@ -1,0 +1,254 @@
+"""A call that publishes a table, checked: its columns, its price, and the batch of releases it is made of."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting import Batch, Declared, Gaussian
+from discreet.accounting.curves import mu_of_budget
+from discreet.catalog import Declaration
+from discreet.catalog.model import Condition, Table
+from discreet.exact import Number, floor, show, sqrt_ceiling
+from discreet.markov import Domain, fit
+from discreet.mechanisms import GaussianThreshold, gaussian_threshold
+from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
+from discreet.plan.measurement import Measured, Measurement, Price
+from discreet.plan.sensitivity import sensitivity
+from discreet.procedures.arguments import amount, epsilon_of, private_table, refused, whole
+from discreet.release.table import Cost
+from discreet.sql import lower
+from discreet.synthesis.cells import FINE, Line
+from discreet.synthesis.columns import BINS, Wanted, wanted
+from discreet.synthesis.schedule import METHODS, Schedule
+
+MOST_VALUES = 255
+"""At most so many values of a column are found; the others share a cell."""
+MOST_ROWS = 10_000_000
+_LOOK = Fraction(1, 100)  # of the price, as μ², for finding a column's values, or looking at it finely
+_LOOKS = Fraction(15, 100)  # for all of them
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A checked call. `look_sigma` is the noise of a fine look at a column, `finders` what finds private values."""
+
+    table: Table
+    columns: tuple[Wanted, ...]
+    left_out: Mapping[str, str]
+    method: str
+    rows: int | None
+    epsilon: Fraction
+    delta: Fraction
+    schedule: Schedule
+    look_sigma: Fraction
+    finders: Mapping[str, Measurement]
+    event_delta: Fraction
+
+    @cached_property
+    def declared(self) -> Declared:
+        """All releases of the run, declared before the first row is read."""
+        return Declared(self.schedule.parts, self.event_delta)
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
+
+    @property
+    def question(self) -> str:
+        """The call in words, for the ledger."""
+        return f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What decides the release, beside the table."""
+        rules = repr(self.table.impossible)
+        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+
+
+def publication(
+    declaration: Declaration,
+    table: object,
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rows: int | None,
+    method: str,
+    columns: Sequence[str] | None,
+    bins: Mapping[str, Any] | None,
+    workload: Sequence[Sequence[str]] | None = None,
+) -> Publication:
+    """The checked call. Raises QuestionError; nothing is spent and no row is read."""
+    known = private_table(declaration, table)
+    if method not in METHODS:
+        raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
+    if rows is not None:
+        whole("rows", rows, 1, MOST_ROWS, "rows=10000")
+    kept, left_out = wanted(known, columns, bins or {})
+    price = epsilon_of(declaration, epsilon)
+    spend = _delta(declaration, price, delta)
+    search = [one for one in kept if one.found]
+    event = floor(spend * declaration.budget.keys_delta / declaration.budget.delta, 3)
+    struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
+    event = floor(event / 2, 3) if search else event
+    mu = mu_of_budget(price, spend - event - struck * len(search))
+    looks = len(search) + sum(one.looks for one in kept)
+    share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
+    if mu <= 0 or (looks and share <= 0):
+        raise refused("price", "no noise makes this so cheap", "epsilon", "write a larger epsilon or delta")
+    sigma = sqrt_ceiling(rows_of_person(known) ** 2 / share) if looks else Fraction(1)
+    finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
+    before = [part for one in finders.values() for part in one.loss.parts]
+    before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
+    named = _workload(kept, method, workload)
+    domain = Domain.of({one.column.name: _most_cells(one) for one in kept})
+    schedule = Schedule.of(
+        method,
+        domain,
+        mu,
+        event,
+        rows_per_person=rows_of_person(known),
+        extra_events=before,
+        workload=named,
+    )
+    _possible(known, kept)
+    return Publication(known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event)
+
+
+def _possible(table: Table, kept: Sequence[Wanted]) -> None:
+    """Raises QuestionError where the owner's rules leave no row possible: a fit to them alone tells."""
+    named = {condition.column for rule in table.impossible for condition in rule}
+    about = [one for one in kept if one.column.name in named]
+    lines = {one.column.name: one.line for one in about if one.line is not None}
+    cells = [
+        coded(one, [], rules_about(table, one.column.name)) if one.line is not None else one.coded for one in about
+    ]
+    coding = Coding(tuple(one for one in cells if one is not None))
+    forbidden = zeros(table, coding, lines)
+    if forbidden:
+        fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
+
+
+def rules_about(table: Table, name: str) -> list[Condition]:
+    """The conditions that the owner's rules set on a column."""
+    return [condition for rule in table.impossible for condition in rule if condition.column == name]
+
+
+def _workload(
+    kept: Sequence[Wanted], method: str, workload: Sequence[Sequence[str]] | None
+) -> list[tuple[str, ...]] | None:
+    """The marginals that matter, by the names of their columns."""
+    example = 'workload=[["sex", "age"], ["age", "income"]]'
+    if workload is None:
+        if method == "workload":
+            raise refused(
+                "workload", "this method measures the marginals that you name", "workload", f"write {example}"
+            )
+        return None
+    names = {one.column.name.casefold(): one.column.name for one in kept}
+    listed = not isinstance(workload, str) and all(not isinstance(clique, str) for clique in workload)
+    cliques = [tuple(names.get(str(name).casefold(), "") for name in clique) for clique in workload] if listed else []
+    if not cliques or not all(cliques) or any("" in clique or len(set(clique)) != len(clique) for clique in cliques):
+        message = "the workload is no list of sets of published columns"
+        raise refused("workload", message, "workload", f"write {example}")
+    order = list(names.values())
+    return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
+
+
+def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
+    """δ in all: as named, else the same share of the budget's as ε is."""
+    budget = declaration.budget
+    if budget.delta <= budget.keys_delta or budget.keys_delta == 0:
+        fix = "declare a budget with delta = 1e-6 (a tenth of it is kept for private keys, which publishing needs too)"
+        raise refused("delta", "publishing a table needs a delta", "delta", fix)
+    if delta is None:
+        return floor(min(budget.delta, budget.delta * epsilon / budget.epsilon), 3)
+    known = amount("delta", delta, f"delta={show(budget.delta / 10)}")
+    if not 0 < known < 1:
+        raise refused("delta", "delta must lie between 0 and 1", "delta", f"write delta={show(budget.delta / 10)}")
+    return known
+
+
+def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fraction, delta: Fraction) -> Measurement:
+    """What finds the values of a column: noisy numbers of persons, shown above a threshold."""
+    name = one.column.name.replace('"', '""')
+    question = lower(f'SELECT "{name}" FROM "{table.name}" GROUP BY "{name}"', declaration, lambda *_: [])
+    (part,) = question.plan.parts
+    bound = sensitivity(question.plan.root, part)
+    mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
+    losses = Batch((mechanism.loss(),))
+    return Measurement(question.plan, Price(Fraction(1), delta), (Measured(part, bound, mechanism),), losses)
+
+
+def _most_cells(one: Wanted) -> int:
+    """How many cells a column may come to have."""
+    if one.coded is None:
+        return MOST_VALUES + 2
+    return 3 * BINS if one.looks else one.coded.size
+
+
+def coded(one: Wanted, cuts: Sequence[Fraction], rules: Sequence[Condition]) -> Binned:
+    """A column with bounds as bins between these cuts, and wherever a rule about it begins or ends."""
+    along = one.line
+    assert along is not None
+    ends = {end for rule in rules for end in _ends(along, rule)}
+    return along.binned(sorted({*cuts, *(end for end in ends if along.low < end < along.end())}))
+
+
+def _ends(along: Line, rule: Condition) -> list[Fraction]:
+    unit = along.unit or Fraction(0)
+    if rule.values is not None:
+        return [end for value in rule.values for end in (along.place(value), along.place(value) + unit)]
+    assert rule.minimum is not None
+    assert rule.maximum is not None
+    return [along.place(rule.minimum), along.place(rule.maximum) + unit]
+
+
+def zeros(table: Table, coding: Coding, lines: Mapping[str, Line]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+    """The cells that the owner's rules make impossible, by the columns each rule is about, in the coding's order.
+    Rules about a column that is not published are left out."""
+    found: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+    known = {one.column.name: one for one in coding.columns}
+    for rule in table.impossible:
+        conditions = {condition.column: condition for condition in rule}
+        if not set(conditions) <= set(known):
+            continue
+        clique = tuple(name for name in coding.names if name in conditions)
+        cells = np.ones((), bool)
+        for name in clique:
+            cells = np.multiply.outer(cells, _meets(known[name], conditions[name], lines.get(name)))
+        found[clique] = found[clique] | cells if clique in found else cells
+    return found
+
+
+def _meets(one: Listed | Binned, condition: Condition, along: Line | None) -> NDArray[np.bool_]:
+    """The cells of a column all of whose values meet a condition."""
+    meets = np.zeros(one.size, bool)
+    if isinstance(one, Listed):
+        assert condition.values is not None
+        for place, value in enumerate(one.values):
+            meets[place] = value in condition.values
+        return meets
+    assert along is not None
+    ends = [along.low, *(along.place(cut) for cut in one.cuts), along.end()]
+    unit = along.unit or Fraction(0)
+    for place, (low, high) in enumerate(itertools.pairwise(ends)):
+        if condition.values is not None:
+            meets[place] = any(
+                along.place(value) <= low and high <= along.place(value) + unit for value in condition.values
+            )
+        else:
+            assert condition.minimum is not None
+            assert condition.maximum is not None
+            meets[place] = along.place(condition.minimum) <= low and high <= along.place(condition.maximum) + unit
+    return meets
+
+
+__all__ = ["FINE", "Publication", "coded", "publication", "zeros"]

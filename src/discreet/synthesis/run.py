@@ -1,0 +1,168 @@
+"""One run that publishes a table: values and bins are found, marginals chosen and measured, rows drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.catalog.model import Value
+from discreet.door import Door, Marginals
+from discreet.errors import EngineError, QuestionError
+from discreet.ledger import Stored
+from discreet.markov import Clique, Domain
+from discreet.plan.coding import Binned, Coding, Listed
+from discreet.synthesis.adaptive import Progress, synthesise
+from discreet.synthesis.cells import Histogram, gathered, refined
+from discreet.synthesis.columns import BINS, Wanted
+from discreet.synthesis.content import content
+from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the first steps released: cells for every column, fine looks at some, and columns that none was found
+    for."""
+
+    coding: Coding
+    looks: Mapping[str, Histogram]
+    left_out: Mapping[str, str]
+
+
+def carried_out(
+    call: Publication, door: Door, *, analyst: str, key: str, request: str | None, tell: Tell
+) -> tuple[dict[str, Any], bool]:
+    """The content of the release, and whether this call was charged.
+
+    Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
+    after the first marginals were measured, the table is made of these.
+    """
+    grant = door.open(call.declared.loss, call.table, analyst=analyst, question=call.question, key=key, request=request)
+    if isinstance(grant, Stored):
+        return json.loads(grant.answer), bool(grant.charged)
+    run = Marginals(grant, call.table, call.declared)
+    try:
+        made = _made(call, run, tell)
+        stored = json.dumps(made, ensure_ascii=False).encode()
+        run.commit(stored)
+    finally:
+        run.close()
+    return json.loads(stored), True  # what a repeat will read
+
+
+def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
+    found = _found(call, run)
+    if not found.coding.columns:
+        raise EngineError
+    domain = Domain(found.coding.names, found.coding.sizes)
+    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
+    forbidden = zeros(call.table, found.coding, lines)
+    schedule = call.schedule.among(domain.names)
+    try:
+        result = synthesise(
+            schedule, domain, Measurer(run, call.schedule.compared), zeros=forbidden, rows=call.rows, tell=tell
+        )
+    except QuestionError:  # the private cells are too many after all
+        raise EngineError from None
+    return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+
+
+@dataclass(frozen=True)
+class Measurer:
+    """The door's run as what the adaptive procedure asks."""
+
+    run: Marginals
+    compared: int
+
+    def select(
+        self,
+        epsilon: Fraction,
+        candidates: Sequence[Clique],
+        predictions: Sequence[NDArray[np.int64]],
+        weights: Sequence[int],
+        penalties: Sequence[int],
+    ) -> int:
+        return self.run.select(epsilon, candidates, predictions, weights, penalties)
+
+    def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
+        return self.run.measure(clique, sigma)
+
+    def distances(
+        self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
+    ) -> NDArray[np.int64]:
+        """As many as were declared: in the place of those of columns that are not there stand numbers of all rows."""
+        more = self.compared - len(cliques)
+        padded = [*answers, *[np.zeros((), np.int64)] * more]
+        return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
+
+
+def _found(call: Publication, run: Marginals) -> Found:
+    """Values of columns that declare none, and bins of those that are to be cut."""
+    left_out: dict[str, str] = {}
+    known: dict[str, Listed | Binned] = {}
+    for one in call.columns:
+        name = one.column.name
+        if one.coded is not None:
+            known[name] = one.coded
+            continue
+        values = _values(call, run, name)
+        if values:
+            known[name] = Listed(one.column, values, other=True, null=one.column.nulls)
+        else:
+            left_out[name] = "no value of it is shared by enough persons"
+    looks: dict[str, Histogram] = {}
+    cutting = [one for one in call.columns if one.looks]
+    for turn in range(2):
+        now = [one for one in cutting if one.looks > turn]
+        if not now:
+            break
+        run.code(Coding(tuple(_looked_at(one, looks) for one in now)))
+        for one in now:
+            looks[one.column.name] = _look(one, run, _looked_at(one, looks), call.look_sigma)
+    for one in call.columns:
+        if one.line is not None:
+            cuts = [one.line.place(cut) for cut in known_cuts(known[one.column.name])]
+            if one.looks:
+                cuts = gathered(looks[one.column.name], BINS)
+            known[one.column.name] = coded(one, cuts, rules_about(call.table, one.column.name))
+    coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
+    if coding.columns:
+        run.code(coding)
+    return Found(coding, looks, left_out)
+
+
+def known_cuts(one: Listed | Binned) -> tuple[Value, ...]:
+    return one.cuts if isinstance(one, Binned) else ()
+
+
+def _values(call: Publication, run: Marginals, name: str) -> tuple[Value, ...]:
+    """The values that enough persons share, the most frequent ones, in the order of the values."""
+    finder = call.finders[name]
+    noisy = run.find(finder)
+    counts = noisy.parts[0][0] if noisy.keys else ()
+    ranked = sorted(zip(counts, (keys[0] for keys in noisy.keys), strict=True), key=lambda pair: -pair[0])
+    chosen = [value for _, value in ranked if value is not None][:MOST_VALUES]
+    return tuple(sorted(chosen))
+
+
+def _looked_at(one: Wanted, looks: Mapping[str, Histogram]) -> Binned:
+    """The cells of the next look at a column."""
+    assert isinstance(one.coded, Binned)
+    assert one.line is not None
+    before = looks.get(one.column.name)
+    return one.coded if before is None else one.line.binned(refined(before, BINS))
+
+
+def _look(one: Wanted, run: Marginals, cells: Binned, sigma: Fraction) -> Histogram:
+    assert one.line is not None
+    counts = run.measure((one.column.name,), sigma)
+    inside = counts[: len(cells.cuts) + 1]
+    cuts = tuple(one.line.place(cut) for cut in cells.cuts)
+    return Histogram(one.line, cuts, tuple(inside.tolist()), float(sigma))

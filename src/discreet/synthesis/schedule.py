@@ -1,0 +1,214 @@
+"""What a synthesis will spend, fixed before anything is measured: one batch with one loss."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from discreet.accounting import BoundedRange, Declared
+from discreet.accounting.loss import Single
+from discreet.errors import QuestionError
+from discreet.exact import ceiling, floor, sqrt_ceiling
+from discreet.markov import Clique, Domain
+from discreet.mechanisms import Gaussian
+
+METHODS = ("adaptive", "mst", "independent", "workload")
+MOST_TRIPLES = 1000
+
+# Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
+SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.06, 0.04, 1.7
+_DIGITS, _TRIES, _CLOSE = 6, 12, 2e-3
+
+
+@dataclass(frozen=True)
+class Round:
+    """One marginal to measure: what its selection costs (0 where nothing is selected), and its noise in rows."""
+
+    selection: Fraction
+    sigma: Fraction
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The measurements of a synthesis, in the order in which they are made; which marginals they are of is chosen then.
+
+    Unit: a person with at most `rows_per_person` rows. Neighbours: one person added or removed. A marginal of
+    counts then moves by at most rows_per_person in ℓ1 and so in ℓ2, and a score w·‖exact − prediction‖₁ − penalty
+    by at most w·rows_per_person, up or down. So a measurement is (rows_per_person/σ)-GDP and a selection has
+    bounded range ε = 2·rate·rows_per_person·max w. At the end the distances ‖exact − published‖₁ of the workload's
+    k marginals are measured as one vector, which moves by at most √k·rows_per_person in ℓ2. All parts are fixed
+    here, so together they cost what the batch `loss` does, whatever is chosen adaptively and wherever it stops (see
+    `discreet.accounting.batch`).
+    """
+
+    method: str
+    workload: tuple[Clique, ...]
+    singles: tuple[str, ...]
+    single_sigma: Fraction
+    rounds: tuple[Round, ...]
+    distance_sigma: Fraction
+    compared: int
+    rows_per_person: int
+    extra_events: tuple[Single, ...]
+
+    @staticmethod
+    def of(
+        method: str,
+        domain: Domain,
+        mu: Fraction,
+        event_delta: Fraction,
+        rows_per_person: int = 1,
+        extra_events: Sequence[Single] = (),
+        workload: Sequence[Clique] | None = None,
+        singles: Sequence[str] | None = None,
+    ) -> Schedule:
+        """The schedule of a method that together with `extra_events` is charged at most as one μ-GDP release and an
+        event of probability `event_delta`.
+
+        `workload`: the marginals that matter; all of three columns where they are at most a thousand, else all of two.
+        `singles`: the columns to be measured alone at first, all unless said; leave out those handed over as `initial`.
+        Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
+        """
+        if method not in METHODS:
+            raise QuestionError("method", "no such method", where="method", fix=f"one of {', '.join(METHODS)}")
+        if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, int) or rows_per_person < 1:
+            raise QuestionError("rows", "a person has at least one row", where="rows_per_person", fix="write 1 or more")
+        wanted = tuple(domain.clique(one) for one in workload) if workload is not None else all_marginals(domain)
+        first = domain.names if singles is None else domain.clique(singles)
+        compared = len(closure(domain, wanted))
+        shares = _shares(method, domain, wanted, len(first))
+
+        def scaled(factor: float) -> Schedule:
+            return Schedule(
+                method,
+                wanted,
+                first,
+                _sigma(shares.single * factor, rows_per_person),
+                tuple(
+                    Round(floor(Fraction(selection * factor), _DIGITS), _sigma(mu * factor, rows_per_person))
+                    for selection, mu in shares.rounds
+                ),
+                _sigma(math.sqrt(DISTANCES / max(1, compared)) * factor, rows_per_person),
+                compared,
+                rows_per_person,
+                tuple(extra_events),
+            )
+
+        return _largest(scaled, mu, event_delta)
+
+    @property
+    def parts(self) -> tuple[Single, ...]:
+        """Everything that may be released, with the extra events."""
+        square = self.rows_per_person**2
+        found: list[Single] = [*self.extra_events, *[Gaussian(self.single_sigma).loss(square)] * len(self.singles)]
+        for one in self.rounds:
+            found += [BoundedRange(one.selection)] * (one.selection > 0)
+            found.append(Gaussian(one.sigma).loss(square))
+        if self.compared:
+            found.append(Gaussian(self.distance_sigma).loss(square * self.compared))
+        return tuple(found)
+
+    def among(self, names: Sequence[str]) -> Schedule:
+        """The schedule where only these columns are there after all: what was declared for others is not used."""
+        kept = [place for place, clique in enumerate(self.workload) if set(clique) <= set(names)]
+        return replace(
+            self,
+            workload=tuple(self.workload[place] for place in kept),
+            singles=tuple(name for name in self.singles if name in names),
+            rounds=tuple(self.rounds[place] for place in kept) if self.method == "workload" else self.rounds,
+        )
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """μ of each single column, and ε and μ of each round, before scaling."""
+
+    single: float
+    rounds: tuple[tuple[float, float], ...]
+
+
+def all_marginals(domain: Domain) -> tuple[Clique, ...]:
+    """All of three columns if there are at most a thousand of them, else all of two; fewer where there are no three."""
+    columns = len(domain.names)
+    size = min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2)
+    return tuple(itertools.combinations(domain.names, size))
+
+
+def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
+    """All parts of the workload's marginals, each once, small ones first."""
+    found = {
+        part
+        for clique in workload
+        for size in range(1, len(clique) + 1)
+        for part in itertools.combinations(clique, size)
+    }
+    return tuple(sorted(found, key=lambda clique: (len(clique), [domain.place[name] for name in clique])))
+
+
+def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int) -> _Shares:
+    """How the whole μ² = 1 is divided; the distances have their share.
+
+    For a fixed workload, marginals with more cells get more: minimising Σ cells_i/μ_i for a given Σ μ_i² gives
+    μ_i ∝ cells_i^(1/3).
+    """
+    columns, whole = len(domain.names), 1 - DISTANCES
+    if method == "independent" or columns == 1 or not workload:
+        return _Shares(math.sqrt(whole / max(1, singles)), ())
+    first = SINGLES if singles else 0.0
+    if method == "workload":
+        wanted = [domain.cells(clique) ** (1 / 3) for clique in workload]
+        scale = math.sqrt((whole - first) / sum(weight**2 for weight in wanted))
+        return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
+    count = columns - 1 if method == "mst" else max(4, math.ceil(ROUNDS * columns))
+    each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
+    return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
+
+
+def _sigma(mu: float, rows_per_person: int) -> Fraction:
+    return ceiling(rows_per_person / Fraction(mu), _DIGITS)
+
+
+def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fraction) -> Schedule:
+    """The schedule with nearly the largest factor whose batch is charged at most μ.
+
+    The loss of a selection has a variance of about ε²/3, that of a measurement μ²: with many of them, both count by
+    that. It guesses; what the batch is charged decides, and a wrong guess is corrected by how wrong it was."""
+    unit = scaled(1.0)
+    before = _variance(unit.extra_events)
+    room = float(mu) ** 2 - before
+    factor = math.sqrt(max(room, 0.0) / max(1e-300, _variance(unit.parts) - before)) * (1 - _CLOSE / 4)
+    best: Schedule | None = None
+    for _ in range(_TRIES):
+        if factor <= 0 or math.isinf(factor):
+            break
+        tried = scaled(factor)
+        needed = _charged(tried, event_delta)
+        if needed <= mu:
+            best = tried
+            if needed >= mu * (1 - _CLOSE):
+                break
+        spent, whole = float(needed) ** 2 - before, float(mu) ** 2 - before
+        factor *= math.sqrt(whole / spent) * (1 - _CLOSE / 4) if spent > 0 else 0.5
+    if best is None:
+        raise QuestionError(
+            "budget", "what is spent beforehand leaves nothing to measure with", where="epsilon", fix="raise epsilon"
+        )
+    return best
+
+
+def _charged(schedule: Schedule, event_delta: Fraction) -> Fraction:
+    """The μ that stands for the batch, rounded up."""
+    try:
+        return sqrt_ceiling(Declared(schedule.parts, event_delta).loss.mu_squared or Fraction(0))
+    except ValueError:  # larger than any that a Gaussian release stands for
+        return Fraction(10**6)
+
+
+def _variance(parts: Sequence[Single]) -> float:
+    return sum(
+        float(part.epsilon) ** 2 / 3 if isinstance(part, BoundedRange) else float(part.mu_squared or 0)
+        for part in parts
+    )

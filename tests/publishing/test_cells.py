@@ -1,0 +1,165 @@
+"""Columns on a line: cuts, bins chosen from noisy counts, and values drawn inside them."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.catalog.model import Column, Type
+from discreet.plan.coding import Binned, Listed
+from discreet.synthesis.cells import FINE, Histogram, Line, gathered, line, refined, weights
+from discreet.synthesis.decode import read, stored
+from discreet.synthesis.packed import pack, unpack
+
+
+def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> Line:
+    found = line(Column("c", kind, low, high, step))
+    assert found is not None
+    return found
+
+
+LINES = [
+    along(Type.INTEGER, 17, 90),
+    along(Type.INTEGER, -(2**63), 2**63 - 1),
+    along(Type.INTEGER, 3, 3),
+    along(Type.NUMBER, Fraction(0), Fraction(100), Fraction(1, 100)),
+    along(Type.NUMBER, Fraction(-1), Fraction(1)),
+    along(Type.DATE, datetime.date(1900, 1, 1), datetime.date(2026, 12, 31)),
+    along(Type.TIMESTAMP, datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, 0, 0, 30)),
+]
+
+
+@pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
+def test_a_line_is_divided_into_cells_that_rise_and_hold_every_value(known: Line) -> None:
+    cuts = known.divided(known.low, known.end(), FINE)
+    ends = [known.low, *cuts, known.end()]
+    assert ends == sorted(set(ends)) or known.low == known.high
+    assert len(cuts) < FINE
+    binned = known.binned(cuts)
+    assert binned.cell(known.value(known.low)) == 0
+    assert binned.cell(known.value(known.high)) == len(cuts)
+    for cut in cuts[::97]:
+        assert known.place(known.value(cut)) == cut
+    if known.unit is not None:
+        assert all((cut - known.low) / known.unit == int((cut - known.low) / known.unit) for cut in cuts)
+
+
+def test_bins_hold_about_as_much_each_and_a_heavy_value_stands_alone() -> None:
+    known = along(Type.INTEGER, 0, 999)
+    cuts = known.divided(known.low, known.end(), FINE)
+    counts = [50_000, *([10] * 500), *([0] * 499)]
+    bins = gathered(Histogram(known, tuple(cuts), tuple(counts), 2.0), 32)
+    assert bins[0] == 1  # the value 0 by itself
+    assert len(bins) < 64
+    light = Histogram(known, tuple(cuts), tuple([100] * 1000), 5.0)
+    sizes = [high - low for low, high in itertools.pairwise([Fraction(0), *gathered(light, 32), Fraction(1000)])]
+    assert max(sizes[:-1]) - min(sizes[:-1]) <= 1
+    assert 28 <= len(sizes) <= 34
+
+
+def test_noise_alone_makes_no_bins() -> None:
+    """1,000 cells of rounded noise, of a fixed seed: a cut needs a sum 4 deviations high; over runs of cells those are
+    about 1,000 chances of 3e-5 each."""
+    known = along(Type.INTEGER, 0, 999)
+    noise = np.rint(np.random.default_rng(7).normal(0, 20, 1000)).astype(int).tolist()
+    assert (
+        len(gathered(Histogram(known, tuple(known.divided(known.low, known.end(), FINE)), tuple(noise), 20.0), 32)) < 10
+    )
+    empty = Histogram(known, (Fraction(500),), (0, 0), 1.0)
+    assert gathered(empty, 32) == []
+
+
+def test_a_second_look_divides_what_is_heavy() -> None:
+    known = along(Type.INTEGER, 0, 99_999)
+    cuts = tuple(known.divided(known.low, known.end(), FINE))
+    counts = (45_000, *([5] * (len(cuts))))
+    again = refined(Histogram(known, cuts, counts, 10.0), 32)
+    inside = [cut for cut in again if cut < cuts[0]]
+    assert len(inside) == 96  # 97 or 98 values of the first cell, each by itself
+    assert cuts[0] in again
+    assert len(again) < 200
+
+
+@given(st.lists(st.integers(-50, 5000), min_size=1, max_size=80), st.integers(1, 40))
+def test_what_is_chosen_from_any_counts_is_a_partition(counts: list[int], parts: int) -> None:
+    known = along(Type.NUMBER, Fraction(0), Fraction(10))
+    cuts = tuple(known.divided(known.low, known.end(), len(counts)))
+    histogram = Histogram(known, cuts, tuple(counts), 3.0)
+    bins = gathered(histogram, parts)
+    assert bins == sorted(set(bins))
+    assert set(bins) <= set(cuts)
+    again = refined(histogram, parts)
+    assert list(again) == sorted(set(again))
+    assert all(known.low < cut < known.end() for cut in again)
+    for low, high in itertools.pairwise([known.low, *bins, known.end()]):
+        ends, shares = weights(histogram, low, high)
+        assert ends[0] == low
+        assert ends[-1] == high
+        assert len(shares) == len(ends) - 1
+        assert abs(shares.sum() - 1) < 1e-9
+        assert (shares >= 0).all()
+
+
+@pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
+def test_drawn_values_lie_in_their_cells(known: Line) -> None:
+    if known.high - known.low > 2**60:
+        return  # whole numbers above 2^53 are drawn to the nearest double
+    cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []
+    binned = known.binned(cuts)
+    codes = np.arange(500) % binned.size
+    column = read(known.column.type, stored(binned, codes, known, None, np.random.default_rng(1)))  # type: ignore[arg-type]
+    for code, value in zip(codes.tolist(), column.plain(), strict=True):
+        if code == binned.size - 1:
+            assert value is None
+            continue
+        exact = Fraction(str(value)) if isinstance(value, float) else value
+        assert binned.cell(exact) == code
+        assert known.low <= known.place(exact) <= known.high
+
+
+def test_values_within_a_bin_follow_the_fine_look() -> None:
+    known = along(Type.INTEGER, 0, 9)
+    look = Histogram(known, tuple(Fraction(cut) for cut in range(1, 10)), (900, *([0] * 8), 100), 1.0)
+    drawn = stored(known.binned([]), np.zeros(1000, np.int64), known, look, np.random.default_rng(3))
+    values = read(Type.INTEGER, drawn).plain()
+    assert set(values) == {0, 9}
+    assert 850 < values.count(0) < 950
+
+
+def test_listed_values_come_back_with_other_and_none() -> None:
+    column = Column("c", Type.TEXT)
+    one = Listed(column, ("a", "é"), other=True)
+    packed = stored(one, np.array([0, 1, 2, 3]), None, None, np.random.default_rng())
+    assert read(Type.TEXT, packed).plain() == ["a", "é", "(other)", None]
+    days = Listed(Column("d", Type.DATE), (datetime.date(2020, 1, 1),), null=False)
+    assert read(Type.DATE, stored(days, np.array([0]), None, None, np.random.default_rng())).plain() == [
+        datetime.date(2020, 1, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([], np.int64),
+        np.array([0, 255]),
+        np.array([-1, 2**40]),
+        np.array([[0.5], [2.0]]),
+        np.array([True, False]),
+    ],
+)
+def test_arrays_are_packed_and_unpacked(array: Any) -> None:
+    again = unpack(pack(array))
+    assert again.shape == array.shape
+    assert (again == array).all()
+
+
+def test_cells_in_words() -> None:
+    assert Binned(Column("c", Type.INTEGER), (1, 5)).names == ("to 1", "1 to 5", "5 to", "(none)")
+    assert Listed(Column("c", Type.TEXT), ("a",), other=True, null=False).names == ("a", "(other)")

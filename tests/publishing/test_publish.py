@@ -1,0 +1,293 @@
+"""`curator.publish`: whole runs over the real engine and ledger, and all that can go wrong with them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet
+from discreet.accounting import compose
+from discreet.accounting.curves import mu_of_budget
+from discreet.catalog import declare
+from discreet.errors import BudgetError, EngineError, QuestionError
+from discreet.synthesis.publication import publication
+
+COLUMNS: dict[str, Any] = {
+    "sex": {"type": "text", "values": ["F", "M"], "nulls": False},
+    "age": {"type": "integer", "min": 0, "max": 99},
+    "income": {"type": "number", "min": 0, "max": 100_000, "step": 0.01},
+    "born": {"type": "date", "min": datetime.date(1920, 1, 1), "max": datetime.date(2020, 12, 31)},
+    "seen": {
+        "type": "timestamp",
+        "min": datetime.datetime(2020, 1, 1),
+        "max": datetime.datetime(2020, 12, 31),
+    },
+    "well": {"type": "boolean"},
+    "town": {"type": "text"},
+    "name": {"type": "text"},
+    "score": {"type": "number"},
+}
+TOWNS = ["Ulm", "Köln", "Bonn", "O'Hara"]
+
+
+def people(count: int, seed: int = 1) -> pd.DataFrame:
+    """Made-up persons with dependent columns, NULLs, free texts."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], count)
+    age = np.clip(rng.normal(np.where(sex == "F", 50, 35), 10), 0, 99).astype(int)
+    income = np.where(rng.random(count) < 0.6, 0.0, np.round(rng.random(count) * age * 1000, 2))
+    town = rng.choice(TOWNS, count, p=[0.6, 0.2, 0.15, 0.05]).astype(object)
+    town[rng.random(count) < 0.1] = None
+    day = pd.Timestamp("2020-01-01")
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "age": pd.array(np.where(rng.random(count) < 0.05, None, age.astype(object)), "Int64"),
+            "income": income,
+            "born": [day - pd.Timedelta(days=int(one) * 365) for one in age],
+            "seen": [day + pd.Timedelta(seconds=int(one)) for one in rng.integers(0, 30_000_000, count)],
+            "well": pd.array(rng.random(count) < 0.8, "boolean"),
+            "town": town,
+            "name": [f"person {one}" for one in range(count)],
+            "score": rng.random(count),
+        }
+    )
+
+
+def curator(frame: pd.DataFrame, *, epsilon: float = 10, columns: Any = None, **more: Any) -> discreet.Curator:
+    known = {name: kind for name, kind in COLUMNS.items() if name in frame.columns} if columns is None else columns
+    said = {"one_row_per_person": True, **more}
+    return discreet.Curator(
+        {"people": discreet.Table(frame, columns=known, **said)}, epsilon=epsilon, delta=1e-5, engine={"memory_gib": 4}
+    )
+
+
+def test_a_mixed_table_is_published_and_looks_like_the_real_one() -> None:
+    frame = people(5000)
+    with curator(frame) as holder:
+        release = holder.publish("people", epsilon=4, rows=4000)
+        assert len(release) == len(release.rows) == 4000
+        assert release.columns == ["sex", "age", "income", "born", "seen", "well", "town"]
+        assert set(release.columns_left_out) == {"name", "score"}
+        made = release.to_pandas()
+        assert abs(release.total - 5000) < 100
+        assert abs((made.sex == "F").mean() - (frame.sex == "F").mean()) < 0.03
+        assert abs(made.age.dropna().mean() - frame.age.dropna().mean()) < 3
+        assert abs((made.income == 0).mean() - (frame.income == 0).mean()) < 0.08
+        assert made.town.isna().mean() == pytest.approx(0.1, abs=0.04)
+        assert set(made.town.dropna()) <= {*TOWNS, "(other)"}
+        women, men = made[made.sex == "F"].age.dropna().mean(), made[made.sex == "M"].age.dropna().mean()
+        assert 9 < women - men < 21  # 15 in truth: the pair was kept
+        assert made.born.min() >= datetime.date(1920, 1, 1)
+        assert release.cost.epsilon == 4
+        again = holder.publish("people", epsilon=4, rows=4000)
+        assert again.rows == release.rows
+        assert not again.charged
+        assert "none is anybody" in type(release).__doc__ or release.bounds
+
+
+def test_the_price_is_what_the_ledger_is_charged_and_a_whole_budget_fits() -> None:
+    with curator(people(300), epsilon=1) as holder:
+        holder.publish("people", epsilon=1, delta=1e-5, columns=["sex", "age", "town"])
+        assert holder.budget.used <= 100
+        with pytest.raises(BudgetError):
+            holder.publish("people", epsilon=1, columns=["sex", "well"])
+
+
+def declaration(**more: Any) -> Any:
+    table = {"source": "t.csv", "columns": COLUMNS, "one_row_per_person": True, **more}
+    return declare({"budget": {"epsilon": 10, "delta": Fraction(1, 10**6)}, "tables": {"people": table}})
+
+
+@pytest.mark.parametrize("method", ["adaptive", "mst", "workload", "independent"])
+def test_the_declared_batch_costs_the_price_and_no_more(method: str) -> None:
+    call = publication(
+        declaration(),
+        "people",
+        epsilon="0.7",
+        delta="1e-7",
+        rows=None,
+        method=method,
+        columns=None,
+        bins=None,
+        workload=[["sex", "age"], ["well"]] if method == "workload" else None,
+    )
+    loss = call.declared.loss
+    assert loss.mu_squared is not None
+    assert compose([loss]).delta("0.7") <= 1e-7
+    assert loss.mu_squared <= mu_of_budget(Fraction(7, 10), Fraction(1, 10**7)) ** 2
+    assert loss.mu_squared >= Fraction(9, 10) * mu_of_budget(Fraction(7, 10), Fraction(1, 10**7)) ** 2
+
+
+def test_the_batch_follows_from_the_declaration_alone() -> None:
+    asked = {"epsilon": 1, "delta": None, "rows": None, "method": "adaptive", "columns": None, "bins": None}
+    first, second = (publication(declaration(), "people", **asked) for _ in range(2))  # type: ignore[arg-type]
+    assert first.parts == second.parts
+    person = publication(declaration(one_row_per_person=False, person="name", rows_per_person=5), "people", **asked)  # type: ignore[arg-type]
+    assert person.look_sigma >= 4 * first.look_sigma
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"table": "nobody"}, "not declared"),
+    ({"method": "magic"}, "method is one of"),
+    ({"rows": 0}, "rows must be"),
+    ({"epsilon": -1}, "epsilon"),
+    ({"epsilon": float("nan")}, "epsilon"),
+    ({"columns": ["nothing"]}, "no declared column"),
+    ({"columns": ["score"]}, "bounds are not declared"),
+    ({"columns": []}, "no column"),
+    ({"bins": {"sex": 3}}, "declared values"),
+    ({"bins": {"age": [30, 20]}}, "do not rise"),
+    ({"bins": {"age": 0}}, "bins"),
+    ({"bins": {"age": "20"}}, "neither a number nor a list"),
+    ({"bins": {"age": [20.5]}}, "no value of its type"),
+    ({"bins": {"town": 3}}, "no declared bounds"),
+    ({"bins": {"other": 3}}, "no declared column"),
+    ({"method": "workload"}, "marginals that you name"),
+    ({"workload": [["sex", "sex"]]}, "no list of sets"),
+    ({"workload": ["sex"]}, "no list of sets"),
+    ({"workload": [["sex", "score"]]}, "no list of sets"),
+]
+
+
+@pytest.mark.parametrize(("said", "words"), REFUSED)
+def test_bad_calls_are_refused_and_cost_nothing(said: dict[str, Any], words: str) -> None:
+    asked = {"table": "people", "epsilon": 1, **said}
+    with curator(people(20)) as holder:
+        with pytest.raises(QuestionError) as error:
+            holder.publish(**asked)
+        assert words in str(error.value)
+        assert holder.budget.used == 0
+
+
+def test_a_budget_without_delta_is_refused() -> None:
+    table = discreet.Table(people(10), columns={"sex": ["F", "M"]}, one_row_per_person=True)
+    with discreet.Curator({"people": table}, epsilon=1) as holder, pytest.raises(QuestionError, match="delta"):
+        holder.publish("people", epsilon=1)
+
+
+ODD: list[tuple[str, Callable[[], pd.DataFrame], dict[str, Any]]] = [
+    ("empty", lambda: people(5).head(0), {}),
+    ("one row", lambda: people(1), {}),
+    ("constant", lambda: people(200).assign(sex="F", age=30, town="Ulm"), {}),
+    ("all NULL", lambda: people(200).assign(town=None, age=pd.array([None] * 200, "Int64")), {}),
+    ("tiny price", lambda: people(50), {"epsilon": "0.001"}),
+]
+
+
+@pytest.mark.parametrize(("frame", "said"), [pytest.param(make, said, id=name) for name, make, said in ODD])
+def test_odd_tables_are_published_too(frame: Callable[[], pd.DataFrame], said: dict[str, Any]) -> None:
+    with curator(frame()) as holder:
+        release = holder.publish(
+            "people", **{"epsilon": 1, "columns": ["sex", "age", "town", "well"], "rows": 50, **said}
+        )
+        assert len(release) == 50
+        assert repr(release)
+        for row in release.rows:
+            assert row["sex"] in ("F", "M")
+            assert row["age"] is None or 0 <= row["age"] <= 99
+
+
+def test_a_column_with_as_many_values_as_rows_is_left_out() -> None:
+    with curator(people(2000)) as holder:
+        release = holder.publish("people", epsilon=2, columns=["sex", "name"], rows=10)
+    assert release.columns == ["sex"]
+    assert "shared by enough persons" in release.columns_left_out["name"]
+
+
+def test_a_person_with_many_rows_counts_with_those_that_are_declared() -> None:
+    frame = people(400).assign(name=["greedy"] * 300 + [f"p{one}" for one in range(100)])
+    with curator(frame, one_row_per_person=False, person="name", rows_per_person=3) as holder:
+        release = holder.publish("people", epsilon=8, columns=["sex", "well"], rows=20)
+        assert release.total < 200  # 100 persons with one row, one with 3, and noise
+        assert any("at most 3 rows" in bound for bound in release.bounds)
+
+
+def test_rows_that_cannot_be_are_never_made() -> None:
+    rules = [{"sex": "M", "age": {"min": 50}}, {"well": False, "sex": "F"}]
+    with curator(people(3000), impossible=rules) as holder:
+        release = holder.publish("people", epsilon=4, columns=["sex", "age", "well"], rows=3000)
+    for row in release.rows:
+        assert not (row["sex"] == "M" and row["age"] is not None and row["age"] >= 50)
+        assert not (row["well"] is False and row["sex"] == "F")
+
+
+def test_rules_that_leave_nothing_are_refused_before_anything_is_spent() -> None:
+    with curator(people(30), impossible=[{"sex": ["F", "M"]}]) as holder:
+        with pytest.raises(QuestionError):
+            holder.publish("people", epsilon=1, columns=["sex", "well"])
+        assert holder.budget.used == 0
+
+
+def test_an_interrupt_keeps_what_was_measured() -> None:
+    heard: list[Any] = []
+
+    def tell(progress: Any) -> None:
+        heard.append(progress)
+        if len(heard) == 4:
+            raise KeyboardInterrupt
+
+    with curator(people(2000)) as holder:
+        release = holder.publish("people", epsilon=4, columns=["sex", "age", "well", "town"], rows=100, tell=tell)
+        assert release.content["ended_early"]
+        assert len(release) == 100
+        assert holder.budget.used > 10
+        assert "ended early" in repr(release)
+
+
+def test_a_dead_engine_ends_the_run_and_the_price_stays_charged() -> None:
+    def tell(_: Any) -> None:
+        holder._engine.close()
+
+    with curator(people(500)) as holder:
+        with pytest.raises(EngineError):
+            holder.publish("people", epsilon=1, columns=["sex", "age", "well"], tell=tell)
+        assert holder.budget.used > 1
+
+
+def test_sql_on_the_synthetic_table_is_scaled_and_says_its_error() -> None:
+    with curator(people(4000)) as holder:
+        release = holder.publish("people", epsilon=6, columns=["sex", "age", "well"], rows=500)
+    answer = release.ask("SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex ORDER BY sex")
+    assert abs(sum(row["n"] for row in answer.rows) - release.total) <= 2
+    assert answer.within is not None
+    assert answer.within > 0
+    assert "scaled" in answer.words
+    assert release.ask("SELECT COUNT(*) FROM people").rows[0]["COUNT(*)"] == round(release.total)
+    for bad in (
+        "SELECT * FROM other",
+        "DROP TABLE people",
+        "SELECT 1; SELECT 2",
+        "SELEC",
+        "SELECT nothing FROM people",
+    ):
+        with pytest.raises(QuestionError):
+            release.ask(bad)
+    with pytest.raises(QuestionError):
+        release.ask("SELECT * FROM read_csv('/etc/passwd')")
+
+
+def test_the_declaration_of_the_synthetic_table_opens(tmp_path: Any) -> None:
+    with curator(people(500)) as holder:
+        release = holder.publish("people", epsilon=4, rows=50)
+    release.save(tmp_path / "people.csv")
+    assert (tmp_path / "people.csv").read_text("utf-8").count("\n") == 51
+    (tmp_path / "made.toml").write_text("[budget]\nepsilon = 1\n\n" + release.declaration, "utf-8")
+    with discreet.open(tmp_path / "made.toml") as opened:
+        opened.check()
+    with pytest.raises(QuestionError, match="end it in"):
+        release.save(tmp_path / "people.xls")
+
+
+@pytest.mark.parametrize("ending", ["html", "png"])
+def test_a_page_is_drawn_from_the_release(tmp_path: Any, ending: str) -> None:
+    with curator(people(500)) as holder:
+        release = holder.publish("people", epsilon=4, rows=50)
+    path = release.plot(tmp_path / f"page.{ending}")
+    assert path.stat().st_size > 10_000

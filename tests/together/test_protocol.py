@@ -1,0 +1,495 @@
+"""Sessions over TLS on loopback: what is opened, and every way in which a party can end one, with nothing opened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from together_tools import Made, certificate, needs_openssl, play, session, take
+
+from discreet import BudgetError, QuestionError, SessionError
+from discreet.mechanisms.shares import Residues
+from discreet.together import Opened, Session, from_dict, read, take_part
+from discreet.together.meeting import Meeting
+from discreet.together.protocol import _Round
+from discreet.together.wire import Gone, Kind, Link
+
+pytestmark = needs_openssl
+NAMES = "abc"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
+    folder = tmp_path_factory.mktemp("keys")
+    made = {name: certificate(folder, name) for name in (*NAMES, "stranger")}
+    return made | {"child": certificate(folder, "child", signer="b")}
+
+
+@pytest.fixture
+def agreed(keys: dict[str, tuple[str, Path]]) -> Session:
+    return session({name: keys[name] for name in NAMES})
+
+
+def brought(agreed: Session) -> dict[str, Made]:
+    return {name: Made(agreed.mechanism, [place, 10 * place]) for place, name in enumerate(agreed.names, 1)}
+
+
+def all_of(
+    agreed: Session, keys: dict[str, tuple[str, Path]], made: dict[str, Made], names: str = NAMES
+) -> list[object]:
+    return play(*(take(agreed, name, keys[name][1], made[name]) for name in names))
+
+
+def codes(ends: list[object]) -> set[str]:
+    assert all(isinstance(end, SessionError) for end in ends), ends
+    assert all("nothing was opened" in str(end) for end in ends)
+    return {end.code for end in ends}  # type: ignore[attr-defined]
+
+
+def test_all_open_the_same_total(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    opened = all_of(agreed, keys, brought(agreed))
+    assert opened == [Opened((6, 60), ("a", "b", "c"), opened[0].transcript)] * 3
+    assert len(opened[0].transcript) == 64
+
+
+def test_in_a_notebook(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    """Where a loop runs already."""
+
+    async def cell(name: str) -> Opened:
+        return take_part(agreed, name, keys[name][1], brought(agreed)[name])
+
+    with ThreadPoolExecutor(3) as pool:
+        opened = list(pool.map(lambda name: asyncio.run(cell(name)), NAMES))
+    assert [one.totals for one in opened] == [(6, 60)] * 3
+
+
+def test_wide_numbers_and_two_parties(keys: dict[str, tuple[str, Path]]) -> None:
+    """Sums that do not fit 64 bits, negative ones too."""
+    wide = session({name: keys[name] for name in "ab"}, sensitivity=2**70, epsilon=Fraction(2**80))
+    assert wide.mechanism.ring.bits == 128
+    made = {"a": Made(wide.mechanism, [-(2**100), 3]), "b": Made(wide.mechanism, [5, 2**99])}
+    opened = all_of(wide, keys, made, "ab")
+    assert [one.totals for one in opened] == [(5 - 2**100, 3 + 2**99)] * 2
+
+
+def test_five_parties_of_whom_two_collude(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
+    many = {name: certificate(tmp_path, name) for name in "vwxyz"}
+    agreed = session(many, colluding=2, absent=1)
+    assert agreed.mechanism.honest == 2
+    opened = all_of(agreed, keys | many, brought(agreed), "vwxyz")
+    assert opened == [Opened((15, 150), tuple("vwxyz"), opened[0].transcript)] * 5
+
+
+def test_a_bug_on_one_side_says_nothing_of_its_numbers(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    class Broken(Made):
+        def shares(self) -> list[Residues]:
+            raise ZeroDivisionError(self.exact)
+
+    made = brought(agreed)
+    made["a"] = Broken(agreed.mechanism, [31_337, 0])
+    ends = all_of(agreed, keys, made)
+    assert "failed" in codes(ends)
+    assert not any("31337" in repr(end) or "31337" in str(end) for end in ends)
+    assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
+
+
+def test_who_does_not_come_is_left_out_if_that_was_agreed(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, absent=1, seconds=1)
+    opened = all_of(agreed, keys, brought(agreed), "ac")
+    assert opened == [Opened((4, 40), ("a", "c"), opened[0].transcript)] * 2
+
+
+def test_who_does_not_come_ends_the_session_else(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, seconds=1)
+    made = brought(agreed)
+    assert codes(all_of(agreed, keys, made, "ac")) == {"missing"}
+    assert not made["a"].asked
+    assert not made["c"].asked
+
+
+def test_the_same_party_twice_ends_the_session(keys: dict[str, tuple[str, Path]]) -> None:
+    """Once for each other party, both with the right key. Nobody measures."""
+    agreed = session({name: keys[name] for name in NAMES}, seconds=1)
+    made = [Made(agreed.mechanism, [1, 1]) for _ in range(3)]
+    ends = play(*(take(agreed, name, keys[name][1], one) for name, one in zip("acc", made, strict=True)))
+    assert "twice" in codes(ends)
+    assert not any("shares" in one.asked for one in made)
+
+
+@pytest.mark.parametrize("who", ["stranger", "child"])
+def test_a_stranger_does_not_take_a_place(agreed: Session, keys: dict[str, tuple[str, Path]], who: str) -> None:
+    """Somebody with a certificate of his own who calls himself c cannot come, nor end the session of the others; not
+    even if another party signed that certificate."""
+    other = replace(agreed, parties=(*agreed.parties[:2], replace(agreed.parties[2], certificate=keys[who][0])))
+    made = brought(agreed)
+    short = replace(agreed, seconds=1, absent=1)
+    stranger = replace(other, seconds=1, absent=1, nonce=short.nonce)
+    ends = play(
+        take(short, "a", keys["a"][1], made["a"]),
+        take(short, "b", keys["b"][1], made["b"]),
+        take(stranger, "c", keys[who][1], made["c"]),
+    )
+    assert [end.roster for end in ends[:2]] == [("a", "b")] * 2
+    assert codes(ends[2:]) == {"missing"}
+    assert not made["c"].asked
+
+
+def test_another_document_ends_the_session(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    made = brought(agreed)
+    other = replace(agreed, epsilon=Fraction(1))
+    ends = play(
+        *(take(one, name, keys[name][1], made[name]) for one, name in zip((agreed, agreed, other), NAMES, strict=True))
+    )
+    assert "document" in codes(ends)
+    assert not any("shares" in one.asked for one in made.values())
+
+
+def test_a_key_of_another_certificate_is_refused(
+    agreed: Session, keys: dict[str, tuple[str, Path]], tmp_path: Path
+) -> None:
+    for wrong in (keys["b"][1], tmp_path / "missing"):
+        assert codes(play(take(agreed, "a", wrong, Made(agreed.mechanism, [1])))) == {"key"}
+
+
+def test_an_address_in_use_is_said(agreed: Session, keys: dict[str, tuple[str, Path]]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", agreed.parties[0].port))
+        taken.listen()
+        assert codes(play(take(agreed, "a", keys["a"][1], Made(agreed.mechanism, [1])))) == {"address"}
+
+
+def test_only_the_named_address_is_listened_at(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, seconds=1)
+
+    async def look() -> list[int]:
+        meeting = Meeting(agreed, "a", keys["a"][1])
+        waiting = asyncio.create_task(meeting.meet())
+        await asyncio.sleep(0.2)
+        found = []
+        for host in ("127.0.0.1", "127.0.0.2"):
+            with socket.socket() as caller:
+                found.append(caller.connect_ex((host, agreed.parties[0].port)))
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await meeting.close(end=False)
+        return found
+
+    here, elsewhere = asyncio.run(look())
+    assert here == 0
+    assert elsewhere != 0
+
+
+class Rogue(_Round):
+    """Keeps to the protocol up to one phase, in which it does something else."""
+
+    phase: Kind
+    act: Callable[[Link, Kind, bytes], object]
+
+    async def _exchange(
+        self, kind: Kind, body: Callable[[str], bytes], length: int, *, all_: bool = False
+    ) -> dict[str, bytes]:
+        if kind != self.phase:
+            return await super()._exchange(kind, body, length, all_=all_)
+        for link in self.links.values():
+            done = type(self).act(link, kind, body(link.name))
+            if done is None:
+                return await asyncio.sleep(3600, {})
+            await done
+        return {name: await link.receive(kind, length) for name, link in self.links.items()}
+
+
+async def rogue(
+    agreed: Session, key: Path, made: Made, phase: Kind, act: Callable[[Link, Kind, bytes], object]
+) -> None:
+    """Party c."""
+    kind = type("Made", (Rogue,), {"phase": phase, "act": staticmethod(act)})
+    meeting = Meeting(agreed, "c", key)
+    try:
+        await meeting.meet()
+        await kind(agreed, "c", dict(meeting.links)).run(made)
+    finally:
+        await meeting.close(end=False)
+
+
+def frames(error: BaseException) -> set[str]:
+    """The functions of the package whose variables an error takes along."""
+    found, trace = set(), error.__traceback__
+    while trace is not None:
+        code, trace = trace.tb_frame.f_code, trace.tb_next
+        if "together_tools" not in code.co_filename:
+            found.add(code.co_name)
+    return found - {"run"}
+
+
+def raw(link: Link, *parts: bytes) -> object:
+    link.writer.write(b"".join(parts))
+    return link.writer.drain()
+
+
+def framed(link: Link, kind: int, body: bytes, *, length: int | None = None, hash: bytes | None = None) -> object:
+    return raw(
+        link, bytes([kind]), hash or link.hash, (len(body) if length is None else length).to_bytes(8, "big"), body
+    )
+
+
+async def dies(link: Link, kind: Kind, body: bytes) -> None:  # noqa: ARG001
+    link.writer.transport.abort()
+
+
+def is_silent(link: Link, kind: Kind, body: bytes) -> None:  # noqa: ARG001
+    return None
+
+
+async def sends_twice(link: Link, kind: Kind, body: bytes) -> None:
+    await framed(link, kind, body)
+    await framed(link, kind, body)
+
+
+WRONG = {
+    "longer": (lambda link, kind, body: framed(link, kind, body + b"\0" * 8), "length"),
+    "shorter": (lambda link, kind, body: framed(link, kind, body[:-8]), "length"),
+    "claims 2^63 bytes": (lambda link, kind, body: framed(link, kind, body, length=2**63), "length"),
+    "twice": (sends_twice, "malformed"),
+    "no message": (lambda link, _, body: framed(link, 99, body), "malformed"),
+    "another phase": (lambda link, kind, body: framed(link, Kind.OPENED - kind + 1, body), "malformed"),
+    "another session": (lambda link, kind, body: framed(link, kind, body, hash=bytes(32)), "document"),
+    "noise on the line": (lambda link, _, body: raw(link, bytes(range(200)), body), "document"),
+    "other content": (lambda link, kind, body: framed(link, kind, bytes([body[0] ^ 1]) + body[1:]), ""),
+}
+CONTENT = {Kind.ROSTER: "roster", Kind.COMMITMENT: "sum", Kind.SUM: "sum", Kind.OPENED: "transcript"}
+
+
+def cases() -> Iterator[object]:
+    for phase in (Kind.CHARGED, Kind.SHARES, Kind.HELD, Kind.ROSTER, Kind.COMMITMENT, Kind.SUM, Kind.OPENED):
+        yield pytest.param(phase, dies, "stopped", id=f"{phase.name} dies")
+        if phase in CONTENT:
+            yield pytest.param(phase, WRONG["other content"][0], CONTENT[phase], id=f"{phase.name} other content")
+    for phase in (Kind.SHARES, Kind.SUM):
+        for name, (act, code) in WRONG.items():
+            if code:
+                yield pytest.param(phase, act, code, id=f"{phase.name} {name}")
+    yield pytest.param(Kind.SUM, is_silent, "stopped", id="SUM is silent")
+
+
+@pytest.mark.parametrize(("phase", "act", "code"), list(cases()))
+def test_whatever_a_party_does_nothing_is_opened(
+    keys: dict[str, tuple[str, Path]], phase: Kind, act: Callable[[Link, Kind, bytes], object], code: str
+) -> None:
+    """The others end with an error that says what happened, both of them, soon, and both were charged."""
+    agreed = session({name: keys[name] for name in NAMES}, seconds=1 if act is is_silent else 20)
+    made = brought(agreed)
+
+    async def run() -> list[object]:
+        others = [asyncio.create_task(take(agreed, name, keys[name][1], made[name])) for name in "ab"]
+        bad = asyncio.create_task(rogue(agreed, keys["c"][1], made["c"], phase, act))
+        async with asyncio.timeout(10):
+            ends = await asyncio.gather(*others, return_exceptions=True)
+        bad.cancel()
+        await asyncio.gather(bad, return_exceptions=True)
+        return ends
+
+    ends = asyncio.run(run())
+    found = codes(ends)
+    assert code in found
+    assert found <= {code, "ended", "stopped"}
+    assert all(one.asked[0] == "charge" for one in made.values())
+    assert all("nothing was opened" in str(end) for end in ends)
+    assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
+
+
+@pytest.mark.parametrize("phase", [Kind.CHARGED, Kind.SHARES, Kind.HELD])
+def test_who_stops_before_all_agree_is_left_out_if_that_was_agreed(
+    keys: dict[str, tuple[str, Path]], phase: Kind
+) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    made = brought(agreed)
+    ends = play(
+        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        rogue(agreed, keys["c"][1], made["c"], phase, dies),
+    )
+    assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
+
+
+def test_who_stops_later_ends_the_session_all_the_same(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    made = brought(agreed)
+    ends = play(
+        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        rogue(agreed, keys["c"][1], made["c"], Kind.SUM, dies),
+    )
+    assert "stopped" in codes(ends[:2])
+
+
+def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[str, Path]]) -> None:
+    """c sends its shares to a, not to b, and goes: a holds them, b does not; both go on without c."""
+    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    made = brought(agreed)
+
+    async def to_one(link: Link, kind: Kind, body: bytes) -> None:
+        if link.name == "a":
+            await framed(link, kind, body)
+        else:
+            await link.close(end=False)
+
+    ends = play(
+        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        rogue(agreed, keys["c"][1], made["c"], Kind.SHARES, to_one),
+    )
+    assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
+
+
+@pytest.mark.parametrize("absent", [0, 1])
+def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], absent: int) -> None:
+    """d tells each honest party that it holds no shares of the others, and names a roster of that one and itself: as
+    small a total would have the noise of too few. Nobody commits to a sum, let alone shows one."""
+    many = {name: keys[name] for name in NAMES} | {"d": keys["stranger"]}
+    agreed = session(many, absent=absent)
+    made = brought(agreed)
+    came: list[Kind] = []
+
+    class Splits(_Round):
+        async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
+            for kind in (Kind.HELD, Kind.ROSTER):
+                for link in self.links.values():
+                    await framed(link, kind, bytes(name in ("d", link.name) for name in agreed.names))
+            with suppress(SessionError, Gone):
+                for link in self.links.values():
+                    while True:
+                        kind, _ = await link.receive_one({kind: (0, 100) for kind in Kind if kind != Kind.END})
+                        came.append(kind)
+            raise Gone("enough")
+
+    async def splits() -> None:
+        meeting = Meeting(agreed, "d", many["d"][1])
+        try:
+            await meeting.meet()
+            await Splits(agreed, "d", dict(meeting.links)).run(made["d"])
+        finally:
+            await meeting.close(end=False)
+
+    ends = play(*(take(agreed, name, keys[name][1], made[name]) for name in NAMES), splits())
+    assert "roster" in codes(ends[:3])
+    assert set(came) <= {Kind.HELD, Kind.ROSTER}
+
+
+def test_a_party_that_is_refused_ends_the_session_before_anything_leaves(
+    agreed: Session, keys: dict[str, tuple[str, Path]]
+) -> None:
+    made = brought(agreed)
+    refusal = BudgetError("the budget does not allow this question", asked="1", left="0", fits="nothing")
+
+    class Refused(Made):
+        def charge(self) -> None:
+            raise refusal
+
+    made["b"] = Refused(agreed.mechanism, [1, 1])
+    ends = all_of(agreed, keys, made)
+    assert ends[1] is refusal
+    assert codes([ends[0], ends[2]]) <= {"ended", "stopped"}
+    assert not any("shares" in one.asked for one in made.values())
+
+
+def test_a_document_is_read_as_it_was_written(agreed: Session, tmp_path: Path) -> None:
+    (tmp_path / "session.json").write_text(agreed.to_json(), "utf-8")
+    found = read(tmp_path / "session.json")
+    assert found == agreed
+    assert found.hash == agreed.hash
+    assert replace(agreed, nonce="0" * 64).hash != agreed.hash
+    assert agreed.parties[0].certificate not in repr(agreed)
+
+
+CHANGES = [
+    ("question", ""),
+    ("question", 3),
+    ("question", "\ud800"),
+    ("keys", ("city", "city")),
+    ("keys", ("n",)),
+    ("keys", ()),
+    ("cells", ()),
+    ("cells", (("north",), ("north",))),
+    ("cells", (("north", "south"),)),
+    ("cells", (([],),)),
+    ("cells", ((float("nan"),),)),
+    ("sensitivity", 0),
+    ("sensitivity", True),
+    ("epsilon", Fraction(0)),
+    ("step", Fraction(-1)),
+    ("colluding", 3),
+    ("colluding", 0),
+    ("colluding", -1),
+    ("absent", 2),
+    ("seconds", 0),
+    ("nonce", "short"),
+    ("parties", ()),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), CHANGES)
+def test_sessions_that_could_not_be_held_are_refused(agreed: Session, name: str, value: object) -> None:
+    with pytest.raises(QuestionError) as error:
+        replace(agreed, **{name: value})
+    assert error.value.code == "session"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"host": host} for host in ("", "0.0.0.0", "::", "[::]", "224.0.0.1", "a b", "x" * 300)]
+    + [{"port": 0}, {"port": 65_536}, {"port": True}, {"name": ""}, {"name": "a\n"}, {"name": "b"}]
+    + [{"certificate": "none"}, {"certificate": "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"}],
+)
+def test_parties_that_could_not_come_are_refused(agreed: Session, change: dict[str, object]) -> None:
+    with pytest.raises(QuestionError):
+        replace(agreed, parties=(replace(agreed.parties[0], **change), *agreed.parties[1:]))
+
+
+def test_a_host_that_means_every_address_is_not_listened_at(keys: dict[str, tuple[str, Path]]) -> None:
+    """`0` is a name, not an address, and stands for all of them."""
+    agreed = session({name: keys[name] for name in "ab"}, seconds=1)
+    agreed = replace(agreed, parties=tuple(replace(party, host="0") for party in agreed.parties))
+    assert codes(play(take(agreed, "a", keys["a"][1], Made(agreed.mechanism, [1])))) == {"address"}
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def written(keys: dict[str, tuple[str, Path]]) -> dict[str, object]:
+    return json.loads(session({name: keys[name] for name in "ab"}).to_json())  # type: ignore[no-any-return]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_documents_of_others_end_in_one_error(written: dict[str, object], data: st.DataObject) -> None:
+    """Any JSON in the place of any field, or of the whole."""
+    name = data.draw(st.sampled_from([*written, ""]))
+    with suppress(QuestionError):
+        from_dict(written | {name: data.draw(values)} if name else data.draw(values))
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1/0", "9" * 500, "0x10", "nan", ""])
+def test_numbers_that_could_not_be_computed_with_are_refused(agreed: Session, text: str) -> None:
+    with pytest.raises(QuestionError):
+        from_dict(json.loads(agreed.to_json()) | {"epsilon": text})
+
+
+@pytest.mark.parametrize("content", [b"", b"[", b"[1]", b"\xff", b"[" * 100_000])
+def test_files_that_are_no_documents_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "session.json").write_bytes(content)
+    with pytest.raises(QuestionError):
+        read(tmp_path / "session.json")
+    with pytest.raises(QuestionError):
+        read(tmp_path / "missing.json")
