@@ -258,6 +258,7 @@ def test_rows_of_a_person_are_paid_for() -> None:
         with discreet.Curator({"t": table}, epsilon=10) as curator:
             release = curator.answer(Workload("t").marginals("sex").counts({"sex": "F"}), epsilon="0.1")
             variances.append(release.rows[0]["variance"])
+            assert release.loss.pure == fraction("0.1")
             limited = f"at most {limit} rows a person; further rows are left out, at random"
             assert release.bounds[0] == limited
     assert variances[1] == pytest.approx(100 * variances[0], rel=0.01)

@@ -88,8 +88,11 @@ def test_what_a_residual_releases_is_the_subtractions(shape: list[int], data: st
     assert inner.reshape(-1).tolist() == [
         sum(a * b for a, b in zip(row, values.reshape(-1).tolist(), strict=True)) for row in rows
     ]
+    one = Linear(tuple(range(len(shape))), tuple(shape), Gaussian(Fraction(9)), residual=cells)
+    released = np.asarray(one.release(values), np.int64)
     for axis in range(len(shape)):
         assert not np.take(found, 0, axis).any()
+        assert not np.take(released, 0, axis).any()
 
 
 @given(workloads(), st.sampled_from(NOISES))

@@ -101,7 +101,7 @@ class Answering:
         intervals: list[dict[str, tuple[float, float]]] = []
         simultaneous: list[dict[str, tuple[float, float]]] = []
         for place, item in enumerate(self._items):
-            values = self.strategy.reconstruction.values(item, self.strategy.where[place], estimates)
+            values = self.strategy.reconstruction.values(item, self.strategy.where[place], estimates).round(9)
             variances = self.strategy.variances[place]
             for told, value, variance in zip(self._told(item), values.tolist(), variances.tolist(), strict=True):
                 rows.append({of: self.coded.labels[place], **told, count: value, variance_of: float(f"{variance:.6g}")})
