@@ -53,7 +53,6 @@ _NULL = 1e-10
 class Part:
     """Measured rows of weights, each divided by the deviation of its noise, and their place among all such rows."""
 
-    measurement: int
     start: int
     stop: int
     rows: Floats
@@ -96,7 +95,7 @@ class Reconstruction:
             assert one.atoms is not None
             stop = start + len(one.rows)
             rows = one.rows / _deviation(one)
-            self.parts[place] = Part(place, start, stop, rows, one.columns, one.atoms)
+            self.parts[place] = Part(start, stop, rows, one.columns, one.atoms)
             start = stop
         self._rows = start
 
