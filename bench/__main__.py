@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
 
-from bench import accounting, accuracy, audit, big, constructions, learning, local, noise, small, together
+from bench import accounting, accuracy, audit, big, constructions, learning, local, noise, small, together, workload
 
 
 def show(title: str, figures: list[tuple[str, float]]) -> None:
@@ -30,6 +30,7 @@ def main() -> None:
         show("Errors beside other libraries', at epsilon 1 and delta 1e-6", accuracy.figures())
         show("The textbook's constructions", constructions.figures())
         show("Models and functions of the owner's own", learning.figures(place))
+        show("Many questions known beforehand", workload.figures())
         show("Three parties together", together.figures(place))
         show("Randomised at home: 100,000 reports, 1,024 values, ε = 1", local.figures())
         accounting.main()

@@ -53,7 +53,7 @@ BELOW: dict[str, set[str]] = {
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms", "local"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
-    "__init__": {"curator", "errors", "explanation", "release", "tables"},
+    "__init__": {"curator", "errors", "explanation", "release", "tables", "workload"},
 }
 """What a room may import. A new room says here where it stands."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.tables import Table
+    from discreet.workload import Workload
 
 __version__ = "0.1.0"
 
@@ -33,6 +34,7 @@ __all__ = [
     "Release",
     "SessionError",
     "Table",
+    "Workload",
     "open",
 ]
 
@@ -41,6 +43,7 @@ _LAZY = {
     "Explanation": "discreet.explanation",
     "Release": "discreet.release",
     "Table": "discreet.tables",
+    "Workload": "discreet.workload",
     "open": "discreet.curator",
 }
 

@@ -35,6 +35,8 @@ from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.schedule import on_schedule
 from discreet.sql import Question, lower
+from discreet.workload import Workload
+from discreet.workload.answers import answering
 
 
 class Asking:
@@ -142,7 +144,7 @@ class Asking:
 
     def explain(
         self,
-        question: str,
+        question: str | Workload,
         *,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -150,24 +152,35 @@ class Asking:
         confidence: Number = 0.95,
         together: bool = False,
     ) -> Explanation:
-        """Price and expected error of a question. Spends nothing, reads no row, does not tell what was asked before."""
+        """Price and expected error of a question, or of a workload. Spends nothing, reads no row, does not tell what
+        was asked before."""
+        if isinstance(question, Workload):
+            call = answering(self._declaration, question, epsilon, delta, within)
+            percent, more, odds = self._takes(call.loss)
+            errors, how = call.expected_error, tuple(call.mechanisms)
+            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds)
         priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-        total = self._ledger.filter(TOTAL)
-        taken = total.after(priced.loss).used() - total.used()
+        percent, more, odds = self._takes(priced.loss)
         return Explanation(
             cost(priced),
-            float(max(Fraction(0), taken) * 100),
-            total.left(priced.loss),
+            percent,
+            more,
             expected_errors(priced),
             tuple(mechanisms(priced)),
             (*to_be_found(priced), *lost(priced.plan, table)),
             advice(priced.plan, table),
             by_size(priced),
-            best_guess(priced.loss),
-            best_guess_of_budget(total.epsilon, total.delta),
+            *odds,
             may_be_left_out(priced, table),
             choices(priced, table),
         )
+
+    def _takes(self, loss: Loss) -> tuple[float, int, tuple[float, float]]:
+        """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
+        after the whole budget."""
+        total = self._ledger.filter(TOTAL)
+        taken = float(max(Fraction(0), total.after(loss).used() - total.used()) * 100)
+        return taken, total.left(loss), (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.

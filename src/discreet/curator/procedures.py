@@ -27,6 +27,10 @@ from discreet.synthesis.adaptive import Progress
 from discreet.synthesis.publication import publication
 from discreet.synthesis.run import carried_out
 from discreet.synthesis.synthetic import Synthetic
+from discreet.workload import Workload
+from discreet.workload.answers import Answering, answering
+
+_Call = Aggregation | Answering | Fit | Select
 
 
 class Curator(Asking):
@@ -217,16 +221,32 @@ class Curator(Asking):
         hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
         return Contribution(checked, session, self._door, self._ledger, hold)
 
-    def _through(
-        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
+    def answer(
+        self,
+        workload: Workload,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
     ) -> Release:
+        """All answers of a workload, measured so that they err least together: one row each, with its variance.
+
+        They agree with each other, and none errs more than asked by itself with an equal share of the same price.
+        Without `delta` it is the budget's, in the share of `epsilon`; with delta=0 there is no Gaussian noise.
+
+        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        call = answering(self._declaration, workload, epsilon, delta)
+        return self._through(call, call.measurement, account, request)
+
+    def _through(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         """A procedure's release: measured and stored, or from the ledger."""
         with self._on_schedule():
             return self._released(call, measurement, account, request)
 
-    def _released(
-        self, call: Aggregation | Fit | Select, measurement: Any, account: str, request: str | None
-    ) -> Release:
+    def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         self._holdings.load()
         key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
         content, charged = released(

@@ -13,6 +13,7 @@ from discreet.door.shares import Shares
 from discreet.door.training import Training
 from discreet.door.watch import Watching
 from discreet.door.weights import Weighing
+from discreet.door.workload import LinearQueries
 
 __all__ = [
     "BlockLimits",
@@ -22,6 +23,7 @@ __all__ = [
     "Door",
     "Grant",
     "Groups",
+    "LinearQueries",
     "Marginals",
     "Shares",
     "Training",
