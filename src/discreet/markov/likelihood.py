@@ -93,7 +93,7 @@ def positive(values: Floats, sigma: float, total: float) -> Floats:
     negative. One shift for all makes the sum right.
     """
     low, high = float(values.min()) - total - 40 * sigma, float(values.max()) + 40 * sigma
-    for _ in range(60):
+    for _ in range(36):
         middle = (low + high) / 2
         low, high = (middle, high) if _cut(values - middle, sigma).sum() > total else (low, middle)
     return np.maximum(_cut(values - low, sigma), 1e-3 * sigma)

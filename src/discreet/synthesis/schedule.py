@@ -8,17 +8,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting import Batch, BoundedRange, Gaussian, Loss, compose
+from discreet.accounting import Batch, BoundedRange, Loss, compose
 from discreet.accounting.curves import mu_of_budget
+from discreet.accounting.loss import Single
 from discreet.errors import QuestionError
-from discreet.exact import Number, ceiling, floor, fraction, sqrt_ceiling
+from discreet.exact import Number, ceiling, floor, fraction
 from discreet.markov import Clique, Domain
+from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES = 1000
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
-SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.15, 0.04, 1.7
+SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.06, 0.04, 1.7
 _DIGITS, _HALVINGS = 6, 24
 
 
@@ -98,21 +100,18 @@ class Schedule:
     @property
     def loss(self) -> Batch:
         """Everything that is spent, with the extra events, as one declared batch."""
-        found: list[Loss] = []
+        found: list[Single] = []
         for event in self.extra_events:
             found += event.parts if isinstance(event, Batch) else (event,)
-        if self.singles:
-            found.append(Gaussian(self._mu(self.single_sigma, len(self.singles))))
+        square = self.rows_per_person**2
+        found += [Gaussian(self.single_sigma).loss(square) for _ in self.singles]
         for one in self.rounds:
             if one.selection:
                 found.append(BoundedRange(one.selection))
-            found.append(Gaussian(self._mu(one.sigma, 1)))
+            found.append(Gaussian(one.sigma).loss(square))
         if self.workload:
-            found.append(Gaussian(self._mu(self.distance_sigma, len(self.workload))))
-        return Batch(tuple(part for part in found if not isinstance(part, Batch)))
-
-    def _mu(self, sigma: Fraction, count: int) -> Fraction:
-        return ceiling(sqrt_ceiling(self.rows_per_person**2 * count / sigma**2), 20)
+            found.append(Gaussian(self.distance_sigma).loss(square * len(self.workload)))
+        return Batch(tuple(found))
 
 
 @dataclass(frozen=True)
@@ -133,11 +132,13 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
 def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int) -> _Shares:
     """How the whole μ² = 1 is divided; the distances have their share.
 
+    A selection of bounded range ε is counted as μ² = ε²/3 here, the variance of the loss that is composed for it.
+
     For a fixed workload, marginals with more cells get more: minimising Σ cells_i/μ_i for a given Σ μ_i² gives
     μ_i ∝ cells_i^(1/3).
     """
     columns, whole = len(domain.names), 1 - DISTANCES
-    if method == "independent" or columns == 1 or not workload:
+    if method == "independent" or not workload or (columns == 1 and method != "workload"):
         return _Shares(math.sqrt(whole / max(1, singles)), ())
     first = SINGLES if singles else 0.0
     if method == "workload":
@@ -145,12 +146,13 @@ def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: in
         scale = math.sqrt((whole - first) / sum(weight**2 for weight in wanted))
         return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
     count = columns - 1 if method == "mst" else max(4, math.ceil(ROUNDS * columns))
-    each = (math.sqrt(SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
+    each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
     return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
 
 
 def _sigma(mu: float, rows_per_person: int) -> Fraction:
-    return ceiling(rows_per_person / Fraction(mu), _DIGITS)
+    """The deviation in rows; 0 where nothing is measured."""
+    return ceiling(rows_per_person / Fraction(mu), _DIGITS) if mu else Fraction(0)
 
 
 def _budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
@@ -171,11 +173,10 @@ def _budget(epsilon: Number, delta: Number) -> tuple[Fraction, Fraction]:
 def _largest(scaled: Callable[[float], Schedule], epsilon: Fraction, delta: Fraction) -> Schedule:
     """The schedule with the largest factor whose batch is found to be (ε, δ)-DP: bisection on an upper bound.
 
-    With everything Gaussian the factor is the budget's μ; selection is charged more than Gaussian, so none is larger.
+    With everything Gaussian the factor would be the budget's μ.
     """
-    high = float(mu_of_budget(epsilon, delta))
-    low, best = 0.0, None
-    factor = high
+    factor = float(mu_of_budget(epsilon, delta))
+    low, high, best = 0.0, 1.5 * factor, None
     for _ in range(_HALVINGS):
         tried = scaled(factor)
         if _fits(tried.loss.parts, epsilon, delta):
