@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
 
-from bench import accounting, accuracy, audit, big, learning, noise, small
+from bench import accounting, accuracy, audit, big, learning, noise, small, synthesis
 
 
 def show(title: str, figures: list[tuple[str, float]]) -> None:
@@ -29,6 +29,7 @@ def main() -> None:
         show("Accuracy", small.accuracy(place))
         show("Errors beside other libraries', at epsilon 1 and delta 1e-6", accuracy.figures())
         show("Models and functions of the owner's own", learning.figures(place))
+        show("Publishing a table, Adult in 32 bins", synthesis.figures())
         accounting.main()
         show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))

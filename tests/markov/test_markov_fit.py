@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import QuestionError
 from discreet.markov import Domain, Measurement, fit
-from discreet.markov.likelihood import JOINT, SINGLE, positive
+from discreet.markov.likelihood import SHRINKAGE, positive
 from discreet.markov.measurement import total_rows
 
 DOMAIN = Domain.of({"a": 3, "b": 2, "c": 4})
@@ -41,8 +41,7 @@ def primal(joint, total, measurements, shrinkage):
     value, prior = 0.0, np.ones(DOMAIN.sizes)
     for one in measurements:
         axes = tuple(axis for axis, name in enumerate(DOMAIN.names) if name not in one.clique)
-        share = shrinkage if len(one.clique) > 1 else SINGLE
-        value += ((total * joint.sum(axis=axes) - one.values) ** 2).sum() / (2 * share * float(one.sigma) ** 2)
+        value += ((total * joint.sum(axis=axes) - one.values) ** 2).sum() / (2 * shrinkage * float(one.sigma))
         if len(one.clique) == 1:
             single = positive(one.values.astype(float), float(one.sigma), total) / total
             prior = prior * np.expand_dims(single, axes)
@@ -55,12 +54,12 @@ def test_the_fit_is_the_minimum_of_the_stated_objective() -> None:
     measurements += [noisy(("a", "b"), 15, 7), noisy(("b", "c"), 30, 8)]
     field = fit(DOMAIN, measurements, iterations=500)
     joint = field.marginal(DOMAIN.names) / field.total
-    best = primal(joint, field.total, measurements, JOINT)
+    best = primal(joint, field.total, measurements, SHRINKAGE)
     generator = np.random.default_rng(1)
     for size in (1e-3, 1e-2):
         for _ in range(200):
             moved = joint * np.exp(size * generator.normal(size=joint.shape))
-            assert primal(moved / moved.sum(), field.total, measurements, JOINT) > best - 0.5
+            assert primal(moved / moved.sum(), field.total, measurements, SHRINKAGE) > best - 0.5
 
 
 def test_exact_counts_on_cliques_come_back() -> None:

@@ -11,7 +11,7 @@ from memory_measurer import Memory, counts
 
 from discreet.markov import Domain, Measurement
 from discreet.mechanisms import Gaussian
-from discreet.synthesis import candidates
+from discreet.synthesis import adaptive, candidates
 from discreet.synthesis.adaptive import synthesise
 from discreet.synthesis.bounds import DISTANCE, MEASURED, Distance, Evidence, largest, norm
 from discreet.synthesis.schedule import Schedule
@@ -32,7 +32,8 @@ def test_whole_runs_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 runs with three pairs and six selections each. A bound may fail in 5 % of runs. The mean over the three
     of a run of 'failed' lies in [0, 1] and has mean at most .05: by Hoeffding's inequality it is above .235 over 200
     runs with a chance below e^(−2·200·.185²) < 1.2·10^−6. Bounds that forgot the noise would fail in half of all."""
-    monkeypatch.setattr(candidates, "ROWS", 500)  # predictions may be rough: bounds hold all the same
+    for name, rough in (("ROWS", 300), ("BETWEEN", 4), ("LAST", 20)):  # bounds hold for rough models too
+        monkeypatch.setattr(candidates if name == "ROWS" else adaptive, name, rough)
     data = table(0)
     schedule = Schedule.of("adaptive", DOMAIN, 2, Fraction(1, 10**6), workload=[("a", "b"), ("b", "c"), ("a", "c")])
     failed = tight = total = 0

@@ -20,7 +20,7 @@ METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES = 1000
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
-SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.06, 0.04, 1.7
+SINGLES, SELECTION, DISTANCES, ROUNDS = 0.15, 0.06, 0.04, 2.0
 _DIGITS, _HALVINGS = 6, 24
 
 
