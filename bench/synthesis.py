@@ -45,10 +45,9 @@ import pandas as pd
 from dpmm.pipelines import AIMPipeline
 codes, sizes, epsilon, out = sys.argv[1], json.loads(sys.argv[2]), float(sys.argv[3]), sys.argv[4]
 frame = pd.read_csv(codes)
-domain = {name: {"lower": 0, "upper": size - 1} for name, size in sizes.items()}
 start = time.process_time()
 model = AIMPipeline(epsilon=epsilon, delta=1e-9, max_model_size=1, disable_processing=True, n_jobs=1)
-model.fit(frame, domain)
+model.fit(frame, sizes)
 model.generate(len(frame)).to_csv(out, index=False)
 print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
@@ -120,6 +119,10 @@ def _table(names: list[str], rows: Integers) -> tuple[Domain, Integers]:
     return Domain(tuple(names), tuple(int(size) for size in rows.max(axis=0) + 1)), rows
 
 
+def planned(method: str, domain: Domain, epsilon: int) -> Schedule:
+    return Schedule.of(method, domain, epsilon, DELTA)
+
+
 def marginal_errors(domain: Domain, truth: Integers, made: Integers, columns: int) -> float:
     """The mean ℓ1 distance of the shares, over all marginals of so many columns."""
     cliques = list(itertools.combinations(domain.names, columns))
@@ -144,7 +147,7 @@ def run(domain: Domain, rows: Integers, method: str, epsilon: int, runs: int) ->
     for _ in range(runs):
         measurer = Memory(rows, domain)
         start = time.process_time()
-        result = synthesise(Schedule.of(method, domain, epsilon, DELTA), domain, measurer)
+        result = synthesise(planned(method, domain, epsilon), domain, measurer)
         seconds += time.process_time() - start
         bound += float(np.mean([one.l1 for one in result.bounds.values()])) / len(rows)
         found.append([marginal_errors(domain, rows, result.rows, size) for size in (2, 3)])
@@ -174,7 +177,7 @@ def figures(runs: int = RUNS, table: tuple[Domain, Integers] | None = None) -> l
     target = next(place for place, name in enumerate(domain.names) if name.startswith(TARGET))
     found.append(("boosted trees trained on the rows themselves: right", trained(train, test, target)))
     for epsilon in (1, 10):
-        made = synthesise(Schedule.of("adaptive", domain, epsilon, DELTA), domain, Memory(train, domain)).rows
+        made = synthesise(planned("adaptive", domain, epsilon), domain, Memory(train, domain)).rows
         found.append((f"boosted trees trained on made-up rows, epsilon {epsilon}: right", trained(made, test, target)))
     return found
 
@@ -211,14 +214,11 @@ def peers(table: tuple[Domain, Integers], epsilons: Sequence[int] = (1,)) -> lis
 
 
 def main() -> None:
-    from bench.__main__ import show
-
     files = [one for one in sys.argv[1:] if not one.startswith("--")]
     table = coded(Path(files[0])) if files else adult()
     print(f"{len(table[1]):,} rows, {len(table[0].names)} columns, {TESTED - 1}/{TESTED} of the rows train")
-    show("Publishing a table", figures(RUNS, table))
-    if "--peers" in sys.argv:
-        show("Others", peers(table))
+    for name, value in figures(RUNS, table) + (peers(table) if "--peers" in sys.argv else []):
+        print(f"  {name:<72} {value:>12,.4g}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 from discreet.accounting import BoundedRange
 from discreet.markov import Domain
 from discreet.mechanisms import ExponentialMechanism, Gaussian
+from discreet.synthesis.schedule import Schedule
 
 
 def counts(rows, domain: Domain, clique):
@@ -16,6 +17,11 @@ def counts(rows, domain: Domain, clique):
     for name in clique:
         codes = codes * domain.size(name) + rows[:, domain.place[name]]
     return np.bincount(codes, minlength=domain.cells(clique)).reshape(domain.shape(clique))
+
+
+def planned(method: str, domain: Domain, epsilon, delta, **others) -> Schedule:
+    """The schedule for a price in epsilon and delta."""
+    return Schedule.of(method, domain, epsilon, delta, **others)
 
 
 class Memory:

@@ -35,7 +35,7 @@ from discreet.synthesis.schedule import Round, Schedule
 
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
-LIMIT = 1_000_000
+LIMIT = 2_000_000
 BETWEEN, LAST = 12, 100
 
 
