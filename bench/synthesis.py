@@ -1,7 +1,7 @@
 """Publishing a table: how far its marginals are, what it takes, and whether a model trained on it is any good.
 
 `python -m bench.synthesis [CODED.csv] [--peers]`: without a file, the project's own copy of Adult, its numbers cut into
-32 bins; with one, its integers (a header, then codes from 0; columns of 85 values or more are cut into 32 bins).
+32 bins; with one, its integers (a header, then codes from 0; columns of 64 values or more are cut into 32 bins).
 `--peers` makes a virtual environment, installs dpmm into it, and runs its AIM on the same codes.
 
 All at δ = 10^−9 and one row a person, as the mean over runs. Errors are ℓ1 distances of shares, from 0 to 2, averaged
@@ -36,7 +36,7 @@ from discreet.synthesis.schedule import METHODS, Schedule
 
 Integers = NDArray[np.int64]
 DELTA = Fraction(1, 10**9)
-BINS, WIDE, RUNS, TESTED = 32, 85, 3, 5
+BINS, WIDE, RUNS, TESTED = 32, 64, 3, 5
 TARGET, REPEATED = "income", "education"
 
 DPMM = """

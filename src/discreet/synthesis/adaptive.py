@@ -137,7 +137,10 @@ def synthesise(
             run.adapt()
     except (KeyboardInterrupt, _Stopped):
         complete = False
-    model = run.fitted(LAST)
+    try:
+        model = run.fitted(LAST)
+    except KeyboardInterrupt:
+        complete, model = False, run.fitted(BETWEEN)
     table = model.sample(round(model.total) if rows is None else rows)
     complete = complete and run.compared(model, table)
     return Result(model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial)))
