@@ -174,6 +174,9 @@ def test_what_does_not_fit_into_memory_is_refused_before_anything_is_spent() -> 
     schedule = planned("workload", domain, 1, DELTA, workload=tuple(itertools.combinations(domain.names, 2)))
     with pytest.raises(QuestionError, match=r"656,100,000,000 cells, above the limit of 2,000,000"):
         synthesise(schedule, domain, measurer)
+    large = Domain.of({"a": 1000, "b": 1000, "c": 1000})
+    with pytest.raises(QuestionError, match=r"1,000,000,000 cells, above 67,108,864"):
+        synthesise(planned("adaptive", large, 1, DELTA, workload=[large.names]), large, measurer)
     wide = Domain.of({"a": 3_000_000, "b": 2})
     with pytest.raises(QuestionError, match=r"3,000,002 cells"):
         synthesise(planned("adaptive", wide, 1, DELTA), wide, measurer)

@@ -48,6 +48,10 @@ def test_workloads() -> None:
     assert all_marginals(Domain.of({"a": 3})) == (("a",),)
     wide = Domain(tuple(f"c{place}" for place in range(30)), (2,) * 30)
     assert len(all_marginals(wide)) == 435
+    # a triple of 200,000 cells gives way to the pairs that no other triple holds
+    assert all_marginals(Domain.of({"a": 2000, "b": 10, "c": 10})) == (("a", "b"), ("a", "c"), ("b", "c"))
+    assert all_marginals(Domain.of({"a": 10**6, "b": 2})) == (("b",),)
+    assert all_marginals(Domain.of({"a": 10**6})) == (("a",),)
     schedule = Schedule.of("workload", DOMAIN, 1, DELTA, workload=[("b", "a"), ("d",)])
     assert schedule.workload == (("a", "b"), ("d",))
     # 12 cells against 5: the larger gets the larger share, by the cube root

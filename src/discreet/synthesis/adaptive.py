@@ -36,6 +36,7 @@ from discreet.synthesis.schedule import Round, Schedule
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
 LIMIT = 2_000_000
+MOST_COMPARED = 1 << 26
 BETWEEN, LAST = 12, 100
 
 
@@ -167,6 +168,14 @@ class _Run:
     def prepare(self, initial: Sequence[Measurement]) -> None:
         """Refuses what cannot be done, with nothing spent: a fit to the zeros and what is known tells."""
         self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
+        cells = sum(self.domain.cells(clique) for clique in self.workload)
+        if cells > MOST_COMPARED:
+            raise QuestionError(
+                "workload",
+                f"the workload's marginals have {cells:,} cells, above {MOST_COMPARED:,}",
+                where=", ".join(max(self.workload, key=lambda clique: self.domain.cells(clique))),
+                fix="take fewer columns together, or give them fewer and coarser cells",
+            )
         fixed = self.workload if self.schedule.method == "workload" else ()
         for one in initial:
             one.check(self.domain)

@@ -17,7 +17,7 @@ from discreet.markov import Clique, Domain
 from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
-MOST_TRIPLES = 1000
+MOST_TRIPLES, MOST_CELLS = 1000, 100_000
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
 SINGLES, SELECTION, DISTANCES, ROUNDS = 0.15, 0.06, 0.04, 2.0
@@ -123,10 +123,19 @@ class _Shares:
 
 
 def all_marginals(domain: Domain) -> tuple[Clique, ...]:
-    """All of three columns if there are at most a thousand of them, else all of two; fewer where there are no three."""
+    """All of three columns if there are at most a thousand of them, else all of two; fewer where there are no three.
+
+    In place of one with more than a hundred thousand cells, which noise would hide, its parts.
+    """
     columns = len(domain.names)
-    size = min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2)
-    return tuple(itertools.combinations(domain.names, size))
+    found: list[Clique] = []
+    inside: set[Clique] = set()
+    for size in range(min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2), 0, -1):
+        for clique in itertools.combinations(domain.names, size):
+            if clique not in inside and domain.cells(clique) <= MOST_CELLS:
+                found.append(clique)
+                inside.update(part for less in range(1, size) for part in itertools.combinations(clique, less))
+    return tuple(found) or tuple((name,) for name in domain.names)
 
 
 def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int) -> _Shares:
