@@ -170,10 +170,11 @@ class _Run:
         self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
         cells = sum(self.domain.cells(clique) for clique in self.workload)
         if cells > MOST_COMPARED:
+            largest = max(self.workload, key=lambda clique: self.domain.cells(clique))
             raise QuestionError(
                 "workload",
                 f"the workload's marginals have {cells:,} cells, above {MOST_COMPARED:,}",
-                where=", ".join(max(self.workload, key=lambda clique: self.domain.cells(clique))),
+                where=", ".join(largest),
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
         fixed = self.workload if self.schedule.method == "workload" else ()
