@@ -10,7 +10,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
 
-from bench import accounting, accuracy, audit, big, constructions, learning, local, noise, small, together, workload
+from bench import (
+    accounting,
+    accuracy,
+    audit,
+    big,
+    constructions,
+    learning,
+    local,
+    noise,
+    small,
+    synthesis,
+    together,
+    workload,
+)
 
 
 def show(title: str, figures: list[tuple[str, float]]) -> None:
@@ -33,6 +46,7 @@ def main() -> None:
         show("Many questions known beforehand", workload.figures())
         show("Three parties together", together.figures(place))
         show("Randomised at home: 100,000 reports, 1,024 values, ε = 1", local.figures())
+        show("Publishing a table, Adult in 32 bins", synthesis.figures())
         accounting.main()
         show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))

@@ -93,8 +93,11 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
         outcome: tuple[Any, ...] = (type(error), error.to_dict(), str(error), error.args)
     else:
         found = any("bounds found" in words for words in release.bounds)  # noise is then fitted to them
-        fixed = ("bounds", *(["mechanisms"] if found else []), "rows", "intervals", "simultaneous", "charged", "used")
-        outcome = tuple((name, value) for name, value in release.to_dict().items() if name not in fixed)
+        noisy = ("bounds", "left_out", *(["mechanisms"] if found else []), "rows", "intervals", "simultaneous")
+        outcome = tuple(
+            (name, value) for name, value in release.to_dict().items() if name not in (*noisy, "charged", "used")
+        )
+        outcome += tuple((one.what, one.column, one.limit, one.declared, one.share) for one in release.left_out)
         outcome += tuple(
             words for words in release.bounds if not found or not ("bounds found" in words or "ranks" in words)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -83,7 +84,7 @@ class Average:
 
     like: Measurement
     values: Floats
-    variance: float
+    sigma: float
 
     @staticmethod
     def of(repetitions: Sequence[Measurement]) -> Average:
@@ -93,7 +94,7 @@ class Average:
             (np.asarray(one.values, float) * weight for one, weight in zip(repetitions, precisions, strict=True)),
             np.zeros(np.shape(repetitions[0].values)),
         )
-        return Average(repetitions[0], values / total, 1 / total)
+        return Average(repetitions[0], values / total, 1 / math.sqrt(total))
 
 
 def averages(measurements: Sequence[Measurement]) -> list[Average]:

@@ -39,7 +39,7 @@ def draw(tree: JunctionTree, beliefs: Sequence[Floats], rows: int, generator: np
         groups = np.zeros(rows, np.int64)
         for name in separator:
             groups = groups * domain.size(name) + table[:, domain.place[name]]
-        drawn = _drawn(given, groups, np.lexsort((sorting, groups)), generator)
+        drawn = _drawn(given, groups, np.argsort(groups + sorting), generator)
         for name, column in zip(new, np.unravel_index(drawn, domain.shape(new)), strict=True):
             table[:, domain.place[name]] = column
         sorting = _mixed(sorting, drawn, given.shape[1], generator)
@@ -48,7 +48,7 @@ def draw(tree: JunctionTree, beliefs: Sequence[Floats], rows: int, generator: np
 
 
 def _mixed(sorting: Floats, drawn: Integers, cells: int, generator: np.random.Generator) -> Floats:
-    """A key for sorting rows in which the columns drawn last come first, and those before break ties.
+    """A key from 0 to 1 for sorting rows in which the columns drawn last come first, and those before break ties.
 
     The values take a random order, since near values of one column are no reason to stand together.
     """

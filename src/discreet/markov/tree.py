@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from discreet.markov.domain import Clique, Domain
 
@@ -73,62 +74,80 @@ def junction_tree(domain: Domain, cliques: Iterable[Clique]) -> JunctionTree:
 
 @dataclass(frozen=True)
 class Graph:
-    """Which columns stand in a clique together: for each a mask of its neighbours and itself."""
+    """Which columns stand in a clique together: for each a mask of its neighbours and itself.
 
-    weights: tuple[float, ...]
+    `sizes` keeps the number of cells of every set of columns that was looked at, for this graph and those made of it:
+    many thousands of graphs are tried, and they look at the same sets.
+    """
+
+    domain: Domain
     near: tuple[int, ...]
+    sizes: dict[int, int] = field(compare=False, repr=False)
 
     @staticmethod
     def of(domain: Domain, cliques: Iterable[Clique]) -> Graph:
-        near = [1 << place for place in range(len(domain.names))]
-        graph = Graph(tuple(math.log(size) for size in domain.sizes), tuple(near))
+        graph = Graph(domain, tuple(1 << place for place in range(len(domain.names))), {})
         for clique in cliques:
-            graph = graph.joined([domain.place[name] for name in clique])
+            graph = graph.joined(clique)
         return graph
 
-    def joined(self, places: Sequence[int]) -> Graph:
+    def mask(self, clique: Clique) -> int:
+        return sum(1 << self.domain.place[name] for name in clique)
+
+    def joined(self, clique: Clique) -> Graph:
         """This graph with these columns in one clique."""
-        mask = sum(1 << place for place in places)
-        near = list(self.near)
-        for place in places:
-            near[place] |= mask
-        return Graph(self.weights, tuple(near))
+        mask, near = self.mask(clique), list(self.near)
+        for name in clique:
+            near[self.domain.place[name]] |= mask
+        return Graph(self.domain, tuple(near), self.sizes)
 
-    def cells(self) -> int:
-        """How many cells the tree would have: cliques inside others are not counted."""
-        return sum(round(math.exp(self.weight(mask))) for mask in self.triangulated())
+    def size(self, mask: int) -> int:
+        """The number of cells of a set of columns."""
+        found = self.sizes.get(mask)
+        if found is None:
+            found = self.sizes[mask] = math.prod(self.domain.sizes[place] for place in members(mask))
+        return found
 
-    def weight(self, mask: int) -> float:
-        return sum(self.weights[place] for place in members(mask))
+    def cells(self, masks: Iterable[int]) -> int:
+        return sum(map(self.size, masks))
 
     def triangulated(self) -> list[int]:
         """The maximal cliques of the better of two greedy eliminations: by cells, and by edges added and then cells."""
-        return min(
-            (maximal(self._eliminate(by_fill)) for by_fill in (False, True)),
-            key=lambda masks: sum(math.exp(self.weight(mask)) for mask in masks),
-        )
+        return min(self.by_cells(), self.by_fill(), key=self.cells)
 
-    def _eliminate(self, by_fill: bool) -> list[int]:
-        near, left = list(self.near), set(range(len(self.near)))
+    def by_cells(self) -> list[int]:
+        """The maximal cliques when the column whose neighbourhood has the fewest cells is eliminated next."""
+        size, known = self.size, self.sizes
+        return maximal(self._eliminate(lambda near, place: known.get(near[place]) or size(near[place])))
+
+    def by_fill(self) -> list[int]:
+        """The maximal cliques when the column that adds the fewest edges, and then cells, is eliminated next."""
+
+        def cost(near: Sequence[int], place: int) -> tuple[int, int]:
+            mask = near[place]
+            return sum((mask & ~near[other]).bit_count() for other in members(mask)), self.size(mask)
+
+        return maximal(self._eliminate(cost))
+
+    def _eliminate(self, cost: Callable[[Sequence[int], int], Any]) -> list[int]:
+        near, left = list(self.near), (1 << len(self.near)) - 1
         found = []
-        costs = {place: self._cost(near, place, by_fill) for place in left}
+        costs = {place: (cost(near, place), place) for place in range(len(near))}
         while left:
-            place = min(left, key=lambda candidate: (costs[candidate], candidate))
+            _, place = min(costs.values())
             mask = near[place]
             found.append(mask)
-            left.remove(place)
+            left &= ~(1 << place)
+            del costs[place]
+            around = members(mask & left)
+            for other in around:
+                near[other] = (near[other] | mask) & left
             touched = 0
-            for other in members(mask & ~(1 << place)):
-                near[other] = (near[other] | mask) & ~(1 << place)
+            for other in around:
                 touched |= near[other]
             for other in members(touched):
-                costs[other] = self._cost(near, other, by_fill)
+                costs[other] = (cost(near, other), other)
         return found
-
-    def _cost(self, near: Sequence[int], place: int, by_fill: bool) -> tuple[float, float]:
-        mask = near[place]
-        missing = sum((mask & ~near[other]).bit_count() for other in members(mask)) if by_fill else 0
-        return missing, self.weight(mask)
 
 
 def members(mask: int) -> list[int]:

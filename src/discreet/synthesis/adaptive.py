@@ -9,7 +9,6 @@ data but through a `Measurer`.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -35,9 +34,9 @@ from discreet.synthesis.schedule import Round, Schedule, closure
 
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
-LIMIT = 1_000_000
+LIMIT = 2_000_000
+MOST_COMPARED = 1 << 26
 BETWEEN, LAST = 12, 100
-CHANGE = 0.5
 
 
 class Measurer(Protocol):
@@ -139,7 +138,10 @@ def synthesise(
             run.adapt()
     except (KeyboardInterrupt, _Stopped):
         complete = False
-    model = run.fitted(LAST)
+    try:
+        model = run.fitted(LAST)
+    except KeyboardInterrupt:
+        complete, model = False, run.fitted(BETWEEN)
     table = model.sample(round(model.total) if rows is None else rows)
     complete = complete and run.compared(model, table)
     return Result(model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial)))
@@ -166,6 +168,15 @@ class _Run:
     def prepare(self, initial: Sequence[Measurement]) -> None:
         """Refuses what cannot be done, with nothing spent: a fit to the zeros and what is known tells."""
         self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
+        cells = sum(self.domain.cells(clique) for clique in self.workload)
+        if cells > MOST_COMPARED:
+            largest = max(self.workload, key=lambda clique: self.domain.cells(clique))
+            raise QuestionError(
+                "workload",
+                f"the workload's marginals have {cells:,} cells, above {MOST_COMPARED:,}",
+                where=", ".join(largest),
+                fix="take fewer columns together, or give them fewer and coarser cells",
+            )
         fixed = self.workload if self.schedule.method == "workload" else ()
         for one in initial:
             one.check(self.domain)
@@ -180,6 +191,7 @@ class _Run:
         self.known = list(initial)
         self.model = fit(self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit)
         self.room = Room(self.domain, Graph.of(self.domain, self.model.tree.cliques))
+        self.least = self.model.tree.cells
 
     def fitted(self, iterations: int) -> MarkovRandomField:
         potentials, limit = self.model.potentials, 4 * self.limit
@@ -188,16 +200,12 @@ class _Run:
         )
         return self.model
 
-    def measured(self, clique: Clique, sigmas: Sequence[Fraction]) -> NDArray[np.float64]:
-        """Measures a marginal, as often as there are deviations, and gives the average."""
-        found = []
-        for sigma in sigmas:
-            values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))
-            self.known.append(Measurement(clique, values, sigma))
-            self.used += 1 / float(sigma) ** 2
-            found.append(values)
+    def measured(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
+        values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))
+        self.known.append(Measurement(clique, values, sigma))
+        self.used += 1 / float(sigma) ** 2
         self.room.add(clique)
-        return np.asarray(np.mean(found, axis=0), float)
+        return values
 
     def said(self, clique: Clique, error: float) -> None:
         schedule = self.schedule
@@ -213,35 +221,22 @@ class _Run:
     def fixed(self) -> None:
         """What is measured whatever comes out: columns alone, and the workload where that is the method."""
         for name in self.schedule.singles:
-            self.measured((name,), [self.schedule.single_sigma])
+            self.measured((name,), self.schedule.single_sigma)
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
-                self.measured(clique, [one.sigma])
+                self.measured(clique, one.sigma)
                 self.said(clique, 0.0)
 
     def adapt(self) -> None:
-        """The rounds: fit, choose, measure.
-
-        Where a measurement changes the model by less than a part of its noise, the next ones take two rounds each, then
-        four: the noise of their average is what the annealing of AIM comes to, and the schedule stays as it is.
-        """
-        rounds, together = list(self.schedule.rounds), 1
+        """The rounds: fit, choose, measure. The model may grow as the budget is used."""
         candidates, importance = self._candidates()
-        before: tuple[Clique, NDArray[np.float64], float] | None = None
-        while rounds:
+        for done, one in enumerate(self.schedule.rounds, 1):
             model = self.fitted(BETWEEN)
-            if before is not None:
-                clique, old, noise = before
-                if float(np.abs(model.marginal(clique) - old).sum()) < CHANGE * noise:
-                    together *= 2
-            taken, rounds = rounds[:together], rounds[together:]
-            sigma = float(taken[0].sigma) / math.sqrt(len(taken))
-            places = self._allowed(candidates, sigma, 1 - len(rounds) / len(self.schedule.rounds))
+            places = self._allowed(candidates, float(one.sigma), done / len(self.schedule.rounds))
             if not places:
                 return
-            offered = _Offer(self.domain, [candidates[p] for p in places], [importance[p] for p in places], sigma)
-            before = self._step(model, offered, taken, sigma)
+            self._step(model, one, [candidates[place] for place in places], [importance[place] for place in places])
 
     def _candidates(self) -> tuple[Sequence[Clique], Sequence[int]]:
         if self.schedule.method == "mst":
@@ -253,25 +248,24 @@ class _Run:
     def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
         """Where the model stays small enough, and the noise does not hide everything; for a tree, between its parts."""
         if self.schedule.method == "mst":
-            return self.room.apart(candidates)
-        admitted = self.room.admitted(candidates, self.limit * done)
+            apart = set(self.room.apart(candidates))
+            return [place for place in self.room.admitted(candidates, self.limit) if place in apart]
+        admitted = self.room.admitted(candidates, self.least + (self.limit - self.least) * done)
         most = 2 * max(1.0, self.model.total)
         heard = [p for p in admitted if PENALTY * expected_noise(self.domain.cells(candidates[p]), sigma) < most]
         return heard or admitted
 
     def _step(
-        self, model: MarkovRandomField, offered: _Offer, taken: Sequence[Round], sigma: float
-    ) -> tuple[Clique, NDArray[np.float64], float]:
-        """Chooses and measures. Gives the marginal, what the model said of it before, and its noise."""
-        expected = predictions(model, offered.candidates)
-        penalties = offered.penalties if self.schedule.method != "mst" else [0] * len(expected)
-        place = self.measurer.select(taken[0].selection, offered.candidates, expected, offered.weights, penalties)
-        clique, old = offered.candidates[place], model.marginal(offered.candidates[place])
-        mean = self.measured(clique, [one.sigma for one in taken])
-        noise = expected_noise(mean.size, sigma)
-        residual = float(np.abs(mean - expected[place]).sum())
-        self.said(clique, max(0.0, residual - noise) / max(1.0, model.total))
-        return clique, old, noise
+        self, model: MarkovRandomField, one: Round, candidates: Sequence[Clique], importance: Sequence[int]
+    ) -> None:
+        """Chooses by what the model misses, less a part of the noise that measuring brings, and measures."""
+        part = 0.0 if self.schedule.method == "mst" else PENALTY
+        noise = [expected_noise(self.domain.cells(clique), float(one.sigma)) for clique in candidates]
+        penalties = [round(part * weight * each) for weight, each in zip(importance, noise, strict=True)]
+        expected = predictions(model, candidates)
+        place = self.measurer.select(one.selection, candidates, expected, importance, penalties)
+        missed = float(np.abs(self.measured(candidates[place], one.sigma) - expected[place]).sum())
+        self.said(candidates[place], max(0.0, missed - noise[place]) / max(1.0, model.total))
 
     def compared(self, model: MarkovRandomField, table: NDArray[np.int64]) -> bool:
         """Measures how far the rows are from the table. False where the user interrupts."""
@@ -299,20 +293,3 @@ class _Run:
             tuple(self._candidates()[0]),
             self.distances,
         )
-
-
-@dataclass(frozen=True)
-class _Offer:
-    """Candidates of one choice; a measurement's expected noise counts against it."""
-
-    domain: Domain
-    candidates: Sequence[Clique]
-    weights: Sequence[int]
-    sigma: float
-
-    @property
-    def penalties(self) -> list[int]:
-        return [
-            round(weight * PENALTY * expected_noise(self.domain.cells(clique), self.sigma))
-            for clique, weight in zip(self.candidates, self.weights, strict=True)
-        ]

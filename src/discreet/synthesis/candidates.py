@@ -44,7 +44,7 @@ class Room:
     needed: dict[Clique, int] = field(default_factory=dict)
 
     def add(self, clique: Clique) -> None:
-        self.graph = self.graph.joined([self.domain.place[name] for name in clique])
+        self.graph = self.graph.joined(clique)
 
     def apart(self, pairs: Sequence[Clique]) -> list[int]:
         """The places of the pairs of columns between which there is no path."""
@@ -60,23 +60,22 @@ class Room:
 
         What a candidate needed before is taken as the least that it needs now, and those inside the tree need nothing.
         """
-        present = self.graph.triangulated()
-        now = sum(round(math.exp(self.graph.weight(mask))) for mask in present)
+        graph = self.graph
+        present = graph.by_cells()
+        now = graph.cells(present)
         seen: dict[tuple[int, ...], int] = {}
         found = []
         for place, clique in enumerate(candidates):
-            mask = sum(1 << self.domain.place[name] for name in clique)
+            mask = graph.mask(clique)
             if any(mask & ~other == 0 for other in present):
                 found.append(place)
-                continue
-            if now > limit or self.needed.get(clique, 0) > limit or self.domain.cells(clique) > limit:
-                continue
-            joined = self.graph.joined([self.domain.place[name] for name in clique])
-            if joined.near not in seen:
-                seen[joined.near] = joined.cells()
-            self.needed[clique] = seen[joined.near]
-            if self.needed[clique] <= limit:
-                found.append(place)
+            elif max(now, self.needed.get(clique, 0), graph.size(mask)) <= limit:
+                joined = graph.joined(clique)
+                if joined.near not in seen:
+                    seen[joined.near] = joined.cells(joined.by_cells())
+                self.needed[clique] = seen[joined.near]
+                if self.needed[clique] <= limit:
+                    found.append(place)
         return found
 
 

@@ -108,7 +108,7 @@ def publication(
     before = [part for one in finders.values() for part in one.loss.parts]
     before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
     named = _workload(kept, method, workload)
-    domain = Domain.of({one.column.name: _most_cells(one) for one in kept})
+    domain = Domain.of({one.column.name: _cells(one) for one in kept})
     schedule = Schedule.of(
         method,
         domain,
@@ -187,11 +187,11 @@ def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fra
     return Measurement(question.plan, Price(Fraction(1), delta), (Measured(part, bound, mechanism),), losses)
 
 
-def _most_cells(one: Wanted) -> int:
-    """How many cells a column may come to have."""
+def _cells(one: Wanted) -> int:
+    """How many cells a column will have, about: the schedule is made before they are found."""
     if one.coded is None:
-        return MOST_VALUES + 2
-    return 3 * BINS if one.looks else one.coded.size
+        return 2 * BINS
+    return BINS + 1 if one.looks else one.coded.size
 
 
 def coded(one: Wanted, cuts: Sequence[Fraction], rules: Sequence[Condition]) -> Binned:

@@ -16,10 +16,10 @@ from discreet.markov import Clique, Domain
 from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
-MOST_TRIPLES = 1000
+MOST_TRIPLES, MOST_CELLS = 1000, 100_000
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
-SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.06, 0.04, 1.7
+SINGLES, SELECTION, DISTANCES, ROUNDS = 0.15, 0.06, 0.04, 2.0
 _DIGITS, _TRIES, _CLOSE = 6, 12, 2e-3
 
 
@@ -103,9 +103,10 @@ class Schedule:
     def parts(self) -> tuple[Single, ...]:
         """Everything that may be released, with the extra events."""
         square = self.rows_per_person**2
-        found: list[Single] = [*self.extra_events, *[Gaussian(self.single_sigma).loss(square)] * len(self.singles)]
+        found = [*self.extra_events, *(Gaussian(self.single_sigma).loss(square) for _ in self.singles)]
         for one in self.rounds:
-            found += [BoundedRange(one.selection)] * (one.selection > 0)
+            if one.selection:
+                found.append(BoundedRange(one.selection))
             found.append(Gaussian(one.sigma).loss(square))
         if self.compared:
             found.append(Gaussian(self.distance_sigma).loss(square * self.compared))
@@ -131,10 +132,19 @@ class _Shares:
 
 
 def all_marginals(domain: Domain) -> tuple[Clique, ...]:
-    """All of three columns if there are at most a thousand of them, else all of two; fewer where there are no three."""
+    """All of three columns if there are at most a thousand of them, else all of two; fewer where there are no three.
+
+    In place of one with more than a hundred thousand cells, which noise would hide, its parts.
+    """
     columns = len(domain.names)
-    size = min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2)
-    return tuple(itertools.combinations(domain.names, size))
+    found: list[Clique] = []
+    inside: set[Clique] = set()
+    for size in range(min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2), 0, -1):
+        for clique in itertools.combinations(domain.names, size):
+            if clique not in inside and domain.cells(clique) <= MOST_CELLS:
+                found.append(clique)
+                inside.update(part for less in range(1, size) for part in itertools.combinations(clique, less))
+    return tuple(found) or tuple((name,) for name in domain.names)
 
 
 def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
@@ -151,11 +161,13 @@ def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
 def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int) -> _Shares:
     """How the whole μ² = 1 is divided; the distances have their share.
 
+    A selection of bounded range ε is counted as μ² = ε²/3 here, the variance of the loss that is composed for it.
+
     For a fixed workload, marginals with more cells get more: minimising Σ cells_i/μ_i for a given Σ μ_i² gives
     μ_i ∝ cells_i^(1/3).
     """
     columns, whole = len(domain.names), 1 - DISTANCES
-    if method == "independent" or columns == 1 or not workload:
+    if method == "independent" or not workload or (columns == 1 and method != "workload"):
         return _Shares(math.sqrt(whole / max(1, singles)), ())
     first = SINGLES if singles else 0.0
     if method == "workload":
@@ -168,7 +180,8 @@ def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: in
 
 
 def _sigma(mu: float, rows_per_person: int) -> Fraction:
-    return ceiling(rows_per_person / Fraction(mu), _DIGITS)
+    """The deviation in rows; 0 where nothing is measured."""
+    return ceiling(rows_per_person / Fraction(mu), _DIGITS) if mu else Fraction(0)
 
 
 def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fraction) -> Schedule:
