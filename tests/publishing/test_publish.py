@@ -80,6 +80,7 @@ def test_a_mixed_table_is_published_and_looks_like_the_real_one() -> None:
         assert abs((made.sex == "F").mean() - (frame.sex == "F").mean()) < 0.03
         assert abs(made.age.dropna().mean() - frame.age.dropna().mean()) < 3
         assert abs((made.income == 0).mean() - (frame.income == 0).mean()) < 0.08
+        assert made.well.notna().all()  # no NULL was seen, so none is made
         assert made.town.isna().mean() == pytest.approx(0.1, abs=0.04)
         assert set(made.town.dropna()) <= {*TOWNS, "(other)"}
         women, men = made[made.sex == "F"].age.dropna().mean(), made[made.sex == "M"].age.dropna().mean()

@@ -32,6 +32,7 @@ from discreet.synthesis.candidates import (
 )
 from discreet.synthesis.schedule import Round, Schedule, closure
 
+UNSEEN = 3  # deviations
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
 LIMIT = 2_000_000
@@ -116,6 +117,7 @@ def synthesise(
     measurer: Measurer,
     *,
     zeros: Zeros | None = None,
+    rare: Mapping[str, int] | None = None,
     initial: Sequence[Measurement] = (),
     rows: int | None = None,
     tell: Callable[[Progress], None] | None = None,
@@ -123,13 +125,14 @@ def synthesise(
 ) -> Result:
     """Measures what the schedule says, and gives a model of it and rows.
 
-    `zeros`: for cliques, which of their cells no row can have. `initial`: what is known of the same rows already.
+    `zeros`: for cliques, which of their cells no row can have. `rare`: for columns, a cell that is taken for empty
+    where its column alone shows no more of it than noise. `initial`: what is known of the same rows already.
     `rows`: how many are made; as many as there seem to be, unless said. `limit`: the largest number of cells of the
     model. `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the result
     is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
-    run = _Run(schedule, domain, measurer, schedule.workload, dict(zeros or {}), tell, limit)
+    run = _Run(schedule, domain, measurer, schedule.workload, dict(zeros or {}), dict(rare or {}), tell, limit)
     run.prepare(initial)
     complete = True
     try:
@@ -158,6 +161,7 @@ class _Run:
     measurer: Measurer
     workload: tuple[Clique, ...]
     zeros: dict[Clique, NDArray[np.bool_]]
+    rare: dict[str, int]
     tell: Callable[[Progress], None] | None
     limit: int
     known: list[Measurement] = field(default_factory=list)
@@ -221,7 +225,9 @@ class _Run:
     def fixed(self) -> None:
         """What is measured whatever comes out: columns alone, and the workload where that is the method."""
         for name in self.schedule.singles:
-            self.measured((name,), self.schedule.single_sigma)
+            counts = self.measured((name,), self.schedule.single_sigma)
+            if name in self.rare and float(counts[self.rare[name]]) < UNSEEN * float(self.schedule.single_sigma):
+                self.zeros[(name,)] = np.arange(self.domain.size(name)) == self.rare[name]
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):

@@ -100,14 +100,14 @@ class Histogram:
 
 def refined(histogram: Histogram, parts: int) -> tuple[Fraction, ...]:
     """The cuts of a second look: cells that seem to hold more than 1/parts of all rows, by more than the noise, are
-    divided; the others are put together until they would hold as many."""
+    divided; the others are put together as far as the noise asks for it, so that a long tail keeps its shape."""
     ends, total = histogram.ends, max(1, sum(histogram.counts))
     share, clear = total / parts, 4 * histogram.sigma
     cuts: list[Fraction] = []
     for (low, high), count in zip(itertools.pairwise(ends), histogram.counts, strict=True):
         if count > max(share, clear) and histogram.line.divisible(low, high):
             cuts += [low, *histogram.line.divided(low, high, SUBDIVIDED), high]
-    merged = gathered(histogram, parts)
+    merged = gathered(histogram, 8 * parts)
     return tuple(sorted({cut for cut in (*cuts, *merged) if histogram.line.low < cut < histogram.line.end()}))
 
 

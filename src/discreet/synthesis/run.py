@@ -65,9 +65,18 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = zeros(call.table, found.coding, lines)
     schedule = call.schedule.among(domain.names)
+    ruled = {name for clique in forbidden for name in clique}
+    nulls = {one.column.name: one.size - 1 for one in found.coding.columns if one.null and one.size > 1}
+    rare = {name: cell for name, cell in nulls.items() if name not in ruled}
     try:
         result = synthesise(
-            schedule, domain, Measurer(run, call.schedule.compared), zeros=forbidden, rows=call.rows, tell=tell
+            schedule,
+            domain,
+            Measurer(run, call.schedule.compared),
+            zeros=forbidden,
+            rare=rare,
+            rows=call.rows,
+            tell=tell,
         )
     except QuestionError:  # the private cells are too many after all
         raise EngineError from None
