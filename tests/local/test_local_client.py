@@ -109,6 +109,7 @@ def test_what_is_no_epsilon(epsilon: object) -> None:
         "ab",
         {},
         {"": ["a", "b"]},
+        {"é": ["a", "b"], "e\u0301": ["a", "b"]},
         7,
     ],
     ids=repr,
@@ -137,6 +138,7 @@ def test_what_more_cannot_be() -> None:
         {"public": "ab"},
         {"public": ["token"]},
         {"public": ["A b"]},
+        {"public": ["window_"]},
     ):
         with pytest.raises(DeclarationError):
             Collection("a", "b", ["x", "y"], **{"epsilon": 1, **wrong})
