@@ -75,7 +75,9 @@ def command(
         asked = question or _QUESTION
         _write(document, files[0], asked, addresses, epsilon, colluding, absent, largest, seconds)
         _say(f"{len(files)} parties, each with a process, a table and a ledger of its own, agree on a document:")
-        _shell(f'discreet together agree {files[0].name} "{asked}" --epsilon {epsilon} --party …')
+        options = f"--epsilon {epsilon} --colluding {colluding} --absent {absent} --seconds {seconds}"
+        opens = " --largest" if largest else ""
+        _shell(f'discreet together agree {files[0].name} "{asked}" {options}{opens} --party …')
         _say("and each takes part, with its own key; what goes between them are random numbers:")
         for name, file in zip(names, files, strict=True):
             _shell(f"discreet together join session.json {file.name} --party {name} --key {name}.key")
