@@ -63,7 +63,7 @@ class Collector:
     def estimate(self, confidence: float = 0.95, *, attribute: str = "", window: str | None = None) -> Estimate:
         """Estimates of one attribute in one window, the latest one where none is named. Nothing is spent: this is
         arithmetic on what is randomised already. Raises QuestionError."""
-        if not 0 < confidence < 1:
+        if not isinstance(confidence, int | float) or not 0 < confidence < 1:
             raise QuestionError("confidence", "confidence is a chance", where="confidence", fix="write 0.95")
         chosen, first = self._attribute(attribute)
         span = self._window(window)
@@ -176,7 +176,8 @@ class Collector:
         values = [lattice.value(code) for code in range(lattice.bins)]
         rows, warnings = rows_of(values, tree.known, tree.variances(), confidence)
         total = sum(level.oracle.reports for level in levels)
-        facts = self._facts(span, confidence, total, oracle.weight * len(levels))
+        there = [level.oracle for level in levels if level.oracle.reports]
+        facts = self._facts(span, confidence, total, max(one.weight * total / one.reports for one in there))
         return Ranges(rows, warnings=warnings, lattice=lattice, tree=tree, **facts)
 
     def _texts(self, attribute: Attribute, first: int, span: str, confidence: float) -> Estimate:
@@ -185,7 +186,8 @@ class Collector:
             assert isinstance(part.channel, Hashed)
             levels.append(Prefixes(part.channel, self._store.raw(span, first + place)))
         total = sum(len(level.reports) for level in levels)
-        weight = Oracle(levels[0].channel, None, 1, sampled=True).weight * len(levels)
+        fewest = min(len(level.reports) for level in levels if len(level.reports))
+        weight = Oracle(levels[0].channel, None, 1, sampled=True).weight * total / fewest
         return Estimate(found(levels, confidence), **self._facts(span, confidence, total, weight))
 
     def _weigh(self) -> None:
