@@ -411,7 +411,7 @@ def test_made_up_reports_are_bounded_and_warned_of(tmp_path: Path) -> None:
 def test_made_up_reports_of_an_order_move_every_level_by_less_than_stated(
     tmp_path: Path, epsilon: str, highest: int
 ) -> None:
-    """And bins by less than twice, ranges from the lowest on by less than thrice that, in the trees tried."""
+    """And bins by less than twice, ranges by less than six times that, in the trees tried."""
     ages = Collection("ages", "How old?", Ordered(0, highest), epsilon=epsilon)
     with collector(ages, tmp_path, [3] * 400) as found:
         known = found.estimate()
@@ -425,7 +425,8 @@ def test_made_up_reports_of_an_order_move_every_level_by_less_than_stated(
             levels[place] = replace(level, shares=level.shares + change)
             moved.append(Tree(known.tree.bins, tuple(levels)).known - known.tree.known)
     assert np.abs(moved).max() < 2 * known.shift(1)
-    assert np.abs(np.cumsum(moved, axis=1)).max() < 3 * known.shift(1)
+    sums = np.cumsum(moved, axis=1)
+    assert (sums.max(1) - sums.min(1)).max() < 6 * known.shift(1)
 
 
 def test_made_up_numbers_are_bounded_and_warned_of(tmp_path: Path) -> None:

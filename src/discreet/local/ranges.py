@@ -101,7 +101,7 @@ class Ranges(Estimate):
     """Estimates for bins in an order, and for what follows from them. `rows` are the bins, each called by its value.
 
     `weight` and `shift` are those of a share as the reports of its level alone give it, where these are the largest.
-    Fitted together, a bin moves by up to about one and a half times as much, a range by up to about two and a half.
+    Fitted together, bins were seen to move by up to one and a half times as much, ranges by up to four and a half.
     """
 
     lattice: Ordered | None = None
