@@ -308,15 +308,19 @@ def test_the_commands_say_what_is_wrong(place: Place, tmp_path: Path, monkeypatc
 
 def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command that it shows for agreeing, with the parties in place of the dots, writes the same session; a price
-    that no budget allows lets it end there."""
+    that no budget allows lets it end there. Nothing that lies in the folder is run by the way."""
     from click.testing import CliRunner
 
     from discreet.cli import main
 
     monkeypatch.chdir(place.folder)
+    stray = place.folder / "duckdb.py"
+    stray.write_text("open('run', 'w').close()", "utf-8")
     runner = CliRunner()
     asked = ["together", "--parties", "north.toml,south.toml,west.toml", "--question", QUESTION, "--epsilon", "1e13"]
     done = runner.invoke(main, [*asked, "--absent", "1", "--seconds", "50"])
+    stray.unlink()
+    assert not (place.folder / "run").exists()
     assert isinstance(done.exception, SessionError)
     (line,) = (line for line in done.output.splitlines() if "together agree " in line)
     words = shlex.split(line.removeprefix("$ discreet"))

@@ -229,7 +229,7 @@ def _demonstrate(document: Path, files: Sequence[Path], names: Sequence[str], se
         for name, file in zip(names, files, strict=True):
             arguments = ["together", "join", str(document), str(file), "--party", name]
             arguments += ["--key", str(document.parent / f"{name}.key")]
-            starts = [sys.executable, "-c", "from discreet.cli import run; run()", *arguments]
+            starts = [sys.executable, "-P", "-c", "from discreet.cli import run; run()", *arguments]
             process = subprocess.Popen(starts, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             stack.callback(process.kill)
             processes.append(process)
@@ -275,7 +275,7 @@ def _made_up(folder: Path) -> list[Path]:
     source = folder / "adult.csv"
     source.write_bytes(gzip.decompress((files("discreet") / "data" / "adult.csv.gz").read_bytes()))
     targets = [folder / f"{name}.duckdb" for name in _HOSPITALS]
-    subprocess.run([sys.executable, "-c", _SPLIT, str(source), *map(str, targets)], check=True)
+    subprocess.run([sys.executable, "-P", "-c", _SPLIT, str(source), *map(str, targets)], check=True)
     text, found = declared(source), []
     for target in targets:
         found.append(target.with_suffix(".toml"))
