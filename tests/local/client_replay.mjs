@@ -15,6 +15,7 @@ const changed = [
   [/"odds":\[(\d+)/, '"odds":[9$1'],
   [/"odds":\[\d+/, '"odds":[1.5'],
   [/"prime":\d+/, '"prime":4'],
+  [/"prime":\d+/, '"prime":1022117'], // 1009 · 1013
   [/"dimension":\d+/, '"dimension":3'],
   [/"inputs":\d+/, '"inputs":5000'],
   [/"inputs":\d+/, '"inputs":-1'],

@@ -27,7 +27,7 @@ COLLECTIONS = [
     (Collection("wide", "Which?", list(range(200)), epsilon=3, window="year"), list(range(0, 200, 5))),
     (
         Collection("mean", "How much?", Number("-1.5", 10, "0.25"), epsilon=2),
-        [-2, "0.375", 0.1, 1e3, "3.1415926", 10, "-1e0"],
+        [-2, "0.375", 0.1, 1e3, "3.1415926", 10, "-1e0", ".5", "-.75", "2."],
     ),
     (Collection("narrow", "How much?", Number(0, 5), epsilon="0.5", window="ever"), [0, 1, 2, 3, 4, 5, 2.5]),
     (Collection("age", "How old?", Ordered(0, 120), epsilon=4), [0, 17, 50, 119.5, 120, 200]),

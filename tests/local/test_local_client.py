@@ -12,6 +12,7 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
+import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -109,6 +110,7 @@ def test_what_is_no_epsilon(epsilon: object) -> None:
         "ab",
         {},
         {"": ["a", "b"]},
+        {"é": ["a", "b"], "e\u0301": ["a", "b"]},
         7,
     ],
     ids=repr,
@@ -137,6 +139,7 @@ def test_what_more_cannot_be() -> None:
         {"public": "ab"},
         {"public": ["token"]},
         {"public": ["A b"]},
+        {"public": ["window_"]},
     ):
         with pytest.raises(DeclarationError):
             Collection("a", "b", ["x", "y"], **{"epsilon": 1, **wrong})
@@ -285,6 +288,18 @@ def test_a_ledger_that_is_none_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "own", tmp_path / "none" / "own", tmp_path):
         with pytest.raises(LedgerError):
             Client(OS, path)
+
+
+@pytest.mark.parametrize("damage", ["UPDATE secret SET bytes = x'00'", "UPDATE given SET cost = 'much'"])
+def test_a_damaged_ledger_gives_no_report(tmp_path: Path, damage: str) -> None:
+    path, days = tmp_path / "own.ledger", Collection("days", "How?", ["a", "b"], epsilon=1)
+    with Client(days, path) as client:
+        client.report("a")
+    connection = apsw.Connection(str(path))
+    connection.execute(damage)
+    connection.close()
+    with Client(Collection("others", "How?", ["a", "b"], epsilon=1), path) as client, pytest.raises(LedgerError):
+        client.report("b")
 
 
 def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:

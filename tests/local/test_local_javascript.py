@@ -51,7 +51,7 @@ def test_the_javascript_client_keeps_to_one_report_a_window(tmp_path: Path) -> N
     assert found["first"] == found["again"]
     assert all(other == found["first"] for other in found["others"])  # whatever the answer is by then
     assert set(found["wrong"]) == {"TypeError"}
-    assert found["forged"] == ["TypeError"] * 8 + ["RangeError"]
+    assert found["forged"] == ["TypeError"] * 9 + ["RangeError"]
     with Collector(many, tmp_path / "reports.duckdb") as collector:
         assert collector.add(json.dumps(found["first"])) == 1
 

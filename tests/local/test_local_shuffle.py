@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from math import comb
 from pathlib import Path
 
@@ -82,6 +84,63 @@ def test_known_values(epsilon: int, reports: int, known: float) -> None:
 def test_the_general_bound_for_what_has_no_simple_shape() -> None:
     found = central(Collection("a", "b", Number(0, 100), epsilon=1), 10_000, MILLIONTH, "x")
     assert found.epsilon == pytest.approx(0.0531, abs=6e-5)
+
+
+def test_reports_of_one_memory_are_clones_of_each_other_only_as_far_as_they_are_fresh() -> None:
+    """Two respondents, three reports of each; one of them changes the last answer. What the six show after mixing is
+    summed over all memories: with epsilon 0.5 and each 4, it is far more than epsilon 0.5 would allow."""
+    often = Collection("a", "b", ["no", "yes"], epsilon="0.5", each=4, cap=12)
+    first, again = often.parts[0][1].channel, often.again(often.parts[0][1])
+
+    def yes_counts(memories: Sequence[int]) -> list[Fraction]:
+        law = [Fraction(1)]
+        for memory in memories:
+            yes = again.truth if memory else again.other
+            law = [(1 - yes) * a + yes * b for a, b in zip([*law, Fraction(0)], [Fraction(0), *law], strict=True)]
+        return law
+
+    def shown(changed: bool) -> list[Fraction]:
+        total = [Fraction(0)] * 7
+        for own, other, new in product((0, 1), repeat=3):
+            chance = Fraction(1)
+            for memory, answer in ((own, 1), (other, 1), (new, 0)):
+                chance *= first.truth if memory == answer else first.other
+            law = yes_counts([other] * 3 + [own] * 2 + [new if changed else own])
+            total = [a + chance * b for a, b in zip(total, law, strict=True)]
+        return total
+
+    one, two = shown(False), shown(True)
+    for factor, breaks in ((exp_bounds(often.epsilon, 64)[1], True), (Fraction(*often.each_odds), False)):
+        delta = max(
+            sum(max(Fraction(0), a - factor * b) for a, b in zip(*pair, strict=True))
+            for pair in ((one, two), (two, one))
+        )
+        assert (delta > Fraction(1, 10)) == breaks
+        assert delta <= Clones.of(often).delta(5, factor)
+    assert central(often, 6, MILLIONTH, "x").epsilon > 3
+    rarely = Collection("a", "b", ["no", "yes"], epsilon=10, each="0.5", cap=5)
+    assert central(rarely, 10_000, MILLIONTH, "x").epsilon < 0.1
+
+
+def test_reports_hide_only_among_those_that_nothing_tells_apart(tmp_path: Path) -> None:
+    """What is sent as it is, and with `each` what a report is about, which is the same for all of a respondent's."""
+    public = Collection("a", "b", ["no", "yes"], epsilon=1, public=["country", "sex"])
+    people = (
+        [{"country": "DE", "sex": "f"}] * 40
+        + [{"country": "DE", "sex": "m"}] * 30
+        + [{"country": "FR", "sex": "f"}] * 7
+    )
+    for folder in ("public", "None", "0.5"):
+        (tmp_path / folder).mkdir()
+    with collector(public, tmp_path / "public", ["yes"] * 77, public=people) as found:
+        assert found.central_epsilon("1e-6", shuffled_by="us").reports == 7
+    several = {"x": ["no", "yes"], "y": ["no", "yes"]}
+    answers = [{"x": "no", "y": "no"}] * 60
+    for each, all_ in ((None, True), ("0.5", False)):
+        record = Collection("a", "b", several, epsilon=1, each=each)
+        with collector(record, tmp_path / str(each), answers) as found:
+            assert (found.central_epsilon("1e-6", shuffled_by="us").reports == 60) == all_
+            assert found.central_epsilon("1e-6", shuffled_by="us", window="2026-10").reports == 0
 
 
 def test_never_more_than_the_local_loss() -> None:

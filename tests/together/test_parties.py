@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from together_tools import certificate, needs_openssl, play, ports, take
 
 import discreet
-from discreet import BudgetError, Curator, LedgerError, QuestionError
+from discreet import BudgetError, Curator, LedgerError, QuestionError, SessionError
 from discreet.catalog import read
 from discreet.ledger import Ledger
 from discreet.together import Party, Session
@@ -303,3 +304,28 @@ def test_the_commands_say_what_is_wrong(place: Place, tmp_path: Path, monkeypatc
         done = runner.invoke(main, wrong)
         assert isinstance(done.exception, QuestionError), wrong
     assert not (tmp_path / "x").exists()
+
+
+def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that it shows for agreeing, with the parties in place of the dots, writes the same session; a price
+    that no budget allows lets it end there. Nothing that lies in the folder is run by the way."""
+    from click.testing import CliRunner
+
+    from discreet.cli import main
+
+    monkeypatch.chdir(place.folder)
+    stray = place.folder / "duckdb.py"
+    stray.write_text("open('run', 'w').close()", "utf-8")
+    runner = CliRunner()
+    asked = ["together", "--parties", "north.toml,south.toml,west.toml", "--question", QUESTION, "--epsilon", "1e13"]
+    done = runner.invoke(main, [*asked, "--absent", "1", "--seconds", "50"])
+    stray.unlink()
+    assert not (place.folder / "run").exists()
+    assert isinstance(done.exception, SessionError)
+    (line,) = (line for line in done.output.splitlines() if "together agree " in line)
+    words = shlex.split(line.removeprefix("$ discreet"))
+    addresses = [f"--party={n}=127.0.0.1:{port}={n}.pem" for n, port in zip(NAMES, ports(3), strict=True)]
+    done = runner.invoke(main, [*words[:-2], *addresses, "-o", "printed.json"])
+    assert done.exit_code == 0, done.output
+    written = read_session("printed.json")
+    assert (written.epsilon, written.colluding, written.absent, written.seconds) == (10**13, 1, 1, 50)

@@ -75,7 +75,9 @@ def command(
         asked = question or _QUESTION
         _write(document, files[0], asked, addresses, epsilon, colluding, absent, largest, seconds)
         _say(f"{len(files)} parties, each with a process, a table and a ledger of its own, agree on a document:")
-        _shell(f'discreet together agree {files[0].name} "{asked}" --epsilon {epsilon} --party …')
+        options = f"--epsilon {epsilon} --colluding {colluding} --absent {absent} --seconds {seconds}"
+        opens = " --largest" if largest else ""
+        _shell(f'discreet together agree {files[0].name} "{asked}" {options}{opens} --party …')
         _say("and each takes part, with its own key; what goes between them are random numbers:")
         for name, file in zip(names, files, strict=True):
             _shell(f"discreet together join session.json {file.name} --party {name} --key {name}.key")
@@ -227,7 +229,7 @@ def _demonstrate(document: Path, files: Sequence[Path], names: Sequence[str], se
         for name, file in zip(names, files, strict=True):
             arguments = ["together", "join", str(document), str(file), "--party", name]
             arguments += ["--key", str(document.parent / f"{name}.key")]
-            starts = [sys.executable, "-c", "from discreet.cli import run; run()", *arguments]
+            starts = [sys.executable, "-P", "-c", "from discreet.cli import run; run()", *arguments]
             process = subprocess.Popen(starts, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             stack.callback(process.kill)
             processes.append(process)
@@ -273,7 +275,7 @@ def _made_up(folder: Path) -> list[Path]:
     source = folder / "adult.csv"
     source.write_bytes(gzip.decompress((files("discreet") / "data" / "adult.csv.gz").read_bytes()))
     targets = [folder / f"{name}.duckdb" for name in _HOSPITALS]
-    subprocess.run([sys.executable, "-c", _SPLIT, str(source), *map(str, targets)], check=True)
+    subprocess.run([sys.executable, "-P", "-c", _SPLIT, str(source), *map(str, targets)], check=True)
     text, found = declared(source), []
     for target in targets:
         found.append(target.with_suffix(".toml"))

@@ -40,7 +40,7 @@ class EngineProcess:
         self._owner = os.getpid()
         self._lock = threading.Lock()
         self._child = subprocess.Popen(
-            [sys.executable, "-c", "from discreet.engines.worker import main; main()"],
+            [sys.executable, "-P", "-c", "from discreet.engines.worker import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

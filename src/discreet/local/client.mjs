@@ -105,13 +105,13 @@ export function draw(channel, odds, at, words) {
   return channels[channel.mechanism](channel, odds, at, words);
 }
 const whole = (one) => typeof one === "string" || (Number.isSafeInteger(one) && one >= 0);
-const divisor = (q) => Array.from({ length: Math.min(q, 1000) }, (_, d) => d).some((d) => d > 1 && q % d === 0);
+const divisor = (q) => q > 1000 || Array.from({ length: q }, (_, d) => d).some((d) => d > 1 && q % d === 0);
 /** Whether a channel of a document is one: of whole numbers, and a geometry over a field, with points enough. */
 const sound = ({ prime: q = 2, dimension: t = 60, ...part }) =>
   [q, t, ...Object.values(part)].every(whole) && q > 1 && t > 2 && !divisor(q) && !(part.inputs > points(q, t));
 /** A decimal as [numerator, denominator]. */
 function decimal(value) {
-  const match = /^([+-]?\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value));
+  const match = /^(?=[+-]?\.?\d)([+-]?\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?$/.exec(String(value));
   if (!match || !["number", "string", "bigint"].includes(typeof value)) throw new TypeError("answer a finite number");
   const power = Number(match[3] ?? 0) - (match[2] ?? "").length, digits = BigInt(match[1] + (match[2] ?? ""));
   return power < 0 ? [digits, 10n ** BigInt(-power)] : [digits * 10n ** BigInt(power), 1n];

@@ -40,7 +40,7 @@ LEAST, MOST = Fraction(1, 1000), Fraction(10)
 """Below, 2^20 is too coarse for the odds; above, what is promised is hardly worth the noise."""
 
 MOST_ATTRIBUTES = 64
-RESERVED = {"collection", "window", "token", "part", "report", "attribute", "value", "weight"}
+RESERVED = {"collection", "window", "window_", "token", "part", "report", "attribute", "value", "weight"}
 _LOGARITHM = re.compile(r"ln (\d{1,3}(?:\.\d{1,3})?)")
 _LARGEST_DOCUMENT = 32_000_000
 
@@ -113,6 +113,8 @@ class Collection:
             kind = one if isinstance(one, Choice | Number | Ordered | Text) else Choice(one)
             title = plain(title, "attribute") if isinstance(answer, Mapping) else ""
             attributes.append(Attribute(title, kind, tuple(kind.parts(odds, again[1] if again else None))))
+        if len({one.name for one in attributes}) != len(attributes):
+            raise fault("answer", "two attributes have the same name", "é is one letter however it is typed")
         found = {
             "name": plain(name, "name"),
             "question": plain(question, "question", 2_000),

@@ -46,6 +46,8 @@ class Collector:
         """
         many = [reports] if isinstance(reports, Report | str | bytes | Mapping) else reports
         latest = self.collection.window_of(today() + datetime.timedelta(days=1))
+        if not isinstance(many, Iterable):
+            raise refused("this is no report", "send what Client.report gives")
         known = [_report(one) for one in many]
         for one in known:
             check(self.collection, one)
@@ -61,7 +63,7 @@ class Collector:
     def estimate(self, confidence: float = 0.95, *, attribute: str = "", window: str | None = None) -> Estimate:
         """Estimates of one attribute in one window, the latest one where none is named. Nothing is spent: this is
         arithmetic on what is randomised already. Raises QuestionError."""
-        if not 0 < confidence < 1:
+        if not isinstance(confidence, int | float) or not 0 < confidence < 1:
             raise QuestionError("confidence", "confidence is a chance", where="confidence", fix="write 0.95")
         chosen, first = self._attribute(attribute)
         span = self._window(window)
@@ -75,7 +77,8 @@ class Collector:
         """What one report of a window costs towards those who see the reports only after they were mixed.
 
         `shuffled_by` names who mixes them and takes off all that tells them apart. Nobody does by himself: without a
-        third party that does, a report costs its local epsilon.
+        third party that does, a report costs its local epsilon. Public attributes are not taken off: counted are the
+        reports that have the same ones, where they are fewest.
         """
         if not isinstance(shuffled_by, str) or not shuffled_by.strip():
             fix = 'say who does, as in shuffled_by="the mix server of …", or keep to the local epsilon'
@@ -86,8 +89,9 @@ class Collector:
             known = fraction(0)
         if not fraction("1e-15") <= known < 1:
             raise QuestionError("delta", "delta lies between 1e-15 and 1", where="delta", fix="write delta=1e-6")
-        count = self._store.query(f"SELECT COUNT(*) FROM reports WHERE window_ = '{self._window(window)}'")[0][0]
-        return central(self.collection, int(count), known, shuffled_by)
+        # with `each` one respondent's reports are all about the same part, and hide nobody's about another one
+        apart = [*self.collection.public, *(["part"] if self.collection.each is not None else [])]
+        return central(self.collection, self._store.alike(self._window(window), apart), known, shuffled_by)
 
     def query(self, statement: str) -> list[dict[str, Any]]:
         """The answer to SQL over the table `weights`: window_, the public attributes, attribute, value, weight.
@@ -156,9 +160,10 @@ class Collector:
         assert isinstance(channel, Hybrid)
         assert isinstance(lattice, Number)
         counts = self._store.counts(span, first, channel.outputs)
-        rows = mean_of(lattice, channel, counts, confidence)
-        weight = float(np.abs(channel.numbers - channel.steps / 2).max()) / (channel.steps / 2)
-        return Estimate(rows, **self._facts(span, confidence, int(counts.sum()), weight))
+        rows, warnings = mean_of(lattice, channel, counts, confidence)
+        weight = float(channel.numbers.max()) / channel.steps
+        facts = self._facts(span, confidence, int(counts.sum()), weight)
+        return Estimate(rows, warnings=warnings, reach=float(lattice.high - lattice.low), **facts)
 
     def _ranges(self, attribute: Attribute, first: int, span: str, confidence: float) -> Ranges:
         lattice = attribute.answer
@@ -171,7 +176,8 @@ class Collector:
         values = [lattice.value(code) for code in range(lattice.bins)]
         rows, warnings = rows_of(values, tree.known, tree.variances(), confidence)
         total = sum(level.oracle.reports for level in levels)
-        facts = self._facts(span, confidence, total, oracle.weight * len(levels))
+        there = [level.oracle for level in levels if level.oracle.reports]
+        facts = self._facts(span, confidence, total, max(one.weight * total / one.reports for one in there))
         return Ranges(rows, warnings=warnings, lattice=lattice, tree=tree, **facts)
 
     def _texts(self, attribute: Attribute, first: int, span: str, confidence: float) -> Estimate:
@@ -180,7 +186,8 @@ class Collector:
             assert isinstance(part.channel, Hashed)
             levels.append(Prefixes(part.channel, self._store.raw(span, first + place)))
         total = sum(len(level.reports) for level in levels)
-        weight = Oracle(levels[0].channel, None, 1, sampled=True).weight * len(levels)
+        fewest = min(len(level.reports) for level in levels if len(level.reports))
+        weight = Oracle(levels[0].channel, None, 1, sampled=True).weight * total / fewest
         return Estimate(found(levels, confidence), **self._facts(span, confidence, total, weight))
 
     def _weigh(self) -> None:

@@ -103,7 +103,8 @@ class Estimate:
     `estimate` is unbiased and may lie below 0; low and high enclose the truth among those who reported with
     `confidence`, each for itself. `consistent` adds up to 1 and is never below 0 (Norm-Sub; Wang, Lopuhaä-Zwakenberg,
     Li, Skoric & Li 2020), for which it is *biased*: small values are pulled to 0. For a mean it is the estimate within
-    the range. `weight` is as how many respondents one made-up report can count; `warnings` says what cannot be chance.
+    the range, and for texts cut off at 0 and 1. `weight` is as how many respondents one made-up report can count,
+    `reach` how far apart two answers move an estimate of one respondent; `warnings` says what cannot be chance.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -113,6 +114,7 @@ class Estimate:
     window: str
     weight: float
     warnings: tuple[str, ...] = ()
+    reach: float = 1.0
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a frame. Its `attrs` say how many reports there are, and which column is biased."""
@@ -142,8 +144,8 @@ class Estimate:
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def shift(self, fakes: int) -> float:
-        """By how much so many made-up reports among these can raise one estimate, at most."""
-        return fakes / max(1, self.reports) * self.weight
+        """By how much so many made-up reports among these can raise one estimate, in its own unit, at most."""
+        return fakes / max(1, self.reports) * self.weight * self.reach
 
 
 def quantile_of(confidence: float) -> float:
@@ -177,18 +179,25 @@ def rows_of(
     return rows, ()
 
 
-def mean_of(lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float) -> list[dict[str, Any]]:
-    """The row of a mean. Its variance is the channel's largest, which is nearly the same for all answers; where the lot
-    decides who reports, that of the reports' own numbers, which has the population's in it, if it is larger."""
+def mean_of(
+    lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The row of a mean, and warnings. Its variance is the channel's largest, which is nearly the same for all answers;
+    where the lot decides who reports, that of the reports' own numbers, which has the population's in it, if it is
+    larger."""
     reports = int(counts.sum())
     step = float(lattice.step)
     mean = channel.mean(counts)
     own = float(counts @ (channel.numbers - mean) ** 2) / max(1, reports - 1)
     variance = max(own, float(channel.worst))
-    wide = quantile_of(confidence) * step * math.sqrt(variance / reports)
+    deviation = step * math.sqrt(variance / reports)
+    wide = quantile_of(confidence) * deviation
     value = lattice.value(mean)
     settled = min(max(value, float(lattice.low)), float(lattice.high))
-    return [dict(zip(COLUMNS, ("mean", value, value - wide, value + wide, settled), strict=True))]
+    rows = [dict(zip(COLUMNS, ("mean", value, value - wide, value + wide, settled), strict=True))]
+    if abs(value - settled) > quantile_of(1 - IMPLAUSIBLE) * deviation:
+        return rows, ("the mean lies further outside the range than chance allows: reports may be made up",)
+    return rows, ()
 
 
 def norm_sub(shares: Floats) -> Floats:

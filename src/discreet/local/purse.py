@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS given (
     PRIMARY KEY (collection, window, turn)
 ) STRICT, WITHOUT ROWID;
 """
+SECRET = 32  # bytes
 _BUSY_MILLISECONDS = 10_000
 _FIX = "look at the file and its folder; if it is damaged, a new one starts with a new secret and nothing spent"
 
@@ -43,7 +44,7 @@ class Purse:
             with self._transaction():
                 self._connection.execute(_SCHEMA)
                 fill = "INSERT INTO secret VALUES (0, ?) ON CONFLICT DO NOTHING"
-                self._connection.execute(fill, (secrets.token_bytes(32),))
+                self._connection.execute(fill, (secrets.token_bytes(SECRET),))
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -74,9 +75,12 @@ class Purse:
     def secret(self) -> bytes:
         with self._translated():
             found = self._connection.execute("SELECT bytes FROM secret").fetchall()[0][0]
-        if not isinstance(found, bytes):
-            raise LedgerError("corrupt", "the ledger is damaged", where=self._where, fix=_FIX)
+        if not isinstance(found, bytes) or len(found) != SECRET:
+            raise self._damaged()
         return found
+
+    def _damaged(self) -> LedgerError:
+        return LedgerError("corrupt", "the ledger is damaged", where=self._where, fix=_FIX)
 
     def given(self, collection: str, window: str) -> list[tuple[int, int]]:
         """(part, report) of all reports of a window, as they were remembered."""
@@ -89,7 +93,10 @@ class Purse:
         """What all reports of this ledger cost, in epsilon."""
         with self._translated():
             costs = [str(cost) for (cost,) in self._connection.execute("SELECT cost FROM given")]
-        return sum(map(Fraction, costs), Fraction(0))
+        try:
+            return sum(map(Fraction, costs), Fraction(0))
+        except ValueError:
+            raise self._damaged() from None
 
     def give(self, collection: str, window: str, turn: int, part: int, report: int, cost: Fraction) -> None:
         """Write a report down, inside `changing`."""

@@ -98,7 +98,11 @@ class Tree:
 
 @dataclass(frozen=True, repr=False)
 class Ranges(Estimate):
-    """Estimates for bins in an order, and for what follows from them. `rows` are the bins, each called by its value."""
+    """Estimates for bins in an order, and for what follows from them. `rows` are the bins, each called by its value.
+
+    `weight` and `shift` are those of a share as the reports of its level alone give it, where these are the largest.
+    Fitted together, bins were seen to move by up to one and a half times as much, ranges by up to four and a half.
+    """
 
     lattice: Ordered | None = None
     tree: Tree | None = None
@@ -122,7 +126,7 @@ class Ranges(Estimate):
         """estimate, low and high of the least value at or below which this share of the respondents lie: where the
         cumulated shares, made to rise, and their intervals' ends reach it."""
         lattice, tree = self._known()
-        if not 0 < share < 1:
+        if not isinstance(share, int | float) or not 0 < share < 1:
             raise QuestionError(
                 "quantile", "a quantile is a share of all", where="quantile", fix="write for instance 0.5"
             )

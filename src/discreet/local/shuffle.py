@@ -40,8 +40,9 @@ class Clones:
 
     @classmethod
     def of(cls, collection: Collection) -> Clones:
-        """For one report of the collection."""
-        odds = min((one for one in (collection.odds, collection.each_odds) if one), key=lambda one: Fraction(*one))
+        """For one report of the collection. With `each` a respondent's reports are independent only given what is
+        remembered: the argument holds for every memory, with the odds of the fresh randomisation."""
+        odds = collection.each_odds or collection.odds
         channel = collection.parts[0][1].channel
         if len(collection.parts) == 1 and collection.each is None and isinstance(channel, Response | Projective):
             likely, unlikely = odds
@@ -81,7 +82,8 @@ class Central:
     """(ε, δ) of one report towards those who see only what the shuffler gives on.
 
     It holds if `shuffled_by` mixes `reports` reports of honest respondents of one window, and takes off them all that
-    tells them apart: tokens, addresses, times. Made-up reports hide nobody.
+    tells them apart: tokens, addresses, times. Public attributes stay, so `reports` counts those that have the same
+    ones, where they are fewest. Made-up reports hide nobody.
     """
 
     epsilon: float
@@ -91,7 +93,7 @@ class Central:
 
 
 def central(collection: Collection, reports: int, delta: Fraction, shuffled_by: str) -> Central:
-    """The least ε, rounded up, that the clones prove. It is never above the local one."""
+    """The least ε, rounded up, that the clones prove. It is never above that of a report given all the others."""
     clones = Clones.of(collection)
     local = Fraction(*clones.odds)
     low, high = Fraction(1), local
@@ -99,7 +101,7 @@ def central(collection: Collection, reports: int, delta: Fraction, shuffled_by: 
         middle = (low + high) / 2
         middle = Fraction(int(middle * (1 << 40)), 1 << 40)
         low, high = (low, middle) if clones.delta(max(0, reports - 1), middle) <= delta else (middle, high)
-    epsilon = collection.loss().epsilon if high == local else ceiling(log_bounds(high)[1], 12)
+    epsilon = (collection.each or collection.epsilon) if high == local else ceiling(log_bounds(high)[1], 12)
     shown = float(epsilon)
     while Fraction(shown) < epsilon:
         shown = math.nextafter(shown, math.inf)

@@ -83,6 +83,13 @@ class Store:
         ask = "SELECT 1 FROM reports WHERE window_ = ? AND part = ? LIMIT 1"
         return bool(self._connection.execute(ask, [window, part]).fetchall())
 
+    def alike(self, window: str, columns: Sequence[str]) -> int:
+        """How many reports of a window agree in these columns, where they are fewest."""
+        groups = ", ".join(["window_", *(f'"{name}"' for name in columns)])
+        ask = f"SELECT COUNT(*) FROM reports WHERE window_ = ? GROUP BY {groups} ORDER BY COUNT(*) LIMIT 1"
+        found = self._connection.execute(ask, [window]).fetchall()
+        return int(found[0][0]) if found else 0
+
     def counts(self, window: str, part: int, outputs: int) -> Counts:
         """How often each report of a part came in a window."""
         ask = "SELECT report, COUNT(*) AS n FROM reports WHERE window_ = ? AND part = ? GROUP BY report"
@@ -110,17 +117,21 @@ class Store:
         return self.table(statement)[1]
 
     def table(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Names and rows of a statement; whatever it changes is undone. Raises QuestionError."""
+        """Names and rows of one SELECT; should it change anything, that is undone. Raises QuestionError."""
+        fix = "read from the table weights"
         try:
+            parsed = self._connection.extract_statements(statement) if isinstance(statement, str) else []
+            if [one.type.name for one in parsed] != ["SELECT"]:
+                raise QuestionError("sql", "a query is one SELECT", where="query", fix=fix)
             self._connection.execute("BEGIN")
             try:
-                done = self._connection.execute(statement)
+                done = self._connection.execute(parsed[0])
                 return [one[0] for one in done.description or []], done.fetchall()
             finally:
                 self._connection.execute("ROLLBACK")
         except self._error as error:
             first = str(error).splitlines()[0][:200]
-            raise QuestionError("sql", first, where="query", fix="read from the table weights") from None
+            raise QuestionError("sql", first, where="query", fix=fix) from None
 
     def close(self) -> None:
         self._connection.close()
