@@ -291,3 +291,60 @@ def test_a_page_is_drawn_from_the_release(tmp_path: Any, ending: str) -> None:
         release = holder.publish("people", epsilon=4, rows=50)
     path = release.plot(tmp_path / f"page.{ending}")
     assert path.stat().st_size > 10_000
+
+
+WIDE = [f"v{one}" for one in range(300)]
+
+
+def wide(**more: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Six columns of which any three have 27 million combinations."""
+    frame = pd.DataFrame(dict.fromkeys("abcdef", WIDE))
+    return frame, {"columns": dict.fromkeys("abcdef", WIDE), **more}
+
+
+@pytest.mark.parametrize("method", ["independent", "adaptive"])
+def test_marginals_that_nobody_could_hold_are_not_looked_at(method: str) -> None:
+    frame, said = wide()
+    with curator(frame, **said) as holder:
+        release = holder.publish("people", epsilon=2, rows=20, method=method, columns=["a", "b", "c"])
+        assert len(release) == 20
+        assert max(len(one["columns"]) for one in release.marginals) == 2
+
+
+TOO_LARGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"method": "workload", "workload": [["a", "b", "c"]]}, {}),
+    ({"method": "adaptive", "workload": [["a", "b", "c"]]}, {}),
+    ({"method": "workload", "workload": [[one, two] for one in "abcdef" for two in "abcdef" if one < two]}, {}),
+    ({"method": "workload", "workload": 5}, {}),
+    ({"method": "workload", "workload": [5]}, {}),
+    ({"columns": 5}, {}),
+    ({}, {"impossible": [{"a": "v1", "b": "v2", "c": "v3"}]}),
+]
+
+
+@pytest.mark.parametrize(("asked", "said"), TOO_LARGE)
+def test_what_would_be_too_large_is_refused_before_anything_is_spent(
+    asked: dict[str, Any], said: dict[str, Any]
+) -> None:
+    frame, known = wide(**said)
+    with curator(frame, **known) as holder:
+        with pytest.raises(QuestionError):
+            holder.publish("people", epsilon=2, rows=20, **asked)
+        assert holder.budget.used == 0
+
+
+def test_where_no_value_is_shared_by_enough_the_table_says_only_which_rows_have_one() -> None:
+    with curator(people(300)) as holder:
+        release = holder.publish("people", epsilon=8, rows=20, columns=["name"])
+        assert {row["name"] for row in release.rows} <= {"(other)", None}
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", 1e6, 1e30])
+def test_no_price_that_can_be_named_is_paid_for_nothing(epsilon: Any) -> None:
+    with curator(people(300), epsilon=max(10, float(epsilon))) as holder:
+        assert len(holder.publish("people", epsilon=epsilon, rows=20, columns=["sex", "age", "town", "born"])) == 20
+
+
+def test_a_name_that_no_utf8_can_hold_is_refused() -> None:
+    with pytest.raises(discreet.DeclarationError):
+        curator(people(3), columns={"sex": ["F", "\ud800"]})

@@ -123,7 +123,7 @@ def _declaration(call: Publication, coding: Coding) -> str:
     for one in coding.columns:
         column = one.column
         said = [f'type = "{column.type}"']
-        if isinstance(one, Listed) and column.type is not Type.BOOLEAN:
+        if isinstance(one, Listed) and one.values and column.type is not Type.BOOLEAN:
             said.append("values = [" + ", ".join(_written(value) for value in one.values) + "]")
         elif isinstance(one, Binned):
             assert column.minimum is not None

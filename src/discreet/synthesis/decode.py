@@ -72,7 +72,9 @@ def _whole(along: Line, parts: Sequence[Fraction], chosen: Codes, generator: np.
     """Whole numbers, days or microseconds in the chosen parts: exact, as doubles are not beyond 2^53."""
     assert along.unit is not None
     first, unit = int(along.low), int(along.unit)
-    places = np.array([first + unit * step for step in _steps(along.unit, along.low, parts, chosen, generator)], np.int64)
+    places = np.array(
+        [first + unit * step for step in _steps(along.unit, along.low, parts, chosen, generator)], np.int64
+    )
     if along.column.type is Type.INTEGER:
         for part, (start, end) in enumerate(itertools.pairwise(parts)):
             if end - start < (along.high - along.low) / (8 * FINE):

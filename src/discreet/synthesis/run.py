@@ -59,12 +59,10 @@ def carried_out(
 
 def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
     found = _found(call, run)
-    if not found.coding.columns:
-        raise EngineError
     domain = Domain(found.coding.names, found.coding.sizes)
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = zeros(call.table, found.coding, lines)
-    schedule = call.schedule.among(domain.names)
+    schedule = call.schedule.among(domain)
     try:
         result = synthesise(
             schedule, domain, Measurer(run, call.schedule.compared), zeros=forbidden, rows=call.rows, tell=tell
@@ -117,6 +115,9 @@ def _found(call: Publication, run: Marginals) -> Found:
             known[name] = Listed(one.column, values, other=True, null=one.column.nulls)
         else:
             left_out[name] = "no value of it is shared by enough persons"
+    if not known:  # then at least how many rows have a value
+        known = {one.column.name: Listed(one.column, (), other=True, null=one.column.nulls) for one in call.columns}
+        left_out = {}
     looks: dict[str, Histogram] = {}
     cutting = [one for one in call.columns if one.looks]
     for turn in range(2):
@@ -133,8 +134,7 @@ def _found(call: Publication, run: Marginals) -> Found:
                 cuts = gathered(looks[one.column.name], BINS)
             known[one.column.name] = coded(one, cuts, rules_about(call.table, one.column.name))
     coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
-    if coding.columns:
-        run.code(coding)
+    run.code(coding)
     return Found(coding, looks, left_out)
 
 

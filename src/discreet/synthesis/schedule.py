@@ -17,6 +17,8 @@ from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES = 1000
+MOST_CELLS, MOST_TOGETHER = 1_000_000, 1 << 25
+"""Marginals of more cells, each and all together, are not looked at."""
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
 SINGLES, SELECTION, DISTANCES, ROUNDS = 0.06, 0.06, 0.04, 1.7
@@ -111,14 +113,18 @@ class Schedule:
             found.append(Gaussian(self.distance_sigma).loss(square * self.compared))
         return tuple(found)
 
-    def among(self, names: Sequence[str]) -> Schedule:
-        """The schedule where only these columns are there after all: what was declared for others is not used."""
-        kept = [place for place, clique in enumerate(self.workload) if set(clique) <= set(names)]
+    def among(self, domain: Domain) -> Schedule:
+        """The schedule where only these columns are there after all, with so many cells: what was declared for others
+        is not used. Of marginals that nobody could hold, smaller ones are looked at, unless they are what the method
+        measures."""
+        kept = [place for place, clique in enumerate(self.workload) if set(clique) <= set(domain.names)]
+        workload = tuple(self.workload[place] for place in kept)
+        fixed = self.method == "workload"
         return replace(
             self,
-            workload=tuple(self.workload[place] for place in kept),
-            singles=tuple(name for name in self.singles if name in names),
-            rounds=tuple(self.rounds[place] for place in kept) if self.method == "workload" else self.rounds,
+            workload=workload if fixed else held(domain, workload),
+            singles=tuple(name for name in self.singles if name in domain.names),
+            rounds=tuple(self.rounds[place] for place in kept) if fixed else self.rounds,
         )
 
 
@@ -135,6 +141,22 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
     columns = len(domain.names)
     size = min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2)
     return tuple(itertools.combinations(domain.names, size))
+
+
+def held(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
+    """The marginals of a workload, or parts of them, that have at most `MOST_CELLS` cells each, and with all their
+    parts at most `MOST_TOGETHER`."""
+    for size in range(max(map(len, workload), default=0), 0, -1):
+        found = tuple(dict.fromkeys(part for clique in workload for part in _parts(domain, clique, size)))
+        if size == 1 or sum(map(domain.cells, closure(domain, found))) <= MOST_TOGETHER:
+            return found
+    return ()
+
+
+def _parts(domain: Domain, clique: Clique, size: int) -> list[Clique]:
+    if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
+        return [clique]
+    return [found for part in itertools.combinations(clique, len(clique) - 1) for found in _parts(domain, part, size)]
 
 
 def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
