@@ -234,8 +234,11 @@ def test_predictions_that_64_bits_cannot_be_told_from_end_the_run(far: int) -> N
         run.code(coding(declared(2), null=True, other=True, texts=3))
         wild = [np.full(5, far, np.int64)]
         with pytest.raises(EngineError):
-            _ = run.select(Fraction(1), [("t",)], wild, [1], [0]) if step == "select" else None
-            _ = run.distances([("t",)], wild, sigma)
+            _ = (
+                run.select(Fraction(1), [("t",)], wild, [1], [0])
+                if step == "select"
+                else run.distances([("t",)], wild, sigma)
+            )
         with pytest.raises(ValueError, match="batch"):
             run.distances([("t",)], [np.zeros(5, np.int64)], sigma)
 

@@ -15,6 +15,7 @@ import discreet
 from discreet.accounting import compose
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import declare
+from discreet.engines.duckdb import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.synthesis.publication import publication
 
@@ -239,6 +240,28 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
         assert len(release) == 100
         assert holder.budget.used > 10
         assert "ended early" in repr(release)
+
+
+@pytest.mark.parametrize(("step", "stored"), [("marginals", False), ("uncode", True)])
+def test_an_interrupt_inside_the_engine_stores_a_whole_table_or_none(
+    monkeypatch: pytest.MonkeyPatch, step: str, *, stored: bool
+) -> None:
+    """The first time the engine counts, or when it lets go of the rows after all is done."""
+    carried_out = getattr(DuckDB, step)
+
+    def interrupted(*said: Any) -> None:
+        carried_out(*said)
+        raise KeyboardInterrupt
+
+    with curator(people(500)) as holder:
+        with monkeypatch.context() as context:
+            context.setattr(DuckDB, step, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)
+        used = holder.budget.used
+        assert used > 0
+        assert len(holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)) == 30
+        assert (holder.budget.used == used) is stored
 
 
 def test_a_dead_engine_ends_the_run_and_the_price_stays_charged() -> None:

@@ -124,9 +124,10 @@ class Marginals:
         return self._guarded(draw)
 
     def commit(self, answer: bytes) -> None:
-        """Ends the run and stores what it released, durably."""
-        self.close()
+        """Ends the run and stores what it released, durably: before anything else can fail."""
+        self._ended = True
         self._grant.commit(answer)
+        self.close()
 
     def close(self) -> None:
         """Ends the run; what it took of the budget stays taken."""

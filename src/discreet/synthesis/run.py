@@ -69,6 +69,8 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
         )
     except QuestionError:  # the private cells are too many after all
         raise EngineError from None
+    if not result.measurements:  # interrupted before there was anything to keep
+        raise KeyboardInterrupt
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
 
