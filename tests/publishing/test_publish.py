@@ -306,6 +306,9 @@ def test_the_declaration_of_the_synthetic_table_opens(tmp_path: Any) -> None:
         opened.check()
     with pytest.raises(QuestionError, match="end it in"):
         release.save(tmp_path / "people.xls")
+    (tmp_path / "taken.csv").mkdir()
+    with pytest.raises(QuestionError, match="cannot be written"):
+        release.save(tmp_path / "taken.csv")
 
 
 @pytest.mark.parametrize("ending", ["html", "png"])
