@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -17,7 +18,9 @@ from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import declare
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
+from discreet.markov import Domain
 from discreet.synthesis.publication import publication
+from discreet.synthesis.schedule import held
 
 COLUMNS: dict[str, Any] = {
     "sex": {"type": "text", "values": ["F", "M"], "nulls": False},
@@ -335,6 +338,17 @@ def test_marginals_that_nobody_could_hold_are_not_looked_at(method: str) -> None
         release = holder.publish("people", epsilon=2, rows=20, method=method, columns=["a", "b", "c"])
         assert len(release) == 20
         assert max(len(one["columns"]) for one in release.marginals) == 2
+
+
+def test_of_a_marginal_too_large_its_parts_are_looked_at() -> None:
+    domain = Domain.of({"a": 4, "b": 5, "c": 600, "d": 600})
+    assert held(domain, [("a", "b", "c")]) == (("a", "b", "c"),)
+    assert held(domain, [("a", "c", "d")]) == (("a", "c"), ("a", "d"), ("c", "d"))
+    many = Domain.of({f"c{place}": 257 for place in range(10)})
+    assert set(held(many, [many.names])) == set(itertools.combinations(many.names, 2))
+    wide = Domain.of({f"c{place}": 900 for place in range(100)})
+    assert set(held(wide, list(itertools.combinations(wide.names, 2)))) == {(name,) for name in wide.names}
+    assert held(domain, []) == ()
 
 
 TOO_LARGE: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -147,16 +147,26 @@ def held(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
     """The marginals of a workload, or parts of them, that have at most `MOST_CELLS` cells each, and with all their
     parts at most `MOST_TOGETHER`."""
     for size in range(max(map(len, workload), default=0), 0, -1):
-        found = tuple(dict.fromkeys(part for clique in workload for part in _parts(domain, clique, size)))
+        found = _parts(domain, workload, size)
         if size == 1 or sum(map(domain.cells, closure(domain, found))) <= MOST_TOGETHER:
             return found
     return ()
 
 
-def _parts(domain: Domain, clique: Clique, size: int) -> list[Clique]:
-    if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
-        return [clique]
-    return [found for part in itertools.combinations(clique, len(clique) - 1) for found in _parts(domain, part, size)]
+def _parts(domain: Domain, workload: Sequence[Clique], size: int) -> tuple[Clique, ...]:
+    """Each marginal, or in its place those of one column less, and so on until each has at most so many columns, and
+    few enough cells."""
+    found: dict[Clique, None] = {}
+    waiting = dict.fromkeys(workload)
+    while waiting:
+        smaller: dict[Clique, None] = {}
+        for clique in waiting:
+            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
+                found[clique] = None
+            else:
+                smaller |= dict.fromkeys(itertools.combinations(clique, len(clique) - 1))
+        waiting = smaller
+    return tuple(found)
 
 
 def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
