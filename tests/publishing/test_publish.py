@@ -157,6 +157,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workload": [["sex", "sex"]]}, "no list of sets"),
     ({"workload": ["sex"]}, "no list of sets"),
     ({"workload": [["sex", "score"]]}, "no list of sets"),
+    ({"tell": 5}, "no function"),
+    ({"request": 5}, "no text"),
+    ({"request": 0}, "no text"),
 ]
 
 
