@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -315,6 +316,18 @@ def test_the_declaration_of_the_synthetic_table_opens(tmp_path: Any) -> None:
     (tmp_path / "taken.csv").mkdir()
     with pytest.raises(QuestionError, match="cannot be written"):
         release.save(tmp_path / "taken.csv")
+
+
+def test_odd_names_and_values_are_written_as_toml_reads_them() -> None:
+    values = ["\U0001f600", "\x7f", "\x00", 'a"b', "a\\b", "\n", "ß"]
+    frame = pd.DataFrame({'so "odd" \U0001f600': values * 20, "t": ["x"] * 140})
+    known = {'so "odd" \U0001f600': values, "t": {"type": "text"}}
+    table = discreet.Table(frame, columns=known, one_row_per_person=True)
+    with discreet.Curator({'a "b"': table}, epsilon=10, delta=1e-5) as holder:
+        release = holder.publish('a "b"', epsilon=8, rows=10)
+    (made,) = tomllib.loads(release.declaration)["tables"].values()
+    assert made["source"] == 'a "b".csv'
+    assert made["columns"]['so "odd" \U0001f600']["values"] == values
 
 
 @pytest.mark.parametrize("ending", ["html", "png"])

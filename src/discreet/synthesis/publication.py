@@ -213,8 +213,8 @@ def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) ->
 
 def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fraction, delta: Fraction) -> Measurement:
     """What finds the values of a column: noisy numbers of persons, shown above a threshold."""
-    name = one.column.name.replace('"', '""')
-    question = lower(f'SELECT "{name}" FROM "{table.name}" GROUP BY "{name}"', declaration, lambda *_: [])
+    name, source = (text.replace('"', '""') for text in (one.column.name, table.name))
+    question = lower(f'SELECT "{name}" FROM "{source}" GROUP BY "{name}"', declaration, lambda *_: [])
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
     mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
