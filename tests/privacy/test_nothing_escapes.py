@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
+import signal
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -112,6 +114,8 @@ def test_a_failure_beside_exact_integers(
 def test_an_engine_that_takes_too_long_freezes_the_table(curator: Curator) -> None:
     """The child is killed; the table waits for its owner; after that it answers, and the price was charged."""
     curator._engine._limits = EngineLimits(seconds=0)
+    assert curator._engine._process is not None
+    os.kill(curator._engine._process.pid, signal.SIGSTOP)  # it hangs, however quick the machine is
     with pytest.raises(EngineError) as caught:
         curator.ask(QUESTION, epsilon=1)
     holds_nothing(caught.value)

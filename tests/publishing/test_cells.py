@@ -28,9 +28,12 @@ def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> Line
 LINES = [
     along(Type.INTEGER, 17, 90),
     along(Type.INTEGER, -(2**63), 2**63 - 1),
+    along(Type.INTEGER, 2**63 - 3, 2**63 - 1),
     along(Type.INTEGER, 3, 3),
     along(Type.NUMBER, Fraction(0), Fraction(100), Fraction(1, 100)),
     along(Type.NUMBER, Fraction(-1), Fraction(1)),
+    along(Type.NUMBER, Fraction(-(10**300)), Fraction(10**300)),
+    along(Type.NUMBER, Fraction(-(10**300)), Fraction(10**300), Fraction(1, 10**9)),
     along(Type.DATE, datetime.date(1900, 1, 1), datetime.date(2026, 12, 31)),
     along(Type.TIMESTAMP, datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, 0, 0, 30)),
 ]
@@ -109,8 +112,6 @@ def test_what_is_chosen_from_any_counts_is_a_partition(counts: list[int], parts:
 
 @pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
 def test_drawn_values_lie_in_their_cells(known: Line) -> None:
-    if known.high - known.low > 2**60:
-        return  # whole numbers above 2^53 are drawn to the nearest double
     cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []
     binned = known.binned(cuts)
     codes = np.arange(500) % binned.size
@@ -122,6 +123,26 @@ def test_drawn_values_lie_in_their_cells(known: Line) -> None:
         exact = Fraction(str(value)) if isinstance(value, float) else value
         assert binned.cell(exact) == code
         assert known.low <= known.place(exact) <= known.high
+
+
+TINY = along(Type.NUMBER, Fraction(0), Fraction("1e-320"))  # narrower than what doubles tell apart in a cell of it
+
+
+@pytest.mark.parametrize("known", [*LINES, TINY], ids=lambda known: f"{known.column.type}-{known.low}")
+def test_what_stands_close_together_is_drawn_in_its_cell_too(known: Line) -> None:
+    """All rows in one narrow cell of a fine look, the last one or one in the middle."""
+    cuts = tuple(known.divided(known.low, known.end(), FINE)) if known.high > known.low else ()
+    for heavy in {len(cuts), len(cuts) // 2}:
+        look = Histogram(known, cuts, tuple(900 * (place == heavy) for place in range(len(cuts) + 1)), 1.0)
+        for parts in (cuts, cuts[heavy:]):
+            inside = sum(one <= look.ends[heavy] for one in parts)
+            with np.errstate(all="raise", under="ignore"):
+                codes = np.full(50, inside, np.int64)
+                drawn = stored(known.binned(parts), codes, known, look, np.random.default_rng(1))
+            for value in read(known.column.type, drawn).plain():  # type: ignore[arg-type]
+                place = known.place(Fraction(value) if isinstance(value, float) else value)
+                slack = abs(place) / 2**50 + Fraction(1, 2**1073)
+                assert look.ends[heavy] - slack <= place <= min(look.ends[heavy + 1], known.high) + slack
 
 
 def test_a_bin_may_end_inside_a_cell_of_the_fine_look() -> None:

@@ -224,6 +224,36 @@ def test_a_failure_ends_the_run_and_says_nothing() -> None:
         run.measure(("t",), sigma)
 
 
+@pytest.mark.parametrize("far", [-(2**63), 2**63 - 1, 2**60])
+def test_predictions_that_64_bits_cannot_be_told_from_end_the_run(far: int) -> None:
+    """|0 − (−2^63)| wraps to −2^63, |1 − (−2^63)| does not: one row would move the distance by 2^64."""
+    sigma = Fraction(2)
+    batch = Declared((BoundedRange(Fraction(1)), Gaussian(sigma).loss(4)), EVENT)
+    for step in ("select", "distances"):
+        run, _ = opened([ROW], batch)
+        run.code(coding(declared(2), null=True, other=True, texts=3))
+        wild = [np.full(5, far, np.int64)]
+        with pytest.raises(EngineError):
+            _ = (
+                run.select(Fraction(1), [("t",)], wild, [1], [0])
+                if step == "select"
+                else run.distances([("t",)], wild, sigma)
+            )
+        with pytest.raises(ValueError, match="batch"):
+            run.distances([("t",)], [np.zeros(5, np.int64)], sigma)
+
+
+def test_a_weight_below_zero_counts_with_its_size() -> None:
+    """Scores −9·3 and 1·0: the noise is for a weight of 9."""
+    runs, epsilon, first = 100, Fraction(1, 2), 0
+    run, _ = opened([(person, "a", 0.5, 0) for person in (1, 2, 3)], Declared((BoundedRange(epsilon),) * runs, EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    none = [np.zeros(5, np.int64), np.array([0, 0, 3, 0, 0], np.int64)]
+    for _ in range(runs):
+        first += run.select(epsilon, [("t",), ("i",)], none, [-9, 1], [0, 0]) == 0
+    assert 8 < first < 78  # chance .407, a standard deviation of 4.9; with noise for a weight of 1 it is .033
+
+
 def test_choices_are_drawn_from_exact_misses() -> None:
     """The exponential mechanism's distribution over two candidates whose scores differ by d: odds e^(ε·d/(2·w·R))."""
     runs, odds = 400, 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import itertools
+import tomllib
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -15,8 +17,11 @@ import discreet
 from discreet.accounting import compose
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import declare
+from discreet.engines.duckdb import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
+from discreet.markov import Domain
 from discreet.synthesis.publication import publication
+from discreet.synthesis.schedule import held
 
 COLUMNS: dict[str, Any] = {
     "sex": {"type": "text", "values": ["F", "M"], "nulls": False},
@@ -154,6 +159,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workload": [["sex", "sex"]]}, "no list of sets"),
     ({"workload": ["sex"]}, "no list of sets"),
     ({"workload": [["sex", "score"]]}, "no list of sets"),
+    ({"tell": 5}, "no function"),
+    ({"request": 5}, "no text"),
+    ({"request": 0}, "no text"),
 ]
 
 
@@ -242,6 +250,28 @@ def test_an_interrupt_keeps_what_was_measured() -> None:
         assert "ended early" in repr(release)
 
 
+@pytest.mark.parametrize(("step", "stored"), [("marginals", False), ("uncode", True)])
+def test_an_interrupt_inside_the_engine_stores_a_whole_table_or_none(
+    monkeypatch: pytest.MonkeyPatch, step: str, *, stored: bool
+) -> None:
+    """The first time the engine counts, or when it lets go of the rows after all is done."""
+    carried_out = getattr(DuckDB, step)
+
+    def interrupted(*said: Any) -> None:
+        carried_out(*said)
+        raise KeyboardInterrupt
+
+    with curator(people(500)) as holder:
+        with monkeypatch.context() as context:
+            context.setattr(DuckDB, step, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)
+        used = holder.budget.used
+        assert used > 0
+        assert len(holder.publish("people", epsilon=2, columns=["sex", "well"], rows=30)) == 30
+        assert (holder.budget.used == used) is stored
+
+
 def test_a_dead_engine_ends_the_run_and_the_price_stays_charged() -> None:
     def tell(_: Any) -> None:
         holder._engine.close()
@@ -284,6 +314,21 @@ def test_the_declaration_of_the_synthetic_table_opens(tmp_path: Any) -> None:
         opened.check()
     with pytest.raises(QuestionError, match="end it in"):
         release.save(tmp_path / "people.xls")
+    (tmp_path / "taken.csv").mkdir()
+    with pytest.raises(QuestionError, match="cannot be written"):
+        release.save(tmp_path / "taken.csv")
+
+
+def test_odd_names_and_values_are_written_as_toml_reads_them() -> None:
+    values = ["\U0001f600", "\x7f", "\x00", 'a"b', "a\\b", "\n", "ß"]
+    frame = pd.DataFrame({'so "odd" \U0001f600': values * 20, "t": ["x"] * 140})
+    known = {'so "odd" \U0001f600': values, "t": {"type": "text"}}
+    table = discreet.Table(frame, columns=known, one_row_per_person=True)
+    with discreet.Curator({'a "b"': table}, epsilon=10, delta=1e-5) as holder:
+        release = holder.publish('a "b"', epsilon=8, rows=10)
+    (made,) = tomllib.loads(release.declaration)["tables"].values()
+    assert made["source"] == 'a "b".csv'
+    assert made["columns"]['so "odd" \U0001f600']["values"] == values
 
 
 @pytest.mark.parametrize("ending", ["html", "png"])
@@ -292,3 +337,71 @@ def test_a_page_is_drawn_from_the_release(tmp_path: Any, ending: str) -> None:
         release = holder.publish("people", epsilon=4, rows=50)
     path = release.plot(tmp_path / f"page.{ending}")
     assert path.stat().st_size > 10_000
+
+
+WIDE = [f"v{one}" for one in range(300)]
+
+
+def wide(**more: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Six columns of which any three have 27 million combinations."""
+    frame = pd.DataFrame(dict.fromkeys("abcdef", WIDE))
+    return frame, {"columns": dict.fromkeys("abcdef", WIDE), **more}
+
+
+@pytest.mark.parametrize("method", ["independent", "adaptive"])
+def test_marginals_that_nobody_could_hold_are_not_looked_at(method: str) -> None:
+    frame, said = wide()
+    with curator(frame, **said) as holder:
+        release = holder.publish("people", epsilon=2, rows=20, method=method, columns=["a", "b", "c"])
+        assert len(release) == 20
+        assert max(len(one["columns"]) for one in release.marginals) == 2
+
+
+def test_of_a_marginal_too_large_its_parts_are_looked_at() -> None:
+    domain = Domain.of({"a": 4, "b": 5, "c": 600, "d": 600})
+    assert held(domain, [("a", "b", "c")]) == (("a", "b", "c"),)
+    assert held(domain, [("a", "c", "d")]) == (("a", "c"), ("a", "d"), ("c", "d"))
+    many = Domain.of({f"c{place}": 257 for place in range(10)})
+    assert set(held(many, [many.names])) == set(itertools.combinations(many.names, 2))
+    wide = Domain.of({f"c{place}": 900 for place in range(100)})
+    assert set(held(wide, list(itertools.combinations(wide.names, 2)))) == {(name,) for name in wide.names}
+    assert held(domain, []) == ()
+
+
+TOO_LARGE: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"method": "workload", "workload": [["a", "b", "c"]]}, {}),
+    ({"method": "adaptive", "workload": [["a", "b", "c"]]}, {}),
+    ({"method": "workload", "workload": [[one, two] for one in "abcdef" for two in "abcdef" if one < two]}, {}),
+    ({"method": "workload", "workload": 5}, {}),
+    ({"method": "workload", "workload": [5]}, {}),
+    ({"columns": 5}, {}),
+    ({}, {"impossible": [{"a": "v1", "b": "v2", "c": "v3"}]}),
+]
+
+
+@pytest.mark.parametrize(("asked", "said"), TOO_LARGE)
+def test_what_would_be_too_large_is_refused_before_anything_is_spent(
+    asked: dict[str, Any], said: dict[str, Any]
+) -> None:
+    frame, known = wide(**said)
+    with curator(frame, **known) as holder:
+        with pytest.raises(QuestionError):
+            holder.publish("people", epsilon=2, rows=20, **asked)
+        assert holder.budget.used == 0
+
+
+def test_where_no_value_is_shared_by_enough_the_table_says_only_which_rows_have_one() -> None:
+    with curator(people(300)) as holder:
+        release = holder.publish("people", epsilon=8, rows=20, columns=["name"])
+        assert {row["name"] for row in release.rows} <= {"(other)", None}
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", 1e6, 1e30])
+def test_no_price_that_can_be_named_is_paid_for_nothing(epsilon: Any) -> None:
+    with curator(people(300), epsilon=max(10, float(epsilon))) as holder:
+        assert len(holder.publish("people", epsilon=epsilon, rows=20, columns=["sex", "age", "town", "born"])) == 20
+
+
+def test_a_name_that_no_utf8_can_hold_is_refused() -> None:
+    with pytest.raises(discreet.DeclarationError):
+        curator(people(3), columns={"sex": ["F", "\ud800"]})

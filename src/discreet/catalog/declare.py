@@ -347,7 +347,7 @@ class _Reader:
     def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
         columns: list[Column] = []
         for name, value in raw.items():
-            if not isinstance(name, str) or not name or any(ord(letter) < 32 for letter in name):
+            if not isinstance(name, str) or not name or any(ord(letter) < 32 for letter in name) or not _utf8(name):
                 message = "a column's name is no text, empty, or holds control characters"
                 self.fault(where, message, "name the column as its source does")
                 continue
@@ -422,7 +422,7 @@ class _Reader:
             if kind is Type.TIMESTAMP:
                 value = datetime.datetime.combine(raw, datetime.time())
         elif isinstance(raw, str):
-            good, value = kind in (Type.TEXT, None), raw
+            good, value = kind in (Type.TEXT, None) and _utf8(raw), raw
         else:
             number = self.number(where, raw)
             if number is None:
@@ -484,3 +484,8 @@ def _short_form(raw: Any, *, self_typed: bool) -> Any:
         kinds = {_kind(value) for value in raw}
         spec["type"] = kinds.pop() if len(kinds) == 1 else "number"
     return spec
+
+
+def _utf8(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair: no engine and no file can hold one."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)

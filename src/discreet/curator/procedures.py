@@ -16,6 +16,7 @@ from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
 from discreet.ledger import TOTAL, Stored
 from discreet.pricing import named_epsilon, priced_at
+from discreet.procedures.arguments import refused
 from discreet.procedures.progress import progress
 from discreet.procedures.run import key_of, released
 from discreet.release import Release
@@ -283,6 +284,8 @@ class Curator(Asking):
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
+        if tell is not None and not callable(tell):
+            raise refused("tell", "tell is no function", "tell", "write tell=print")
         call = publication(
             self._declaration,
             table,

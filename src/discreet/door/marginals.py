@@ -24,7 +24,8 @@ from discreet.plan.measurement import Measurement, Noisy
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")
-_CELLS_AT_ONCE = 1 << 22
+_CELLS_AT_ONCE, _MARGINALS_AT_ONCE = 1 << 22, 16  # in one request, which has the time of one question
+_LARGEST = 1 << 61  # below it no sum of differences leaves 64 bits, where it would wrap
 
 
 class Marginals:
@@ -98,7 +99,7 @@ class Marginals:
         penalties: Sequence[int],
     ) -> int:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
-        mechanism = ExponentialMechanism(epsilon, self._person * max(weights))
+        mechanism = ExponentialMechanism(epsilon, self._person * max(map(abs, weights)))
         self._take(BoundedRange(epsilon))
 
         def choose() -> int:
@@ -123,9 +124,10 @@ class Marginals:
         return self._guarded(draw)
 
     def commit(self, answer: bytes) -> None:
-        """Ends the run and stores what it released, durably."""
-        self.close()
+        """Ends the run and stores what it released, durably: before anything else can fail."""
+        self._ended = True
         self._grant.commit(answer)
+        self.close()
 
     def close(self) -> None:
         """Ends the run; what it took of the budget stays taken."""
@@ -150,9 +152,13 @@ class Marginals:
         return result
 
     def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole]) -> list[int]:
-        """The exact ‖marginal − prediction‖₁, in whole numbers."""
-        if any(prediction.dtype.kind != "i" for prediction in predictions):
-            raise ValueError("predictions are whole numbers")
+        """The exact ‖marginal − prediction‖₁, in whole numbers.
+
+        Predictions may be anything that was released, but not so large that 64 bits wrap: then one row could move a
+        distance by 2^64.
+        """
+        if any(one.dtype.kind != "i" or _farthest(one) * max(1, one.size) > _LARGEST for one in predictions):
+            raise ValueError("predictions are whole numbers, of a size that sums can hold")
         exact = self._marginals([tuple(clique) for clique in cliques])
         return [
             int(np.abs(one - prediction.reshape(one.shape)).sum())
@@ -168,7 +174,7 @@ class Marginals:
             if clique not in self._exact:
                 portion.append(clique)
                 cells += int(np.prod(self._rows.coding.shape(clique)))
-            if cells > _CELLS_AT_ONCE:
+            if cells > _CELLS_AT_ONCE or len(portion) >= _MARGINALS_AT_ONCE:
                 self._fetch(self._rows, portion)
                 portion, cells = [], 0
         self._fetch(self._rows, portion)
@@ -177,3 +183,8 @@ class Marginals:
     def _fetch(self, rows: Rows, cliques: Sequence[tuple[str, ...]]) -> None:
         if cliques:
             self._exact.update(zip(cliques, self._engine.marginals(rows, cliques), strict=True))
+
+
+def _farthest(prediction: Whole) -> int:
+    """The largest size of an entry; of the least 64-bit integer too, whose absolute value is itself."""
+    return max(int(prediction.max(initial=0)), -int(prediction.min(initial=0)))

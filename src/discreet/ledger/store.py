@@ -159,7 +159,7 @@ class Ledger:
         question, LedgerError "pending" where it was charged and has no answer.
         """
         loss = _checked(loss)
-        _check_text(question, key, account, request or "")
+        _check_text(question, key, account, *(() if request is None else (request,)))
         with self._file.write("reserve") as look:
             known = None if request is None else look.request(account, request)
             if known is not None and known.body["key"] != key:
@@ -296,7 +296,7 @@ def _checked(loss: Loss) -> Loss:
 def _check_text(*texts: str) -> None:
     try:
         "".join(texts).encode()
-    except UnicodeEncodeError:
+    except (TypeError, UnicodeEncodeError):
         fix = "write it in Unicode, without lone surrogates"
         message = "the question, the analyst or the request is no text"
         raise QuestionError("text", message, fix=fix) from None

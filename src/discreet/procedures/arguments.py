@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from discreet.catalog import Declaration
@@ -74,7 +74,7 @@ def columns_of(table: Table, names: Sequence[str] | None, where: str) -> list[Co
     """The declared columns of these names, each once; all of them where none are named."""
     if names is None:
         return list(table.columns)
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if isinstance(names, str) or not isinstance(names, Iterable) or not all(isinstance(name, str) for name in names):
         raise refused(
             "columns", f"{where} must be a list of names", where, f'write {where}=["{table.columns[0].name}"]'
         )

@@ -141,11 +141,12 @@ def weights(histogram: Histogram, low: Fraction, high: Fraction) -> tuple[list[F
     ends = histogram.ends
     inside = [place for place in range(len(ends) - 1) if ends[place] < high and low < ends[place + 1]]
     parts = [low, *(ends[place] for place in inside[1:]), high]
-    widths = np.array([float(after - before) for before, after in itertools.pairwise(parts)])
-    whole = np.array([float(ends[place + 1] - ends[place]) for place in inside])
+    lengths = [after - before for before, after in itertools.pairwise(parts)]
+    widths = np.array([float(one / (high - low)) for one in lengths])  # of the bin: none is lost, however small it is
+    held = [float(one / (ends[place + 1] - ends[place])) for one, place in zip(lengths, inside, strict=True)]
     counts = np.array([histogram.counts[place] for place in inside], float)
     clear = counts > 2 * histogram.sigma
-    counts = counts * widths / whole
+    counts = counts * np.array(held)
     rest = max(0.0, float(counts[~clear].sum()))
     spread = np.where(clear, counts, 0.0)
     if not clear.all():

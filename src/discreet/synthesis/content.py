@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -118,12 +119,12 @@ def _bounds(call: Publication, coding: Coding, left_out: Mapping[str, str]) -> l
 
 def _declaration(call: Publication, coding: Coding) -> str:
     """The synthetic table as a public table of a declaration."""
-    lines = [f"[tables.{_key(call.table.name)}]", f'source = "{call.table.name}.csv"', "public = true"]
+    lines = [f"[tables.{_key(call.table.name)}]", f"source = {_text(call.table.name + '.csv')}", "public = true"]
     lines.append(f"[tables.{_key(call.table.name)}.columns]")
     for one in coding.columns:
         column = one.column
         said = [f'type = "{column.type}"']
-        if isinstance(one, Listed) and column.type is not Type.BOOLEAN:
+        if isinstance(one, Listed) and one.values and column.type is not Type.BOOLEAN:
             said.append("values = [" + ", ".join(_written(value) for value in one.values) + "]")
         elif isinstance(one, Binned):
             assert column.minimum is not None
@@ -147,6 +148,4 @@ def _written(value: Value) -> str:
 
 
 def _text(value: str) -> str:
-    import json
-
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # as TOML writes it too

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,42 +35,74 @@ def stored(
         values = [*(plain(value) for value in one.values), *other]
         return {"values": values, "places": pack(np.where(none, len(values), codes))}
     assert along is not None
-    drawn = np.full(len(codes), float(along.low))
+    whole = along.unit is not None and along.column.type is not Type.NUMBER
+    drawn = np.full(len(codes), int(along.low) if whole else float(along.low))
     ends = [along.low, *(along.place(cut) for cut in one.cuts), along.end()]
     for cell in np.unique(codes[~none]).tolist():
         inside = codes == cell
         low, high = ends[cell], ends[cell + 1]
         drawn[inside] = _within(along, low, high, look, int(inside.sum()), generator)
-    if along.unit is not None and along.column.type is not Type.NUMBER:
-        return {"whole": pack(drawn.astype(np.int64)), "none": pack(none)}
+    if whole:
+        return {"whole": pack(drawn), "none": pack(none)}
     return {"numbers": pack(drawn), "none": pack(none)}
 
 
 def _within(
     along: Line, low: Fraction, high: Fraction, look: Histogram | None, count: int, generator: np.random.Generator
-) -> NDArray[np.float64]:
+) -> NDArray[np.float64] | Codes:
     """Values in a bin: spread over its parts as a fine look saw them, evenly within each part."""
     parts, shares = ([low, high], np.ones(1)) if look is None else weights(look, low, high)
     chosen = generator.choice(len(shares), size=count, p=shares)
+    if along.unit is not None and along.column.type is not Type.NUMBER:
+        return _whole(along, parts, chosen, generator)
     starts = np.array([float(part) for part in parts])
     if along.unit is None:
         places = starts[chosen] + generator.random(count) * np.diff(starts)[chosen]
         places = np.clip(_rounded(places, float(high - low)), starts[chosen], np.nextafter(starts[1:][chosen], -np.inf))
     else:
-        firsts = np.array([int((part - along.low) / along.unit) for part in parts])
-        steps = firsts[chosen] + np.floor(generator.random(count) * np.diff(firsts)[chosen])
-        exact = {step: float(along.low + along.unit * int(step)) for step in np.unique(steps).tolist()}
-        places = np.array([exact[step] for step in steps.tolist()])
-    if along.column.type is not None and along.column.type.numeric:
-        for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
-            places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
+        steps = _steps(along.unit, along.low, parts, chosen, generator)
+        exact = {step: float(along.low + along.unit * step) for step in set(steps)}
+        places = np.array([exact[step] for step in steps])
+    for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
+        places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
     return np.minimum(places, float(along.high))
+
+
+def _whole(along: Line, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator) -> Codes:
+    """Whole numbers, days or microseconds in the chosen parts: exact, as doubles are not beyond 2^53."""
+    assert along.unit is not None
+    first, unit = int(along.low), int(along.unit)
+    places = np.array(
+        [first + unit * step for step in _steps(along.unit, along.low, parts, chosen, generator)], np.int64
+    )
+    if along.column.type is Type.INTEGER:
+        for part, (start, end) in enumerate(itertools.pairwise(parts)):
+            if end - start < (along.high - along.low) / (8 * FINE):
+                found = math.ceil(shortest(float(start), float(end)))
+                places[chosen == part] = found if start <= found < end else int(start)
+    return np.minimum(places, int(along.high))
+
+
+def _steps(
+    unit: Fraction, low: Fraction, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator
+) -> list[int]:
+    """How many units above `low` each drawn value lies, evenly within its part."""
+    firsts = [int((part - low) / unit) for part in parts]
+    lengths = [after - before for before, after in itertools.pairwise(firsts)]
+    shares, places = generator.random(len(chosen)), chosen.tolist()
+    if max(lengths) < 1 << 53:
+        within = np.floor(shares * np.array(lengths, float)[chosen]).astype(np.int64).tolist()
+    else:
+        within = [int(Fraction(share) * lengths[place]) for share, place in zip(shares.tolist(), places, strict=True)]
+    return [firsts[place] + one for place, one in zip(places, within, strict=True)]
 
 
 def shortest(low: float, high: float) -> float:
     """The number with the fewest digits that is at least `low` and below `high`."""
     for digits in range(-18, 18):
         step = 10.0**-digits
+        if not math.isfinite(low / step):
+            break
         place = round(math.ceil(low / step - 1e-12) * step, max(0, digits))
         if low <= place < high:
             return place

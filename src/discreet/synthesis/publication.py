@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -18,6 +18,7 @@ from discreet.catalog import Declaration
 from discreet.catalog.model import Condition, Table
 from discreet.exact import Number, floor, show, sqrt_ceiling
 from discreet.markov import Domain, fit
+from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.plan.measurement import Measured, Measurement, Price
@@ -25,13 +26,18 @@ from discreet.plan.sensitivity import sensitivity
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused, whole
 from discreet.release.table import Cost
 from discreet.sql import lower
+from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
 from discreet.synthesis.columns import BINS, Wanted, wanted
-from discreet.synthesis.schedule import METHODS, Schedule
+from discreet.synthesis.schedule import METHODS, MOST_CELLS, Schedule
 
 MOST_VALUES = 255
 """At most so many values of a column are found; the others share a cell."""
 MOST_ROWS = 10_000_000
+MOST_COLUMNS = 10
+"""Of a named marginal."""
+MOST_MU = 30
+"""More is never spent: beyond it no Gaussian release stands for a batch."""
 _LOOK = Fraction(1, 100)  # of the price, as μ², for finding a column's values, or looking at it finely
 _LOOKS = Fraction(15, 100)  # for all of them
 
@@ -98,7 +104,7 @@ def publication(
     event = floor(spend * declaration.budget.keys_delta / declaration.budget.delta, 3)
     struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
-    mu = mu_of_budget(price, spend - event - struck * len(search))
+    mu = min(mu_of_budget(price, spend - event - struck * len(search)), Fraction(MOST_MU))
     looks = len(search) + sum(one.looks for one in kept)
     share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
     if mu <= 0 or (looks and share <= 0):
@@ -108,6 +114,7 @@ def publication(
     before = [part for one in finders.values() for part in one.loss.parts]
     before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
     named = _workload(kept, method, workload)
+    _small(known, kept, (named or []) if method == "workload" else [])
     domain = Domain.of({one.column.name: _cells(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -153,13 +160,41 @@ def _workload(
             )
         return None
     names = {one.column.name.casefold(): one.column.name for one in kept}
-    listed = not isinstance(workload, str) and all(not isinstance(clique, str) for clique in workload)
+    listed = _listed(workload) and all(_listed(clique) or isinstance(clique, Set) for clique in workload)
     cliques = [tuple(names.get(str(name).casefold(), "") for name in clique) for clique in workload] if listed else []
     if not cliques or not all(cliques) or any("" in clique or len(set(clique)) != len(clique) for clique in cliques):
         message = "the workload is no list of sets of published columns"
         raise refused("workload", message, "workload", f"write {example}")
     order = list(names.values())
+    likely = _likely(kept)
+    for clique in cliques:
+        if len(clique) > MOST_COLUMNS or likely.cells(clique) > MOST_CELLS:
+            words = f"a marginal of the workload has more than {MOST_COLUMNS} columns, or {MOST_CELLS:,} cells"
+            raise refused("workload", words, ", ".join(clique), "name fewer columns together, or coarser bins")
     return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
+
+
+def _listed(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _likely(kept: Sequence[Wanted]) -> Domain:
+    """The columns with about as many cells as they will have at least."""
+    sizes = {one.column.name: BINS if one.looks else one.coded.size if one.coded else 2 for one in kept}
+    return Domain.of(sizes)
+
+
+def _small(table: Table, kept: Sequence[Wanted], fixed: Sequence[tuple[str, ...]]) -> None:
+    """Raises QuestionError where a model of what is certain to be in it would be too large: of the marginals that will
+    be measured, and of the owner's rules."""
+    likely = _likely(kept)
+    rules = [[condition.column for condition in rule] for rule in table.impossible]
+    about = [likely.clique(dict.fromkeys(rule)) for rule in rules if set(rule) <= set(likely.names)]
+    tree = junction_tree(likely, [*fixed, *about])
+    if tree.cells > LIMIT:
+        where, fix = ", ".join(tree.largest), "take fewer columns together, or give them fewer and coarser cells"
+        words = f"a model of these columns would have {tree.cells:,} cells, above the limit of {LIMIT:,}"
+        raise refused("domain", words, where, fix)
 
 
 def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
@@ -178,8 +213,8 @@ def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) ->
 
 def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fraction, delta: Fraction) -> Measurement:
     """What finds the values of a column: noisy numbers of persons, shown above a threshold."""
-    name = one.column.name.replace('"', '""')
-    question = lower(f'SELECT "{name}" FROM "{table.name}" GROUP BY "{name}"', declaration, lambda *_: [])
+    name, source = (text.replace('"', '""') for text in (one.column.name, table.name))
+    question = lower(f'SELECT "{name}" FROM "{source}" GROUP BY "{name}"', declaration, lambda *_: [])
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
     mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)

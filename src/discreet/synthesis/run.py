@@ -59,12 +59,10 @@ def carried_out(
 
 def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
     found = _found(call, run)
-    if not found.coding.columns:
-        raise EngineError
     domain = Domain(found.coding.names, found.coding.sizes)
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
     forbidden = zeros(call.table, found.coding, lines)
-    schedule = call.schedule.among(domain.names)
+    schedule = call.schedule.among(domain)
     ruled = {name for clique in forbidden for name in clique}
     nulls = {one.column.name: one.size - 1 for one in found.coding.columns if one.null and one.size > 1}
     rare = {name: cell for name, cell in nulls.items() if name not in ruled}
@@ -80,6 +78,8 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
         )
     except QuestionError:  # the private cells are too many after all
         raise EngineError from None
+    if not result.measurements:  # interrupted before there was anything to keep
+        raise KeyboardInterrupt
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
 
@@ -126,6 +126,9 @@ def _found(call: Publication, run: Marginals) -> Found:
             known[name] = Listed(one.column, values, other=True, null=one.column.nulls)
         else:
             left_out[name] = "no value of it is shared by enough persons"
+    if not known:  # then at least how many rows have a value
+        known = {one.column.name: Listed(one.column, (), other=True, null=one.column.nulls) for one in call.columns}
+        left_out = {}
     looks: dict[str, Histogram] = {}
     cutting = [one for one in call.columns if one.looks]
     for turn in range(2):
@@ -142,8 +145,7 @@ def _found(call: Publication, run: Marginals) -> Found:
                 cuts = gathered(looks[one.column.name], BINS)
             known[one.column.name] = coded(one, cuts, rules_about(call.table, one.column.name))
     coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
-    if coding.columns:
-        run.code(coding)
+    run.code(coding)
     return Found(coding, looks, left_out)
 
 

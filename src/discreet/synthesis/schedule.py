@@ -16,7 +16,9 @@ from discreet.markov import Clique, Domain
 from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
-MOST_TRIPLES, MOST_CELLS = 1000, 100_000
+MOST_TRIPLES, HEARD = 1000, 100_000
+MOST_CELLS, MOST_TOGETHER = 1_000_000, 1 << 25
+"""Marginals of more cells, each and all together, are not looked at."""
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
 SINGLES, SELECTION, DISTANCES, ROUNDS = 0.15, 0.06, 0.04, 2.0
@@ -112,14 +114,18 @@ class Schedule:
             found.append(Gaussian(self.distance_sigma).loss(square * self.compared))
         return tuple(found)
 
-    def among(self, names: Sequence[str]) -> Schedule:
-        """The schedule where only these columns are there after all: what was declared for others is not used."""
-        kept = [place for place, clique in enumerate(self.workload) if set(clique) <= set(names)]
+    def among(self, domain: Domain) -> Schedule:
+        """The schedule where only these columns are there after all, with so many cells: what was declared for others
+        is not used. Of marginals that nobody could hold, smaller ones are looked at, unless they are what the method
+        measures."""
+        kept = [place for place, clique in enumerate(self.workload) if set(clique) <= set(domain.names)]
+        workload = tuple(self.workload[place] for place in kept)
+        fixed = self.method == "workload"
         return replace(
             self,
-            workload=tuple(self.workload[place] for place in kept),
-            singles=tuple(name for name in self.singles if name in names),
-            rounds=tuple(self.rounds[place] for place in kept) if self.method == "workload" else self.rounds,
+            workload=workload if fixed else held(domain, workload),
+            singles=tuple(name for name in self.singles if name in domain.names),
+            rounds=tuple(self.rounds[place] for place in kept) if fixed else self.rounds,
         )
 
 
@@ -141,10 +147,36 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
     inside: set[Clique] = set()
     for size in range(min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2), 0, -1):
         for clique in itertools.combinations(domain.names, size):
-            if clique not in inside and domain.cells(clique) <= MOST_CELLS:
+            if clique not in inside and domain.cells(clique) <= HEARD:
                 found.append(clique)
                 inside.update(part for less in range(1, size) for part in itertools.combinations(clique, less))
     return tuple(found) or tuple((name,) for name in domain.names)
+
+
+def held(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
+    """The marginals of a workload, or parts of them, that have at most `MOST_CELLS` cells each, and with all their
+    parts at most `MOST_TOGETHER`."""
+    for size in range(max(map(len, workload), default=0), 0, -1):
+        found = _parts(domain, workload, size)
+        if size == 1 or sum(map(domain.cells, closure(domain, found))) <= MOST_TOGETHER:
+            return found
+    return ()
+
+
+def _parts(domain: Domain, workload: Sequence[Clique], size: int) -> tuple[Clique, ...]:
+    """Each marginal, or in its place those of one column less, and so on until each has at most so many columns, and
+    few enough cells."""
+    found: dict[Clique, None] = {}
+    waiting = dict.fromkeys(workload)
+    while waiting:
+        smaller: dict[Clique, None] = {}
+        for clique in waiting:
+            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
+                found[clique] = None
+            else:
+                smaller |= dict.fromkeys(itertools.combinations(clique, len(clique) - 1))
+        waiting = smaller
+    return tuple(found)
 
 
 def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:

@@ -6,6 +6,7 @@ import csv
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -90,17 +91,25 @@ class Synthetic(Release):
     def save(self, path: str | Path) -> Path:
         """Writes the rows as .csv or .parquet (the latter needs the extra `arrow`)."""
         found = check_target(path)
+        try:
+            self._write(found)
+        except OSError as error:
+            message = f"{found} cannot be written: {error.strerror}"
+            fix = "write it elsewhere; to ask again is free"
+            raise QuestionError("output", message, where="path", fix=fix) from None
+        return found
+
+    def _write(self, found: Path) -> None:
         if found.suffix.lower() == ".parquet":
             from importlib import import_module
 
             import_module("pyarrow.parquet").write_table(self.to_arrow(), found)
-            return found
+            return
         columns = [column.plain() for column in self._read.values()]
         with found.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(self.columns)
             writer.writerows(zip(*columns, strict=True))
-        return found
 
     def plot(self, path: str | Path | None = None) -> Any:
         """A page of pictures: each column measured and synthetic, pairs, what was measured. Written to `path` (.html or
@@ -156,4 +165,7 @@ def check_target(path: str | Path) -> Path:
         raise QuestionError("output", message, where="path", fix="end it in .csv or .parquet")
     if not found.parent.is_dir():
         raise QuestionError("output", f"there is no folder {found.parent}", where="path", fix="make it first")
+    if found.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
+        fix = 'run pip install "discreet[arrow]", or end it in .csv'
+        raise QuestionError("output", "no .parquet is written without pyarrow", where="path", fix=fix)
     return found
