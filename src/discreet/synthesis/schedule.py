@@ -17,7 +17,7 @@ from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES = 1000
-MOST_CELLS, MOST_TOGETHER = 1_000_000, 1 << 25
+MOST_HELD, MOST_TOGETHER = 1_000_000, 1 << 25
 """Marginals of more cells, each and all together, are not looked at."""
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
@@ -144,7 +144,7 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
 
 
 def held(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
-    """The marginals of a workload, or parts of them, that have at most `MOST_CELLS` cells each, and with all their
+    """The marginals of a workload, or parts of them, that have at most `MOST_HELD` cells each, and with all their
     parts at most `MOST_TOGETHER`."""
     for size in range(max(map(len, workload), default=0), 0, -1):
         found = _parts(domain, workload, size)
@@ -161,7 +161,7 @@ def _parts(domain: Domain, workload: Sequence[Clique], size: int) -> tuple[Cliqu
     while waiting:
         smaller: dict[Clique, None] = {}
         for clique in waiting:
-            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
+            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_HELD):
                 found[clique] = None
             else:
                 smaller |= dict.fromkeys(itertools.combinations(clique, len(clique) - 1))
