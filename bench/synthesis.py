@@ -151,7 +151,7 @@ def run(domain: Domain, rows: Integers, method: str, epsilon: int, runs: int) ->
         start = time.process_time()
         result = synthesise(planned(method, domain, epsilon), domain, measurer)
         seconds += time.process_time() - start
-        bound += float(np.mean([one.l1 for one in result.bounds.values()])) / len(rows)
+        bound += float(np.mean([one.l1 for clique, one in result.bounds.items() if len(clique) == 3])) / len(rows)
         found.append([marginal_errors(domain, rows, result.rows, size) for size in (2, 3)])
     pairs, triples = np.mean(found, axis=0)
     title = f"{method}, epsilon {epsilon}"

@@ -160,8 +160,12 @@ def members(mask: int) -> list[int]:
 
 
 def maximal(masks: Iterable[int]) -> list[int]:
+    """Those that no other holds. Whoever holds a mask holds its lowest member: only these are compared."""
     found: list[int] = []
+    holding: dict[int, list[int]] = {}
     for mask in sorted(set(masks), key=int.bit_count, reverse=True):
-        if not any(mask & ~other == 0 for other in found):
+        if not any(mask & ~other == 0 for other in holding.get((mask & -mask).bit_length() - 1, ())):
             found.append(mask)
+            for place in members(mask):
+                holding.setdefault(place, []).append(mask)
     return found

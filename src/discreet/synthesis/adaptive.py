@@ -33,6 +33,7 @@ from discreet.synthesis.candidates import (
 from discreet.synthesis.schedule import Round, Schedule, closure
 
 UNSEEN = 3  # deviations
+MOST_OFFERED, OFFERED, MOST_ROWS = 1500, 400, 10_000_000
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
 LIMIT = 2_000_000
@@ -145,7 +146,7 @@ def synthesise(
         model = run.fitted(LAST)
     except KeyboardInterrupt:
         complete, model = False, run.fitted(BETWEEN)
-    table = model.sample(round(model.total) if rows is None else rows)
+    table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
     complete = complete and run.compared(model, table)
     return Result(model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial)))
 
@@ -252,11 +253,16 @@ class _Run:
         return candidates, weights(self.domain, candidates, self.workload)
 
     def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
-        """Where the model stays small enough, and the noise does not hide everything; for a tree, between its parts."""
-        if self.schedule.method == "mst":
-            apart = set(self.room.apart(candidates))
-            return [place for place in self.room.admitted(candidates, self.limit) if place in apart]
-        admitted = self.room.admitted(candidates, self.least + (self.limit - self.least) * done)
+        """Where the model stays small enough, and the noise does not hide everything; for a tree, between its parts.
+        Of very many candidates some are looked at each time, by a draw that knows nothing of the rows."""
+        tree = self.schedule.method == "mst"
+        places = self.room.apart(candidates) if tree else list(range(len(candidates)))
+        if len(places) > MOST_OFFERED:
+            places = sorted(np.random.default_rng().choice(places, OFFERED, replace=False).tolist())
+        limit = self.limit if tree else self.least + (self.limit - self.least) * done
+        admitted = [places[p] for p in self.room.admitted([candidates[p] for p in places], limit)]
+        if tree:
+            return admitted
         most = 2 * max(1.0, self.model.total)
         heard = [p for p in admitted if PENALTY * expected_noise(self.domain.cells(candidates[p]), sigma) < most]
         return heard or admitted

@@ -29,10 +29,12 @@ probability of error.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -107,7 +109,7 @@ class Evidence:
         sure = [one for one in self.measurements[: self.certain] if _holds(one, clique)]
         more = [one for one in self.measurements[self.certain :] if _holds(one, clique)]
         more.sort(key=lambda one: one.values.size * float(one.sigma) ** 2)
-        kinds = len({self.domain.cells(shape) for shape in self.shapes if set(clique) <= set(shape)}) or 1
+        kinds = len(self._kinds.get(clique, ())) or 1
         best, best_cell = math.inf, math.inf
         for count in range(min(len(more), _MOST) + 1):
             used = sure + more[:count]
@@ -121,6 +123,17 @@ class Evidence:
             best = min(best, float(away.sum()) + norm(cells, variance, rounding, share))
             best_cell = min(best_cell, float(away.max()) + largest(cells, variance, rounding, share))
         return best, best_cell
+
+    @cached_property
+    def _kinds(self) -> Mapping[Clique, set[int]]:
+        """For each part of the marginals that might have been measured, how many cells those may have had."""
+        found: dict[Clique, set[int]] = {}
+        for shape in self.shapes:
+            cells = self.domain.cells(shape)
+            for size in range(len(shape) + 1):
+                for part in itertools.combinations(shape, size):
+                    found.setdefault(part, set()).add(cells)
+        return found
 
     def _average(self, used: Sequence[Measurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
         """The weighted average on the clique, its variance in each cell, and s of its rounding."""

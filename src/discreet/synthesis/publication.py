@@ -29,7 +29,7 @@ from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
 from discreet.synthesis.columns import BINS, Wanted, wanted
-from discreet.synthesis.schedule import METHODS, MOST_CELLS, Schedule
+from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 
 MOST_VALUES = 255
 """At most so many values of a column are found; the others share a cell."""
@@ -168,8 +168,8 @@ def _workload(
     order = list(names.values())
     likely = _likely(kept)
     for clique in cliques:
-        if len(clique) > MOST_COLUMNS or likely.cells(clique) > MOST_CELLS:
-            words = f"a marginal of the workload has more than {MOST_COLUMNS} columns, or {MOST_CELLS:,} cells"
+        if len(clique) > MOST_COLUMNS or likely.cells(clique) > MOST_HELD:
+            words = f"a marginal of the workload has more than {MOST_COLUMNS} columns, or {MOST_HELD:,} cells"
             raise refused("workload", words, ", ".join(clique), "name fewer columns together, or coarser bins")
     return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
 

@@ -16,8 +16,8 @@ from discreet.markov import Clique, Domain
 from discreet.mechanisms import Gaussian
 
 METHODS = ("adaptive", "mst", "independent", "workload")
-MOST_TRIPLES, HEARD = 1000, 100_000
-MOST_CELLS, MOST_TOGETHER = 1_000_000, 1 << 25
+MOST_TRIPLES, MOST_ROUNDS, HEARD = 1000, 120, 100_000
+MOST_HELD, MOST_TOGETHER = 1_000_000, 1 << 25
 """Marginals of more cells, each and all together, are not looked at."""
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
@@ -154,7 +154,7 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
 
 
 def held(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
-    """The marginals of a workload, or parts of them, that have at most `MOST_CELLS` cells each, and with all their
+    """The marginals of a workload, or parts of them, that have at most `MOST_HELD` cells each, and with all their
     parts at most `MOST_TOGETHER`."""
     for size in range(max(map(len, workload), default=0), 0, -1):
         found = _parts(domain, workload, size)
@@ -171,7 +171,7 @@ def _parts(domain: Domain, workload: Sequence[Clique], size: int) -> tuple[Cliqu
     while waiting:
         smaller: dict[Clique, None] = {}
         for clique in waiting:
-            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_CELLS):
+            if len(clique) == 1 or (len(clique) <= size and domain.cells(clique) <= MOST_HELD):
                 found[clique] = None
             else:
                 smaller |= dict.fromkeys(itertools.combinations(clique, len(clique) - 1))
@@ -206,7 +206,7 @@ def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: in
         wanted = [domain.cells(clique) ** (1 / 3) for clique in workload]
         scale = math.sqrt((whole - first) / sum(weight**2 for weight in wanted))
         return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
-    count = columns - 1 if method == "mst" else max(4, math.ceil(ROUNDS * columns))
+    count = columns - 1 if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)))
     each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
     return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
 
