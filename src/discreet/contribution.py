@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.accounting import Loss
-from discreet.door import Door, Shares
+from discreet.door import Door
+from discreet.door.shares import Shares
 from discreet.errors import QuestionError
 from discreet.exact import show
 from discreet.ledger import TOTAL, Ledger, Stored

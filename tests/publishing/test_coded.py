@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
 from discreet.catalog.model import Column, EngineLimits, Table, Type, Value
-from discreet.door import Door, Grant, Marginals
+from discreet.door import Door, Grant
+from discreet.door.marginals import Marginals
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger

@@ -16,7 +16,7 @@ import discreet
 from discreet.accounting import Pure
 from discreet.catalog.model import Type
 from discreet.constructions import Database
-from discreet.door import Weighing
+from discreet.door.weights import Weighing
 from discreet.ledger import TOTAL
 from discreet.plan.coding import rows_of_person
 from discreet.selection.weights import WeightsRun, weighted

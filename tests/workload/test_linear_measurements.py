@@ -19,8 +19,7 @@ from workload_tools import NOISES, workloads
 import discreet
 from discreet.accounting import Batch, DiscreteLaplace
 from discreet.accounting import Gaussian as GaussianLoss
-from discreet.door import LinearQueries
-from discreet.door.workload import Linear, differences, loss_of
+from discreet.door.workload import Linear, LinearQueries, differences, loss_of
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan.coding import Binned, Coding, Listed
 from discreet.workload.plan import strategy

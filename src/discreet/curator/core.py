@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Filter, Loss
 from discreet.accounting.odds import best_guess, best_guess_of_budget
@@ -35,8 +35,9 @@ from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
 from discreet.schedule import on_schedule
 from discreet.sql import Question, lower
-from discreet.workload import Workload
-from discreet.workload.answers import answering
+
+if TYPE_CHECKING:
+    from discreet.workload import Workload
 
 
 class Asking:
@@ -154,7 +155,9 @@ class Asking:
     ) -> Explanation:
         """Price and expected error of a question, or of a workload. Spends nothing, reads no row, does not tell what
         was asked before."""
-        if isinstance(question, Workload):
+        if not isinstance(question, str):
+            from discreet.workload.answers import answering
+
             call = answering(self._declaration, question, epsilon, delta, within)
             percent, more, odds = self._takes(call.loss)
             errors, how = call.expected_error, tuple(call.mechanisms)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.catalog.model import Value
-from discreet.contribution import Agreed, Contribution, Held, Terms, terms
 from discreet.curator.core import Asking
-from discreet.door import BlockLimits, Watching, Weighing
+from discreet.door import BlockLimits, Watching
 from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
@@ -23,15 +22,16 @@ from discreet.release import Release
 from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
-from discreet.selection.weights import WeightsRun, weighted
-from discreet.synthesis.adaptive import Progress
-from discreet.synthesis.publication import publication
-from discreet.synthesis.run import carried_out
-from discreet.synthesis.synthetic import Synthetic
-from discreet.workload import Workload
-from discreet.workload.answers import Answering, answering
 
-_Call = Aggregation | Answering | Fit | Select
+if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
+    from discreet.contribution import Agreed, Contribution, Terms
+    from discreet.selection.weights import WeightsRun
+    from discreet.synthesis.adaptive import Progress
+    from discreet.synthesis.synthetic import Synthetic
+    from discreet.workload import Workload
+    from discreet.workload.answers import Answering
+
+    _Call = Aggregation | Answering | Fit | Select
 
 
 class Curator(Asking):
@@ -108,6 +108,9 @@ class Curator(Asking):
         rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
+        from discreet.door.weights import Weighing
+        from discreet.selection.weights import WeightsRun, weighted
+
         account = self._account(analyst)
         call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
         self._holdings.load()
@@ -213,10 +216,14 @@ class Curator(Asking):
 
     def terms(self, question: str, opens: str = "totals") -> Terms:
         """What other parties must mean by this question to open one answer together. Raises QuestionError."""
+        from discreet.contribution import terms
+
         return terms(self._lowered(question)[0], opens)
 
     def contribution(self, session: Agreed) -> Contribution:
         """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""
+        from discreet.contribution import Contribution, Held
+
         checked, table = self._lowered(session.question)
         parts = (self._engine.name, "together", session.hash)
         hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
@@ -239,6 +246,8 @@ class Curator(Asking):
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
+        from discreet.workload.answers import answering
+
         call = answering(self._declaration, workload, epsilon, delta)
         return self._through(call, call.measurement, account, request)
 
@@ -283,6 +292,10 @@ class Curator(Asking):
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
+        from discreet.synthesis.publication import publication
+        from discreet.synthesis.run import carried_out
+        from discreet.synthesis.synthetic import Synthetic
+
         account = self._account(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell is no function", "tell", "write tell=print")

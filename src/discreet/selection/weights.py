@@ -14,7 +14,7 @@ from types import TracebackType
 from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table
 from discreet.constructions import OnlineMultiplicativeWeights, Universe
-from discreet.door import Weighing
+from discreet.door.weights import Weighing
 from discreet.errors import EngineError, QuestionError
 from discreet.exact import Number
 from discreet.plan.coding import Coding, Listed, rows_of_person

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
 from discreet.markov import Clique, Domain, MarkovRandomField, Measurement, fit
@@ -134,21 +135,24 @@ def synthesise(
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     run = _Run(schedule, domain, measurer, schedule.workload, dict(zeros or {}), dict(rare or {}), tell, limit)
-    run.prepare(initial)
-    complete = True
-    try:
-        run.fixed()
-        if schedule.method != "workload":
-            run.adapt()
-    except (KeyboardInterrupt, _Stopped):
-        complete = False
-    try:
-        model = run.fitted(LAST)
-    except KeyboardInterrupt:
-        complete, model = False, run.fitted(BETWEEN)
-    table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
-    complete = complete and run.compared(model, table)
-    return Result(model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial)))
+    with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
+        run.prepare(initial)
+        complete = True
+        try:
+            run.fixed()
+            if schedule.method != "workload":
+                run.adapt()
+        except (KeyboardInterrupt, _Stopped):
+            complete = False
+        try:
+            model = run.fitted(LAST)
+        except KeyboardInterrupt:
+            complete, model = False, run.fitted(BETWEEN)
+        table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
+        complete = complete and run.compared(model, table)
+        return Result(
+            model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial))
+        )
 
 
 class _Stopped(Exception):

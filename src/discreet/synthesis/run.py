@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.catalog.model import Value
-from discreet.door import Door, Marginals
+from discreet.door import Door
+from discreet.door.marginals import Marginals
 from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain

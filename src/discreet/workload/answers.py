@@ -18,8 +18,7 @@ from discreet.accounting import Loss
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Table
-from discreet.door import LinearQueries
-from discreet.door.workload import Linear
+from discreet.door.workload import Linear, LinearQueries
 from discreet.exact import Number, floor
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import rows_of_person
