@@ -166,11 +166,14 @@ def test_values_beyond_their_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatc
 
 
 def test_one_persons_rows_that_make_the_engine_fail(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clamp is left out, and infinity does not fit an integer: the failure gives the person away."""
+    """A clamp is left out, and infinity does not fit an integer: the failure gives the person away.
+
+    An attack misses it where every window that it draws leaves out the rows that hold infinity: seen once in some
+    hundreds. So three attacks in a row would miss it less than once in a million times."""
     monkeypatch.setattr("discreet.engines.duckdb._typed", unclamped)
     unclamped_everywhere(monkeypatch)
-    attack = attacked(stage, SUM, ONE)
-    assert {one.how for one in findings(attack, 400)} == {"change", "sampled"}
+    attacks = ({one.how for one in findings(attacked(stage, SUM, ONE), 400)} for _ in range(3))
+    assert next((ways for ways in attacks if ways), set()) == {"change", "sampled"}
 
 
 @pytest.mark.parametrize(
