@@ -255,17 +255,18 @@ def test_a_weight_below_zero_counts_with_its_size() -> None:
     assert 8 < first < 78  # chance .407, a standard deviation of 4.9; with noise for a weight of 1 it is .033
 
 
-def test_choices_are_drawn_from_exact_misses() -> None:
+@pytest.mark.parametrize("most", [1, 2])
+def test_choices_are_drawn_from_exact_misses(most: int) -> None:
     """The exponential mechanism's distribution over two candidates whose scores differ by d: odds e^(ε·d/(2·w·R))."""
     runs, odds = 400, 0
     epsilon = Fraction(1, 2)
     batch = Declared((BoundedRange(epsilon),) * runs, EVENT)
-    run, _ = opened([(person, "a", 0.5, 0) for person in (1, 2, 3)], batch, most=1)
-    run.code(coding(declared(1), null=True, other=True, texts=3))
-    none = [np.zeros(5, np.int64), np.array([0, 0, 3, 0, 0], np.int64)]
+    run, _ = opened([(person, "a", 0.5, 0) for person in (1, 2, 3) for _ in range(most)], batch, most)
+    run.code(coding(declared(most), null=True, other=True, texts=3))
+    none = [np.zeros(5, np.int64), np.array([0, 0, 3 * most, 0, 0], np.int64)]
     for _ in range(runs):
         odds += run.select(epsilon, [("t",), ("i",)], none, [1, 1], [0, 0]) == 0
-    # misses 3 and 0, one row a person: chance 1/(1 + e^-.75) = .679; of 400 draws the standard deviation is .0233, and
+    # misses 3 and 0 persons' rows: chance 1/(1 + e^-.75) = .679; of 400 draws the standard deviation is .0233, and
     # 5 of them .117; without the factor 2 the chance is .818
     assert abs(odds / runs - 0.679) < 0.117
 
@@ -277,4 +278,14 @@ def test_measured_noise_is_what_the_loss_says() -> None:
     run.code(coding(declared(2), null=True, other=True, texts=3))
     cliques = itertools.repeat(("t", "x", "i"), runs)
     noise = np.concatenate([run.measure(clique, sigma).reshape(-1) for clique in cliques])
+    assert abs(noise.var() / 400 - 1) < 5 * (2 / len(noise)) ** 0.5 + 0.002
+
+
+def test_distances_are_noisy_as_their_loss_says() -> None:
+    """60 times 150 distances, all of them the 6 rows of three persons: within 5 standard deviations of sigma²."""
+    sigma, runs, together = Fraction(20), 60, 150
+    run, _ = opened([ROW] * 3, Declared((Gaussian(sigma).loss(4 * together),) * runs, EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    nothing = [np.zeros(5, np.int64)] * together
+    noise = np.concatenate([run.distances([("t",)] * together, nothing, sigma) for _ in range(runs)])
     assert abs(noise.var() / 400 - 1) < 5 * (2 / len(noise)) ** 0.5 + 0.002

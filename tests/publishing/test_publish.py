@@ -405,3 +405,17 @@ def test_no_price_that_can_be_named_is_paid_for_nothing(epsilon: Any) -> None:
 def test_a_name_that_no_utf8_can_hold_is_refused() -> None:
     with pytest.raises(discreet.DeclarationError):
         curator(people(3), columns={"sex": ["F", "\ud800"]})
+
+
+def test_the_price_is_on_disk_before_a_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curator(people(50)) as holder:
+        real, used = holder._engine.code, []
+
+        def code(*arguments: Any) -> Any:
+            used.append(holder.budget.used)
+            return real(*arguments)
+
+        monkeypatch.setattr(holder._engine, "code", code)
+        release = holder.publish("people", epsilon=1, columns=["sex", "age"], rows=10)
+        assert used
+        assert min(used) == release.used > 0
