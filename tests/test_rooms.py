@@ -13,13 +13,15 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
-GROUND = {"exact", "errors"}
+GROUND = {"exact", "errors", "forks", "texts"}
 MATHEMATICS = GROUND | {"noise", "accounting", "mechanisms"}
 PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
 FACADE = {"curator", "tables", "pricing", "sql", "door", "plan", "release", "catalog", "ledger", "accounting"} | GROUND
 BELOW: dict[str, set[str]] = {
     "exact": set(),
     "errors": set(),
+    "forks": set(),
+    "texts": set(),
     "noise": {"exact"},
     "accounting": {"exact"},
     "mechanisms": {"noise", "accounting", "exact"},
@@ -32,6 +34,7 @@ BELOW: dict[str, set[str]] = {
     "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release
     "door": {"engines", "plan", "catalog", "ledger", "constructions", "mechanisms", "accounting"} | GROUND,
     "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
+    "reading": {"sql", "engines", "plan", "catalog"} | GROUND,  # no door, ledger or holdings: texts and declarations
     "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
     "procedures": {"door", "catalog", "ledger"} | GROUND,
     **dict.fromkeys(
@@ -43,9 +46,11 @@ BELOW: dict[str, set[str]] = {
     | (MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
     "explanation": {"release"},
-    "schedule": set(),
+    "schedule": {"engines"} | GROUND,  # the moment at which an engine has failed
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
-    "curator": FACADE - {"curator"} | PROCEDURES | {"procedures", "engines", "explanation", "holdings", "schedule"},
+    "curator": FACADE - {"curator"}
+    | PROCEDURES
+    | {"procedures", "engines", "explanation", "holdings", "reading", "schedule"},
     **dict.fromkeys(
         ("cli", "server", "notebook"),
         FACADE | PROCEDURES | {"procedures", "audit", "engines", "local", "together", "__init__"},

@@ -87,7 +87,7 @@ class Contribution:
             raise refused(f"this party's declaration gives other {', '.join(other)}", "session", fix)
         total = ledger.filter(TOTAL)
         if not total.admits(self.loss):
-            raise refusal(TOTAL, total, self.loss)
+            raise refusal(TOTAL, total, self.loss, total)
 
     @property
     def loss(self) -> Loss:
@@ -97,7 +97,7 @@ class Contribution:
         """Reserves the loss, durably.
 
         Raises BudgetError (nothing was spent), LedgerError "pending" where this party was in the session before and
-        nothing was opened, QuestionError where it was.
+        no result is stored, QuestionError where one is.
         """
         words, request = self._session.words, self._session.hash
         self._held.load()
@@ -200,7 +200,7 @@ def terms(question: Question, opens: str) -> Terms:
 
 def _cells(plan: Plan, order: Sequence[int]) -> tuple[tuple[Any, ...], ...]:
     """The groups in the order of the exact vector, each with its keys in the order of the answer's columns."""
-    groups = itertools.product(*(key.values or () for key in plan.keys))
+    groups = itertools.product(*(key.groups or () for key in plan.keys))
     return tuple(tuple(plain(group[place]) for place in order) for group in groups)
 
 

@@ -100,25 +100,29 @@ class LedgerError(Error):
 
 
 class SessionError(Error):
-    """What several parties do together ended before anything was opened. Whoever was charged stays charged."""
+    """What several parties do together ended without a result for this one. The message says whether others may have
+    it. Whoever was charged stays charged."""
 
     exit_code = 4
 
 
 class EngineError(Error):
-    """The engine failed after the price was reserved. One fixed text: what failed is itself an answer."""
+    """A measurement failed after its price was reserved: "engine", one fixed text: what failed is itself an answer.
+    Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody."""
 
     exit_code = 4
 
     TEXT = "the engine could not answer; the price stays charged"
 
-    def __init__(self, *, frozen: str = "") -> None:
-        if frozen:
-            super().__init__(
-                "frozen",
-                "the table is frozen after an engine was stopped",
-                where=frozen,
-                fix="the owner runs `discreet refresh`",
-            )
+    def __init__(self, *, frozen: str = "", suspended: str = "", busy: bool = False) -> None:
+        if busy:
+            message = "the engine is at work on other questions; nothing was spent"
+            super().__init__("busy", message, fix="ask again")
+        elif frozen:
+            message, fix = "the table is frozen after several failures", "the owner runs `discreet refresh`"
+            super().__init__("frozen", message, where=frozen, fix=fix)
+        elif suspended:
+            message, fix = "whoever asks is suspended here after a failure", "the owner runs `discreet lift`"
+            super().__init__("suspended", message, where=suspended, fix=fix)
         else:
-            super().__init__("engine", self.TEXT, fix="ask the owner to look at the engine's limits")
+            super().__init__("engine", self.TEXT, fix="ask the owner to look at `discreet ledger`")

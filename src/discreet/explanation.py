@@ -24,7 +24,8 @@ class Explanation:
     what other limits a person would cost in noise at this price. `advice` names questions that tell, at a price of
     their own, how many persons the limits concern and which to choose. `odds`
     is the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
-    this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow.
+    this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow. `after`
+    says what the charge would leave for questions or for publishing, and what it would end.
     """
 
     price: Cost
@@ -40,6 +41,7 @@ class Explanation:
     left_out: tuple[LeftOut, ...] = ()
     choices: tuple[Choice, ...] = ()
     group: int = GROUP_FOR_MEANS
+    after: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -56,10 +58,13 @@ class Explanation:
             "advice": list(self.advice),
             "odds": self.odds,
             "odds_of_budget": self.odds_of_budget,
+            "after": self.after,
         }
 
     def __repr__(self) -> str:
         lines = [f"price {self.price} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
+        if self.after:
+            lines.append(f"after it {self.after}")
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""
             lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
@@ -77,17 +82,19 @@ class Explanation:
 
 @dataclass(frozen=True)
 class BudgetState:
-    """The whole budget, and how much of it is used."""
+    """The whole budget, how much of it is used, and what `room` that leaves, in words: either for questions, or for
+    publishing. `total` is what is promised for all that was released."""
 
     total: Mapping[str, str]
     used: float
     keys_used: float
     lasting: bool
+    room: str
 
     @property
     def left(self) -> str:
         """What is left, in words."""
-        words = f"{max(0, math.floor(100 - self.used))} % of ε {self.total['epsilon']}, δ {self.total['delta']} is left"
+        words = f"{self.room} (of ε {self.total['epsilon']}, δ {self.total['delta']})"
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
     def __repr__(self) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import Column, Type, Value
+from discreet.catalog.model import Column, Type, Value, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault
+from discreet.forks import Lock
 from discreet.ledger import Ledger
+from discreet.plan.belonging import declared
 from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.plan.relations import Relation, view
+from discreet.plan.relations import Attributed, Relation, view
 
 
 def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
@@ -34,7 +35,8 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
             continue
         columns = []
         if everything:  # of a public table that names no columns, all that have a type of ours
-            columns = [Column(known, kind) for known, kind in engine.types(table.source).items() if kind is not None]
+            found = engine.types(table.source).items()
+            columns = [Column(known, kind) for known, kind in found if kind is not None and writable(known)]
         for column in table.columns:
             where = f"tables.{name}.columns.{column.name}"
             kind = column.type or stated.get(column.name.casefold())
@@ -66,6 +68,10 @@ def unfit(tables: Iterable[Table], engine: DuckDB) -> list[DeclarationError]:
     return errors
 
 
+_PUBLIC_SECONDS = 20
+"""What is asked of public tables before a question is priced may take so long."""
+
+
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
@@ -73,7 +79,9 @@ class Holdings:
         self._declaration = declaration
         self._engine = engine
         self._ledger = ledger
-        self._loading = threading.Lock()
+        seconds = min(declaration.limits.seconds, _PUBLIC_SECONDS)
+        self._public = DuckDB(replace(declaration.limits, seconds=seconds))
+        self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
         self._snapshots: dict[str, int] = {}
         self._missing: dict[str, DeclarationError] = {}
 
@@ -88,9 +96,33 @@ class Holdings:
 
     def public_values(self, relation: Relation) -> list[tuple[Value, ...]]:
         """The rows of a public relation, for groups that come from a public table."""
+        return self._about_nobody(relation).public_values(relation, MAXIMUM_CELLS)
+
+    def most(self, relation: Relation, names: tuple[str, ...]) -> int:
+        """The largest number of rows of a public relation that share their values in these columns."""
+        return self._about_nobody(relation).most(relation, names)
+
+    def longest(self, relation: Relation) -> Mapping[str, int]:
+        """The characters of the longest text in each column of a public relation."""
+        return self._about_nobody(relation).longest(relation)
+
+    def _about_nobody(self, relation: Relation) -> DuckDB:
+        """An engine of its own with the public tables alone: what is asked of it before a price is known waits for no
+        question about people, and whatever it does, their tables stay as they are."""
         self.load()
         self.number(view(relation))
-        return self._engine.public_values(relation, MAXIMUM_CELLS)
+        with self._loading:
+            tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
+            if not all(self._public.has(table.name) for table in tables):
+                self._public.close()
+                for table in tables:
+                    self._public.load(table, self._ledger.salt())
+                self._public.lock()
+        return self._public
+
+    def close(self) -> None:
+        """Ends the engine of the public tables."""
+        self._public.close()
 
     def load(self, *, refresh: bool = False) -> None:
         """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew.
@@ -103,19 +135,23 @@ class Holdings:
         tables = list(self._declaration.tables.values())
         if not refresh and all(table.name in self._missing or self._current(table) for table in tables):
             return
+        self._public.close()  # what it holds may be of an older snapshot
         if self._engine.shut:
             self._engine.close()
         file = str(self._declaration.file or "")
         self._missing = {}
+        loaded: list[tuple[Table, str]] = []
         for table in tables:
             try:
-                fingerprint = self._engine.load(table, self._ledger.salt())
+                loaded.append((table, self._engine.load(table, self._ledger.salt())))
             except DeclarationError as error:
                 if table.public:
                     self._missing[table.name] = together([of_table(table, error)], file)
                     continue
                 self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], file) from None
+        self._one_person_a_row(tables, file)
+        for table, fingerprint in loaded:
             known = self._ledger.register_snapshot(table.name, fingerprint, first=not refresh)
             if known.fingerprint != fingerprint:
                 self._engine.close()
@@ -124,6 +160,19 @@ class Holdings:
                 raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=file)
             self._snapshots[table.name] = known.number
         self._engine.lock()
+
+    def _one_person_a_row(self, tables: Sequence[Table], file: str) -> None:
+        """Holds foreign keys to persons against the rows: none leads to two, unless that is declared."""
+        faults = []
+        for table in tables:
+            rows = declared(table, self._declaration.tables)
+            if isinstance(rows, Attributed) and not table.shared and self._engine.leads_to_several(rows):
+                message = f"a value of {'.'.join(table.path or ())} leads to several persons"
+                fix = "write shared = true, if only each person's part in a row must be hidden, not the row itself"
+                faults.append(Fault(f"tables.{table.name}.person", message, fix))
+        if faults:
+            self._engine.close()
+            raise DeclarationError(faults, code="shared", file=file)
 
     def _current(self, table: Table) -> bool:
         """Whether the engine holds the table's last snapshot: another process may have registered a new one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ from discreet.catalog import Declaration
 from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
 from discreet.exact import Number, ceiling, floor, fraction
-from discreet.plan.measurement import Plan, Price, measurement
+from discreet.plan.measurement import Measurement, Plan, Price, measurement
 from discreet.plan.sensitivity import cell_count
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
@@ -24,10 +24,11 @@ def priced_at(
     epsilon: Number | None,
     delta: Number | None,
     within: Within | None,
+    enough: Callable[[Measurement], bool],
 ) -> Price:
     """The price that the call or the question's own clause names, else the declared one. Two prices are refused.
 
-    Depends on texts and declarations only. Raises QuestionError.
+    `enough` says whether a price is not below the least. Depends on texts and declarations only. Raises QuestionError.
     """
     named_delta = _one("delta", _amount("delta", delta), question.delta)
     if named_delta is not None and not 0 <= named_delta < 1:
@@ -35,7 +36,7 @@ def priced_at(
     if within is not None and within.errors:
         if epsilon is not None or question.epsilon is not None:
             raise _wrong("within and epsilon name two prices", "within", "name one of them")
-        return _within(question.plan, declaration, named_delta, within)
+        return _within(question.plan, declaration, named_delta, within, enough)
     named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon))
     return _complete(question.plan, declaration, named, named_delta)
 
@@ -81,8 +82,15 @@ class Within:
     together: bool = False
 
 
-def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within: Within) -> Price:
-    """The smallest price, to three digits and rounded up, at which every named column's half width fits."""
+def _within(
+    plan: Plan,
+    declaration: Declaration,
+    delta: Fraction | None,
+    within: Within,
+    enough: Callable[[Measurement], bool],
+) -> Price:
+    """The smallest price, to three digits and rounded up, at which every named column's half width fits; never below
+    the least of a measurement."""
     confidence = _amount("confidence", within.confidence)
     if confidence is None or not 0 < confidence < 1:
         raise _wrong("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
@@ -109,7 +117,9 @@ def _within(plan: Plan, declaration: Declaration, delta: Fraction | None, within
 
     def fits(epsilon: Fraction) -> bool:
         priced = measurement(plan, _complete(plan, declaration, epsilon, delta))
-        return all(expected_errors(priced, miss, group)[name] <= width for name, (width, group) in wanted.items())
+        return enough(priced) and all(
+            expected_errors(priced, miss, group)[name] <= width for name, (width, group) in wanted.items()
+        )
 
     low, high = MINIMUM_EPSILON, Fraction(1)
     while not fits(high):

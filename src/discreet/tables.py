@@ -14,6 +14,7 @@ class Table:
     `columns` names what may be asked about: `str`, `int`, `float`, `bool`, `datetime.date` for a type, `(17, 90)` for
     bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
     Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
+    `shared`: rows whose person is found along a foreign key may be several persons' each.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
     Nothing is checked here: `discreet.Curator` names every fault at once.
     """
@@ -28,6 +29,7 @@ class Table:
         rows_per_person: int | None = None,
         groups_per_person: int | None = None,
         public: bool = False,
+        shared: bool = False,
         impossible: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         given = {
@@ -38,6 +40,7 @@ class Table:
             "rows_per_person": rows_per_person,
             "groups_per_person": groups_per_person,
             "public": public or None,
+            "shared": shared or None,
             "impossible": impossible,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

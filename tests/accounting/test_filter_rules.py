@@ -13,6 +13,7 @@ from discreet.accounting import (
     Batch,
     DiscreteLaplace,
     EquivalentGaussian,
+    Family,
     Filter,
     Gaussian,
     Laplace,
@@ -32,6 +33,13 @@ LOSSES: st.SearchStrategy[Loss] = st.one_of(
 BUDGETS = st.sampled_from(
     [(1, "1e-6", 0), (3, "1e-5", "1e-7"), ("0.5", 0, 0), (4, "0.01", "1e-7"), ("0.2", "1e-6", "1e-6")]
 )
+FIRST = {
+    ((1, "1e-6"), "0.01"): 560,
+    ((1, "1e-6"), "0.1"): 10,
+    ((3, "1e-6"), "0.1"): 42,
+    ((3, "1e-6"), "0.05"): 169,
+    ((10, "1e-6"), "0.1"): 351,
+}
 CLOSE = 1 + Fraction(1, 10**30)
 
 
@@ -43,19 +51,28 @@ def admitted(start: Filter, loss: Loss, most: int = 10_000) -> int:
     return count
 
 
+def each(state: Filter) -> list[bool]:
+    """Whether the residue is alive, each mixed pair, and the pure sum."""
+    spent = state.spent
+    pairs = [spent.gaussian is not None and spent.finite <= e and spent.gaussian <= m for e, m in state._pairs]
+    return [state.residue is not None, *pairs]
+
+
 COUNTS = [
     # budget, price, and how many releases: continuous Laplace noise, any ε-DP release, what the sum of prices admits
-    ((1, "1e-6"), "0.01", 560, 558, 100),
+    ((1, "1e-6"), "0.01", 548, 546, 100),
     ((1, "1e-6"), "0.1", 10, 10, 10),
-    ((3, "1e-6"), "0.1", 42, 40, 30),
-    ((3, "1e-6"), "0.05", 169, 166, 60),
-    ((10, "1e-6"), "0.1", 351, 340, 100),
+    ((3, "1e-6"), "0.1", 41, 40, 30),
+    ((3, "1e-6"), "0.05", 166, 163, 60),
+    ((10, "1e-6"), "0.1", 346, 335, 100),
 ]
 
 
 @pytest.mark.parametrize(("budget", "price", "laplace", "pure", "by_sum"), COUNTS)
 def test_known_numbers_of_questions(budget: tuple[int, str], price: str, laplace: int, pure: int, by_sum: int) -> None:
-    """Regehr et al. 2026 reach 560, 10 by the sum, 42, 169 and 351 with continuous Laplace noise."""
+    """Regehr et al. 2026 reach 560, 10 by the sum, 42, 169 and 351 with continuous Laplace noise and all of δ; four
+    fifths of δ reach 98 percent of that. An older ledger's filters are theirs."""
+    assert Filter(*budget, spent=Spent(Family(1))).left(Laplace(price)) == FIRST[budget, price]
     whole = Filter(*budget)
     assert admitted(whole, Laplace(price)) == whole.left(Laplace(price)) == laplace
     assert admitted(whole, Pure(price)) == whole.left(Pure(price)) == pure
@@ -65,10 +82,11 @@ def test_known_numbers_of_questions(budget: tuple[int, str], price: str, laplace
 
 
 def test_a_thousand_gaussians() -> None:
-    """1000 releases of μ = 1/50 fit into the μ of the budget they cost, and not into a smaller one."""
+    """1000 releases of μ = 1/50 fit into the μ of the budget they cost at 0.8e-6, and not into a smaller one."""
     loss = Gaussian(Fraction(1, 50))
-    assert admitted(Filter("2.9216006", "1e-6"), loss) == 1000
-    assert admitted(Filter("2.92160058", "1e-6"), loss) == 999
+    assert admitted(Filter("2.9515478", "1e-6"), loss) == 1000
+    assert admitted(Filter("2.9515477", "1e-6"), loss) == 999
+    assert admitted(Filter("2.9216006", "1e-6", spent=Spent(Family(1))), loss) == 1000
 
 
 def test_one_large_pure_release_then_many_small_ones() -> None:
@@ -76,10 +94,10 @@ def test_one_large_pure_release_then_many_small_ones() -> None:
     state = Filter(1, "1e-6").charge(Pure(Fraction("0.99")))
     assert admitted(state, Pure(Fraction("0.01"))) == 1
     assert state.spent.mu_squared is None
-    assert state.residue is None
+    assert state.gaussian_room == 0
     small = Filter(1, "1e-6").charge(Pure(Fraction("0.01")))
     assert small.spent.mu_squared is not None
-    assert small.left(Pure(Fraction("0.01"))) == 557
+    assert small.left(Pure(Fraction("0.01"))) == 545
 
 
 def test_what_each_path_would_allow_by_itself_is_not_enough() -> None:
@@ -95,8 +113,11 @@ def test_what_each_path_would_allow_by_itself_is_not_enough() -> None:
 def test_a_gaussian_release_ends_the_pure_sum_for_good() -> None:
     state = Filter(3, "1e-6").charge(Gaussian(Fraction(1, 100)))
     assert state.spent.pure is None
-    assert not state.admits(Pure(Fraction(1)))
+    assert not state.admits(Pure(Fraction(29, 10)))
+    assert state.admits(Pure(Fraction(26, 10)))  # seven eighths of ε beside so little noise
     assert state.charge(Pure(Fraction(1, 100))).spent.pure is None
+    old = Filter(3, "1e-6", spent=Spent(Family(1))).charge(Gaussian(Fraction(1, 100)))
+    assert not old.admits(Pure(Fraction(1)))
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -109,19 +130,18 @@ def test_sums_do_not_depend_on_the_order(budget: tuple[str, str, str], losses: l
         second = second.after(loss)
     assert (first.spent.pure, first.spent.keys) == (second.spent.pure, second.spent.keys)
     assert first.spent.keys == sum(loss.keys_delta for loss in losses)
-    if first.residue is not None:
-        assert first.mu_squared - first.residue >= 0
+    assert (first.spent.finite, first.spent.gaussian) == (second.spent.finite, second.spent.gaussian)
+    if first.spent.mu_squared is not None:
         plain = sum((loss.mu_squared or 0 for loss in losses), Fraction(0))
-        assert first.spent.mu_squared is not None
         assert first.spent.mu_squared <= plain * CLOSE  # never dearer than the plain Gaussian sum
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=25))
 def test_dead_stays_dead_and_spending_only_grows(budget: tuple[str, str, str], losses: list[Loss]) -> None:
-    """Whatever is admitted: each of the two filters, once dead, is dead for ever, and one is always alive."""
+    """Whatever is admitted: each of the filters, once dead, is dead for ever, and one is always alive."""
     state = Filter(*budget)
-    pure_dead = mu_dead = False
+    dead: set[int] = set()
     for loss in losses:
         before = state
         if not state.admits(loss):
@@ -133,13 +153,12 @@ def test_dead_stays_dead_and_spending_only_grows(budget: tuple[str, str, str], l
         if state.residue is not None:
             assert before.residue is not None
             assert state.residue <= before.residue
+        assert (state.room, state.gaussian_room) <= (before.room, before.gaussian_room)
         assert state.spent.keys >= before.spent.keys
-        pure_over = state.spent.pure is None or state.spent.pure > state.epsilon
-        mu_over = state.residue is None
-        assert pure_over >= pure_dead
-        assert mu_over >= mu_dead
-        pure_dead, mu_dead = pure_over, mu_over
-        assert not (pure_dead and mu_dead)
+        over = {place for place, filter_ in enumerate(each(state)) if not filter_}
+        assert over >= dead
+        assert len(over) < 9
+        dead = over
         assert state.spent.keys <= state.keys_delta
     assert 0 <= state.used() <= 1
 
@@ -174,6 +193,7 @@ def test_a_run_that_is_nearly_gaussian_takes_its_delta_from_the_keys() -> None:
     assert state.left(loss) == admitted(state, loss) == 2
     assert Filter(1, "1e-6").left(loss) == 0
     assert state.charge(loss).spent.mu_squared == pytest.approx(Fraction("0.0025"))
+    assert state.charge(loss).spent.gaussian == pytest.approx(Fraction("0.0025"))
 
 
 def test_keys_have_a_delta_of_their_own() -> None:

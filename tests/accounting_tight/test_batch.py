@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tight_oracles import composed_curve, gaussian_curve, lattice_atoms, normal_tail, response, response_delta
 
-from discreet.accounting.batch import compose
-from discreet.accounting.convolve import add
+from discreet.accounting.batch import Composition, compose
+from discreet.accounting.convolve import Laws, add
 from discreet.accounting.loss import (
     Approximate,
     Batch,
@@ -158,6 +158,33 @@ def test_one_step_of_the_subsampled_gaussian(sigma: str, rate: str) -> None:
             brackets([SubsampledGaussian(sigma, rate, 1)], float(max(removed, added)), target, 0.02)
 
 
+def test_a_run_has_two_directions_and_all_else_one() -> None:
+    """Removing a person and adding one are bounded each for itself, whatever stands beside the run."""
+    run = SubsampledGaussian(1, "0.1", 3)
+    for more in ([], [Laplace("0.3")], [Gaussian("0.5"), Pure("0.2")]):
+        removed, added = compose([run, *more]).directions
+        assert [law for law in removed if law not in added]
+        assert [law for law in added if law not in removed]
+        assert len(removed) == len(added) == 1 + len(more)
+    assert len(compose([Laplace("0.3"), DiscreteLaplace(1, 3), BoundedRange(1), Gaussian("0.5")]).directions) == 1
+
+
+def test_the_greater_direction_counts() -> None:
+    """Whichever comes first: δ and ε are those of the larger one."""
+
+    class Turned(Composition):
+        @property
+        def directions(self) -> list[Laws]:
+            return super().directions[::-1]
+
+    batch = compose([SubsampledGaussian(1, "0.1", 3)])
+    turned = Turned(batch.losses)
+    for epsilon in ("0.1", "0.5"):
+        assert turned.delta(epsilon) == pytest.approx(batch.delta(epsilon), rel=1e-3)
+    for delta in ("1e-3", "1e-6"):
+        assert turned.epsilon(delta) == pytest.approx(batch.epsilon(delta), rel=1e-3)
+
+
 @pytest.mark.parametrize(("sigma", "rate"), [("0.3", "0.9999"), ("0.5", "0.999999999999"), ("0.4", "1")])
 def test_one_step_that_samples_nearly_everybody(sigma: str, rate: str) -> None:
     """Each direction in closed form, far below e^−36 as well, where e^ℓ − 1 + rate is lost to rounding."""
@@ -221,7 +248,7 @@ def test_gaussian_with_a_run(mu: str, sigma: str, rate: str, steps: int, delta: 
     low, high = batch.epsilon_bounds(delta)
     assert high - low <= 1e-4 * high
     for epsilon in (0.7 * low, low, high):
-        for laws, removed in zip(batch.directions, (True, False), strict=False):
+        for laws, removed in zip(batch.directions, (True, False), strict=True):
             exact = inverted(float(mu), float(sigma), float(rate), steps, epsilon, removed)
             rough, theta = look(laws, epsilon=epsilon)
             plan = rough.plan(theta, epsilon)

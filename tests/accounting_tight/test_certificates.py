@@ -20,7 +20,7 @@ from tight_oracles import (
 )
 
 from discreet.accounting.interval import Interval, around, exponential, point, tail
-from discreet.accounting.shape import Shape
+from discreet.accounting.shape import Shape, _lattice, _spread
 
 EPSILONS = [Fraction(1, 100), Fraction(1, 10), Fraction(7, 10), Fraction(2), Fraction(5)]
 
@@ -109,6 +109,36 @@ def test_a_lattice_whose_ends_are_light_is_replaced() -> None:
         assert not heavy_ends(atoms, s)
         for e in numbers(random.Random(2), -12, 12, 80):
             assert composed_curve(atoms, mp.mpf(e), s) <= gaussian_curve(mp.mpf(e), as_real(root))
+
+
+def test_the_ends_are_weighed_as_condition_b_says() -> None:
+    """Whether they are heavy is what high precision says; of many steps it may be said too seldom, never too often."""
+    found = []
+    with mp.workdps(40):
+        for epsilon in (Fraction(1, 10), Fraction(1), Fraction(3)):
+            for steps in (2, 3, 4, 7, 20, 40):
+                atoms = lattice_atoms(epsilon, steps)
+                for part in ("1/5", "2/5", "3/5", "1", "2", "9"):
+                    left = epsilon * Fraction(part)
+                    said, true = Shape(epsilon, steps)._heavy_ends(left, 128), heavy_ends(atoms, as_real(left))
+                    assert said is true or (true and steps > 32), (epsilon, steps, part)
+                    found.append(said)
+    assert 10 < sum(found) < len(found) - 10
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "steps", "root"), [("3", 7, "3.2"), ("2", 2, "2.2"), ("5", 3, "5.5"), ("2", 20, "2.4")]
+)
+def test_a_lattice_is_charged_as_such_only_where_condition_b_is_proved(epsilon: str, steps: int, root: str) -> None:
+    """There the lattice's own total variation alone would prove a lower charge. The theorem says nothing of it, so the
+    charge is that of the shape which dominates it."""
+    shape, r = Shape(Fraction(epsilon), steps), Fraction(root)
+    cost, of_lattice = shape.charge(r), Fraction(shape._guess(_lattice, float(r)))
+    assert cost is not None
+    assert of_lattice < cost * (1 - Fraction(1, 100))
+    with mp.workdps(40):
+        assert not heavy_ends(lattice_atoms(shape.epsilon, steps), left_of(r, of_lattice))
+    assert cost == shape._charge(_spread, r)
 
 
 def heavy_ends(atoms: list[tuple[mp.mpf, mp.mpf]], s: mp.mpf) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.curves import mu_of_pure
+from discreet.accounting.curves import mu_of_budget, mu_of_pure
 from discreet.accounting.loss import (
     Approximate,
     Batch,
@@ -19,7 +20,7 @@ from discreet.accounting.loss import (
     Pure,
     SubsampledGaussian,
 )
-from discreet.accounting.residue import charge, opening, times
+from discreet.accounting.residue import _FAR, _NEAR, _grid, _root_below, charge, opening, times
 
 HUNDREDTH = Fraction(1, 100)
 
@@ -170,6 +171,27 @@ def test_never_worse_than_the_plain_rule(loss: Loss, left: Fraction) -> None:
     if plain**2 <= left * (1 - Fraction(1, 10**6)):
         assert after is not None
         assert after >= left - plain**2 * (1 + Fraction(1, 10**6))
+
+
+def test_the_opening_state_is_rounded_down() -> None:
+    for epsilon, delta in ((1, "1e-6"), ("0.1", "1e-9"), (3, "1e-3"), (30, "1e-6")):
+        budget = Fraction(epsilon), Fraction(delta)
+        assert opening(*budget) <= mu_of_budget(*budget) ** 2 < opening(*budget) + Fraction(1, 2**127)
+
+
+def test_a_kept_charge_was_proved_at_no_larger_state() -> None:
+    """It falls as the state grows: proved at a smaller one it holds, at a larger one it would not."""
+    random = Random(5)
+    squares = [Fraction(random.randrange(1, 10**9), random.randrange(1, 10**6)) for _ in range(500)]
+    squares += [Fraction(root * root, 256) + more for root in range(60, 1100, 7) for more in (0, -Fraction(1, 10**30))]
+    for square in squares:
+        grid = _grid(square)
+        assert (grid is None) is (square < _NEAR**2)
+        if grid is not None:
+            assert grid**2 <= square
+            assert min(square, Fraction(_FAR**2)) < (grid * Fraction(17, 16)) ** 2
+        root = _root_below(square, Fraction(1, 7))
+        assert root**2 <= square < (root + Fraction(1, 2**60)) ** 2
 
 
 def test_tiny_and_huge_losses_fall_back_to_the_plain_rule() -> None:

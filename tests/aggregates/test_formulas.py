@@ -19,7 +19,7 @@ from discreet.release.show import estimate  # noqa: E402
 @pytest.fixture(scope="module")
 def curator() -> Iterator[discreet.Curator]:
     frame = pandas.DataFrame({"g": ["a", "a", "b"] * 100, "x": [1, 2, 3] * 100, "y": [2.0, 4.0, 8.0] * 100})
-    columns = {"g": ["a", "b"], "x": {"type": "integer", "min": 0, "max": 5}, "y": (0, 10)}
+    columns = {"g": {"values": ["a", "b"], "nulls": False}, "x": {"type": "integer", "min": 0, "max": 5}, "y": (0, 10)}
     with discreet.Curator(
         {"t": discreet.Table(frame, one_row_per_person=True, columns=columns)}, epsilon=1e25, delta=1e-6
     ) as curator:

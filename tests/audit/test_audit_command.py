@@ -48,10 +48,15 @@ def clinic(tmp_path: Path) -> Path:
 
 def test_a_quick_audit_of_a_real_declaration(audited: Callable[..., Any], clinic: Path) -> None:
     """The command as it is, with its own draws: right code passes, the picture is there, and no ledger."""
-    said = audited(str(clinic), "--plot", str(clinic.with_name("found.png")))
+    said = audited(str(clinic), "--hunt", "8", "--plot", str(clinic.with_name("found.png")))
     assert (said.code, said.err) == (0, "")
     assert "nothing found" in said.out.splitlines()[-1]
-    for subject in ("report noisy max, gap", "filter ε 3, δ 1e-06", "patients: AVG(HEALTHCARE_EXPENSES) by GENDER"):
+    for subject in (
+        "8 whole questions",
+        "report noisy max, gap",
+        "filter ε 3, δ 1e-06",
+        "patients: AVG(HEALTHCARE_EXPENSES) by GENDER",
+    ):
         assert subject in said.out
     assert clinic.with_name("found.png").stat().st_size > 20_000
     assert not clinic.with_name("clinic.ledger").exists()
@@ -60,12 +65,12 @@ def test_a_quick_audit_of_a_real_declaration(audited: Callable[..., Any], clinic
 @pytest.mark.usefixtures("small")
 def test_a_finding_is_exit_code_5(audited: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(1, 2)))
-    said = audited("--plot", str(tmp_path / "found.svg"))
+    said = audited("--hunt", "0", "--plot", str(tmp_path / "found.svg"))
     assert said.code == 5
     assert "FOUND  discrete Laplace (fit)" in said.out
     assert "findings" in said.out.splitlines()[-1]
     assert (tmp_path / "found.svg").stat().st_size > 20_000
-    said = audited("--json")
+    said = audited("--json", "--hunt", "0")
     assert said.code == 5
     found = json.loads(said.out)
     assert {one["subject"] for one in found["findings"]} >= {"discrete Laplace"}
@@ -74,11 +79,11 @@ def test_a_finding_is_exit_code_5(audited: Callable[..., Any], monkeypatch: pyte
 
 @pytest.mark.usefixtures("small")
 def test_a_machine_reads_the_same(audited: Callable[..., Any]) -> None:
-    said = audited("--json")
+    said = audited("--json", "--hunt", "4", "--seed", "9")
     assert said.code == 0
     found = json.loads(said.out)
     assert found["findings"] == []
-    assert {"exact", "sampled", "fit", "interaction"} == {one["how"] for one in found["results"]}
+    assert {"exact", "sampled", "fit", "interaction", "hunted"} == {one["how"] for one in found["results"]}
     assert all(one["claimed"].keys() <= {"epsilon", "mu", "delta"} for one in found["results"])
 
 

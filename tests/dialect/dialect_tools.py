@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import math
 import random
@@ -12,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow
 
+from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
 from discreet.catalog.model import Type
 from discreet.engines.functions import compiled
 from discreet.engines.scalars import BUILDERS
@@ -22,28 +22,7 @@ from discreet.plan.expressions import ColumnOf, Expression
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 
-VALUES: dict[Type, list[Any]] = {
-    Type.INTEGER: [None, 0, 1, -1, 2, 7, 100, -2, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)],
-    Type.NUMBER: [
-        *(None, 0.0, -0.0, 0.5, -1.5, 2.5, 1e-308, 5e-324, 2**53 + 2.0, 9.3e18, 1.7976931348623157e308, -1e308),
-        *(math.inf, -math.inf, 1.0, -1.0, 709.5, math.nan),
-    ],
-    Type.TEXT: [
-        *(None, "", " ", "\\", "a\\", "%", "_", "a%b_c", "'", '"; --', "ü", "🙂", "ǰ", "ŉİ", "e\u0301", "[a-z]*", "("),
-        *("a" * 300, "a b-c-d" * 3_000, "\t\r\n", "ＡＢ", "12", "-12.5", "1e400", "nan", "inf", "-inf", "0x1f", "1_0"),
-        *("true", "2020-02-30", "2020-02-29", "0000-12-31", "10000-01-01", "infinity", "-infinity", "epoch", "today"),
-        *("290000-01-01 (BC)", "2020-01-01 10:00:00+25", "9223372036854775808", "1" * 400, "\U0010ffff", "\x7f"),
-    ],
-    Type.BOOLEAN: [None, True, False],
-    Type.DATE: [
-        *(None, datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(2020, 2, 29)),
-        *(datetime.date(9999, 12, 31), datetime.date(1, 1, 2), datetime.date(2021, 1, 3)),
-    ],
-    Type.TIMESTAMP: [
-        *(None, datetime.datetime(1, 1, 1), datetime.datetime(2020, 2, 29, 12, 0, 0, 1)),
-        *(datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999), datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999)),
-    ],
-}
+VALUES = EDGES
 COLUMNS = {f"{kind}_{side}": {"type": str(kind)} for kind in VALUES for side in (1, 2)}
 ENGINE = {
     Type.NUMBER: "DOUBLE",
@@ -52,30 +31,6 @@ ENGINE = {
     Type.DATE: "DATE",
     Type.TIMESTAMP: "TIMESTAMP",
 }
-
-PATTERNS = [
-    "",
-    "a",
-    "^a+$",
-    "(a|b)*c",
-    "[^a-c\\d]{2,100}",
-    "(?i)Ü",
-    "\\bb\\b",
-    ".",
-    "(?:a?){50}",
-    "\\w+?-",
-    "x|",
-    "[[:alpha:]]+",
-]
-TEXTS = {
-    "'pattern'": ["", "%", "_", "%%", "\\", "%_%_b", "%a%a%a%a%b", "(", "[a", "🙂%", "''"],
-    "'expression'": PATTERNS,
-    "unit": list(UNITS),
-    "'%Y-%m'": ["%Y-%m-%d", "%A %B %j %H:%M:%S %%", "ü"],
-    "'!'": ["!", "\\", "ü"],
-    "'between'": ["", "-", "🙂"],
-}
-CONSTANTS = ["a", "-", " ", "🙂", "a%b", "''"]
 
 NUMBERS = ["integer_1", "number_1", "number_2 * number_1", "integer_1 + integer_2", "LENGTH(text_1)"]
 KINDS: dict[Kind, list[str]] = {

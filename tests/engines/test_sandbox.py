@@ -13,7 +13,7 @@ from engine_tools import declaration, frame, planned
 
 from discreet.catalog.model import EngineLimits, Source, Table
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.process import EngineProcess, Failed, Stopped
+from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
 from discreet.errors import EngineError
 
 ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
@@ -113,7 +113,7 @@ def test_too_long_is_killed() -> None:
         process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=0.5)
     assert time.monotonic() - start < 5
     assert not process.usable
-    with pytest.raises(Stopped):
+    with pytest.raises(Lost):
         process.call("run", "SELECT 1", seconds=1)
 
 

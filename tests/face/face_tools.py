@@ -38,7 +38,7 @@ FROM range(600) AS numbers(i)
 
 COLUMNS: dict[str, Any] = {
     "person": str,
-    "city": ["north", "south", "nowhere", "Zürich"],
+    "city": {"type": "text", "values": ["north", "south", "nowhere", "Zürich"], "nulls": False},
     "smoker": bool,
     "age": {"type": "integer", "min": 0, "max": 20},
     "cost": {"type": "number", "min": 0, "max": 150, "step": 0.25},
@@ -98,7 +98,7 @@ rows_per_person = 20
 groups_per_person = 4
 [tables.visits.columns]
 person = { type = "text" }
-city = { type = "text", values = ["north", "south", "nowhere", "Zürich"] }
+city = { type = "text", values = ["north", "south", "nowhere", "Zürich"], nulls = false }
 smoker = { type = "boolean" }
 age = { type = "integer", min = 0, max = 20 }
 cost = { type = "number", min = 0, max = 150, step = 0.25 }

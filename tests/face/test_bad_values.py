@@ -40,7 +40,7 @@ def test_zero_is_one_key() -> None:
     frame = pd.DataFrame({"x": [-0.0, 0.0, 0.1, 0.3, np.nan, np.inf]})
     columns = {"x": {"type": "number", "values": [0, 0.1, 7]}}
     rows = ask(frame, "SELECT x, COUNT(*) AS n FROM t GROUP BY x", columns)
-    assert [(row["x"], row["n"]) for row in rows] == [(0, 2), (0.1, 1), (7, 0)]
+    assert [(row["x"], row["n"]) for row in rows] == [(0, 2), (0.1, 1), (7, 0), (None, 1)]
 
 
 def test_the_largest_integers() -> None:
@@ -56,6 +56,7 @@ def test_the_largest_integers() -> None:
     assert ask(frame, "SELECT x, COUNT(*) AS n FROM t GROUP BY x", {"x": [LARGEST, 7]}) == [
         {"x": LARGEST, "n": 1},
         {"x": 7, "n": 0},
+        {"x": None, "n": 1},
     ]
 
 
@@ -83,8 +84,12 @@ def test_keys_outside_the_declared_values() -> None:
     assert ask(frame, "SELECT k, COUNT(*) AS n FROM t GROUP BY k", {"k": ["a", "c"]}) == [
         {"k": "a", "n": 1},
         {"k": "c", "n": 0},
+        {"k": None, "n": 1},
     ]
-    assert ask(frame, "SELECT b, COUNT(*) AS n FROM t GROUP BY b", {"b": {"values": [True]}}) == [{"b": True, "n": 5}]
+    assert ask(frame, "SELECT b, COUNT(*) AS n FROM t GROUP BY b", {"b": {"values": [True]}}) == [
+        {"b": True, "n": 5},
+        {"b": None, "n": 1},
+    ]
     # the rows stay in the table for other questions
     assert ask(frame, "SELECT COUNT(*) AS n FROM t WHERE k <> 'a'", {"k": ["a", "c"]}) == [{"n": 5}]
 
@@ -108,7 +113,7 @@ def test_two_rows_of_a_person_where_one_was_promised() -> None:
     whose = {"person": "p", "one_row_per_person": True}
     assert ask(frame, "SELECT COUNT(*) AS n, SUM(x) AS s FROM t", columns, **whose) == [{"n": 2, "s": 4}]
     rows = ask(frame, "SELECT k, COUNT(*) AS n FROM t GROUP BY k", columns, **whose)
-    assert [row["n"] for row in rows] == [2, 0]
+    assert [row["n"] for row in rows] == [2, 0, 0]
 
 
 def test_one_person_with_a_million_rows(tmp_path: Path) -> None:
@@ -151,7 +156,7 @@ def test_text_of_every_kind() -> None:
     ]
     frame = pa.table({"k": texts})
     rows = ask(frame, "SELECT k, COUNT(*) AS n FROM t GROUP BY k", {"k": texts})
-    assert rows == [{"k": text, "n": 1} for text in texts]
+    assert rows == [*({"k": text, "n": 1} for text in texts), {"k": None, "n": 0}]
     table = Table(frame, columns={"k": str}, one_row_per_person=True)
     with Curator({"t": table}, epsilon=BUDGET) as curator:
         for text in texts:

@@ -16,6 +16,8 @@ import duckdb
 import pytest
 from face_tools import Command, spent
 
+import discreet
+
 DISCREET = Path(sys.executable).with_name("discreet")
 QUESTION = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM adult GROUP BY sex"
 
@@ -35,7 +37,7 @@ def test_the_next_line_works_unedited(cli: Command, census: Path) -> None:
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith("adult.toml is written")
     text = (census / "adult.toml").read_text("utf-8")
-    assert 'sex = { type = "text", values = ["Female", "Male"] }' in text
+    assert 'sex = { type = "text", values = ["Female", "Male"], nulls = false }' in text
     assert 'age = { type = "integer", min = 17, max = 90 }' in text
     assert 'income = { type = "text" }' in text
     assert cli("check", "adult.toml").out == "adult.toml: no faults; tables: adult\n"
@@ -142,7 +144,7 @@ def test_the_same_for_a_machine(cli: Command, clinic: Path) -> None:
         key: asked[key] for key in asked if key not in ("charged", "used")
     }
     assert not any(again["charged"].values())
-    assert cli("check", clinic, "--json").json == {"faults": [], "tables": ["visits"]}
+    assert cli("check", clinic, "--json").json == {"faults": [], "tables": ["visits"], "shared": []}
     found = cli("ledger", clinic, "--verify", "--json").json
     assert {"budget", "used", "analysts", "head", "entries", "verified"} <= set(found)
     assert found["verified"] == {"entries": 5, "unanswered": 0}
@@ -178,7 +180,9 @@ def test_explain_spends_nothing_and_reads_no_row(cli: Command, clinic: Path) -> 
     question = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city"
     before = cli("explain", clinic, question)
     assert before.code == 0
-    assert before.out.startswith("price ε 0.1 · 10 % of the budget · 10 like this fit\nn: ±")
+    assert before.out.startswith(
+        "price ε 0.1 · 10 % of the budget · 10 like this fit\nafter it left: either ε 0.9 in questions or ε "
+    )
     assert "of at least 1,000" in before.out
     assert before.out.endswith("nothing was spent\n")
     assert cli("ask", clinic, question, "--epsilon", "0.2").code == 0
@@ -269,6 +273,18 @@ def test_demo(tmp_path: Path) -> None:
 # exit codes of the program itself
 
 
+def test_what_an_analyst_wrote_steers_no_terminal(cli: Command, clinic: Path) -> None:
+    """Escapes, line breaks, overrides of the writing direction: spelled out wherever somebody else reads them."""
+    steering = "\x1b[2K\x9b1A\u202e\u2066"
+    question = f"SELECT COUNT(*) AS `n\u202e\u2066` FROM visits -- {steering}"
+    with discreet.open(clinic) as curator:
+        said = repr(curator.ask(question, analyst=f"eve{steering}\nhead 0"))
+    for text in (said, cli("ledger", clinic).out, cli("ask", clinic, "SELECT COUNT(*) FROM `v\u202e\u2066`").err):
+        assert all(letter.isprintable() for letter in text.replace("\n", ""))
+        assert r"\u202e\u2066" in text
+    assert r"eve\x1b[2K\x9b1A\u202e\u2066\nhead 0" in cli("ledger", clinic).out
+
+
 def test_exit_codes(clinic: Path) -> None:
     def code(*arguments: str, **environment: str) -> int:
         command = [DISCREET, *arguments]
@@ -283,6 +299,8 @@ def test_exit_codes(clinic: Path) -> None:
     clinic.with_suffix(".ledger").write_bytes(b"")
     assert code("ask", "clinic.toml", "SELECT COUNT(*) FROM visits") == 4
     clinic.with_suffix(".ledger").unlink()
+    assert code("ask", "clinic.toml", "SELECT COUNT(*) FROM visits") == 4  # no second budget in silence
+    clinic.with_suffix(".ledger.head").unlink()
     # an answer is paid for: a terminal that lacks its letters shows it all the same
     assert code("ask", "clinic.toml", "SELECT COUNT(*) FROM visits", PYTHONIOENCODING="ascii") == 0
     assert code("--version") == code("--help") == code("ask", "--help") == 0
@@ -349,3 +367,21 @@ def test_a_key_cannot_steer_the_terminal(cli: Command, clinic: Path) -> None:
     said = cli("ask", clinic, "SELECT city, COUNT(*) AS n FROM visits GROUP BY city")
     assert "\x1b" not in said.out
     assert "Zü\\x1b[31mri\\nch" in said.out
+
+
+def test_a_polite_end_closes_what_is_open(clinic: Path) -> None:
+    program = """
+import os, signal, sys
+from discreet.cli import main, opened, run
+@main.command()
+def stay():
+    with opened("clinic.toml", load=True) as curator:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            print(curator.ledger.head)
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", program, "stay"], capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stdout), done.stderr) == (143, 65, "")
+    assert {file.name for file in clinic.parent.glob("clinic.ledger*")} == {"clinic.ledger", "clinic.ledger.head"}

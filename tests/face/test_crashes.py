@@ -29,9 +29,18 @@ WRITES = [
         "after-insert",
         "before-commit-transaction",
         "after-commit-transaction",
+        "after-note",
     )
 ]
-STEPS = ["create-before-link", "create-after-link", *WRITES, "repeat-before-insert", "repeat-after-insert"]
+STEPS = [
+    "create-before-link",
+    "create-after-link",
+    "note-before-link",
+    "note-after-link",
+    *WRITES,
+    "repeat-before-insert",
+    "repeat-after-insert",
+]
 STEPS += ["before-measure", "after-measure", "read-after-begin"]
 
 
@@ -59,7 +68,7 @@ def start(path: Path, analyst: str, **environment: str) -> subprocess.Popen[str]
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_path: Path) -> None:
-    fresh = step.startswith(("create", "register", "snapshot"))
+    fresh = step.startswith(("create", "note", "register", "snapshot"))
     if fresh:
         path = declare(tmp_path, data)
     else:
@@ -79,6 +88,9 @@ def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_
         assert snapshots <= (2 if fresh else 1)
         assert spent(curator) == len(reserves) * PRICE <= 1
         assert verified.unanswered == sum(entry.status == "no answer" for entry in reserves) <= 1
+        suspended = [name for state in curator.ledger.tables().values() for name in state.suspended]
+        assert suspended == ["dying"] * (verified.unanswered if snapshots < 2 else len(suspended))
+        curator.lift("dying")
         for name in said:
             own = [entry for entry in entries.values() if name in entry.charged]
             assert spent(curator, name) == len(own) * PRICE <= Fraction(9, 10)
@@ -92,4 +104,4 @@ def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_
                 again = curator.ask(question, analyst=name)  # what was said is what is stored, and paid for
                 assert (again.rows, bool(again.charged)) == ([{"n": int(count)}], False)
     assert ledger.stat().st_mode & 0o777 == 0o600
-    assert step.startswith("create") or not list(tmp_path.glob(".discreet*"))
+    assert step.startswith(("create", "note")) or not list(tmp_path.glob(".discreet*"))

@@ -114,7 +114,15 @@ def test_decimals_are_as_written(folder: Path) -> None:
             assert curator.left("SELECT COUNT(*) FROM t") == 10 - number
             curator.ask(f"SELECT COUNT(*) FROM t WHERE a > {number}")
         assert curator.budget.used == 100
-        assert curator.left("SELECT COUNT(*) FROM t", epsilon="1e-9") == 0
+        assert curator.left("SELECT COUNT(*) FROM t", epsilon="0.0001") == 0
+
+
+@pytest.mark.parametrize("text", [f"a = {'[' * 5000}", f"a = {'1' * 5000}", f"a = {'{b = ' * 5000}"])
+def test_what_python_cannot_read_is_a_fault_of_the_file(text: str, tmp_path: Path) -> None:
+    (tmp_path / "deep.toml").write_text(text, "utf-8")
+    with pytest.raises(DeclarationError) as refused:
+        open_declaration(tmp_path / "deep.toml")
+    assert refused.value.code == "toml"
 
 
 def test_the_ledger_lies_where_the_owner_says(folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -65,23 +66,23 @@ def test_an_engine_that_ends_between_questions_is_started_again(curator: Curator
     assert curator.ask(SECOND, epsilon=PRICE).charged
     assert curator.ask(FIRST, epsilon=PRICE).content == first.content
     assert spent(curator) == 2 * PRICE
-    assert not curator.ledger.frozen("visits")
+    assert not curator.ledger.tables()["visits"].failures
 
 
 def test_an_engine_that_is_killed_while_a_question_runs(curator: Curator) -> None:
     first = curator.ask(FIRST, epsilon=PRICE)
     with once_reserved(curator, lambda pid: os.kill(pid, signal.SIGKILL)), pytest.raises(EngineError) as failed:
         curator.ask(SECOND, epsilon=PRICE)
-    assert str(failed.value) == f"{EngineError.TEXT} → ask the owner to look at the engine's limits"
+    assert str(failed.value) == f"{EngineError.TEXT} → ask the owner to look at `discreet ledger`"
     assert (failed.value.code, failed.value.exit_code) == ("engine", 4)
     assert failed.value.__cause__ is None
     assert spent(curator) == 2 * PRICE
     assert (last(curator).question, last(curator).status) == (SECOND, "no answer")
     for question in (FIRST, SECOND):  # whoever killed it by a question must not learn by more of them
-        with pytest.raises(EngineError) as frozen:
+        with pytest.raises(EngineError) as suspended:
             curator.ask(question, epsilon=PRICE)
-        assert (frozen.value.code, frozen.value.exit_code) == ("frozen", 4)
-        assert frozen.value.fix == "the owner runs `discreet refresh`"
+        assert (suspended.value.code, suspended.value.exit_code) == ("suspended", 4)
+        assert suspended.value.fix == "the owner runs `discreet lift`"
     assert spent(curator) == 2 * PRICE
     assert curator.explain(SECOND, epsilon=PRICE).price["epsilon"] == 0.1
     curator.refresh()
@@ -101,16 +102,43 @@ def test_a_time_limit(data: Data) -> None:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
         assert spent(curator) == PRICE
-        assert curator.ledger.frozen("visits")
+        assert curator.ledger.tables()["visits"].suspended == ("",)
 
 
-def test_an_interrupt_is_charged(curator: Curator) -> None:
+def test_an_interrupt_waits_until_the_answer_is_stored(curator: Curator) -> None:
     main = threading.main_thread().ident
     assert main is not None
-    with once_reserved(curator, lambda _: signal.pthread_kill(main, signal.SIGINT)), pytest.raises(KeyboardInterrupt):
+
+    def interrupt(pid: int) -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        os.kill(pid, signal.SIGCONT)
+
+    with once_reserved(curator, interrupt), pytest.raises(KeyboardInterrupt):
+        curator.ask(FIRST, epsilon=PRICE)
+    assert spent(curator) == PRICE
+    assert last(curator).status == "committed"
+    assert not curator.ask(FIRST, epsilon=PRICE).charged
+    assert not curator.ledger.tables()["visits"].failures
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_interrupt_does_not_wait_and_is_a_failure(curator: Curator) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt(_: int) -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        time.sleep(0.3)  # one signal at a time is kept
+        signal.pthread_kill(main, signal.SIGINT)
+
+    with once_reserved(curator, interrupt), pytest.raises(KeyboardInterrupt):
         curator.ask(FIRST, epsilon=PRICE)
     assert spent(curator) == PRICE
     assert last(curator).status == "no answer"
+    with pytest.raises(EngineError) as suspended:
+        curator.ask(FIRST, epsilon=PRICE)
+    assert suspended.value.code == "suspended"
+    assert curator.lift() == ("visits",)
     assert curator.ask(FIRST, epsilon=PRICE).charged
     assert spent(curator) == 2 * PRICE
 

@@ -190,9 +190,13 @@ def test_public_keys_are_shown_and_no_others(exact: Curator, data: Data) -> None
 
 
 GROUPED = [
-    ("SELECT smoker, COUNT(*) AS n FROM visits GROUP BY smoker", "smoker IS NOT NULL", "smoker"),
-    ("SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE age <> 3 OR TRUE GROUP BY age", "age >= 0", "age"),
-    ("SELECT city, smoker, COUNT(*) AS n FROM visits WHERE city <> 'north' GROUP BY city, smoker", "TRUE", "city"),
+    ("SELECT smoker, COUNT(*) AS n FROM visits GROUP BY smoker", "TRUE", "smoker"),
+    ("SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE age <> 3 OR TRUE GROUP BY age", "TRUE", "age"),
+    (
+        "SELECT city, smoker, COUNT(*) AS n FROM visits WHERE city <> 'north' GROUP BY city, smoker",
+        "city IS NOT NULL",
+        "city",
+    ),
 ]
 
 
@@ -205,19 +209,18 @@ def test_groups(question: str, where: str, key: str, exact: Curator, data: Data)
     )
     if " WHERE " not in question:
         joined = question.replace(" GROUP", f" WHERE {where} GROUP")
-    expected = [row for row in truth(data, joined) if None not in row.values()]
-    assert sorted(map(repr, rows)) == sorted(map(repr, expected))
+    assert sorted(map(repr, rows)) == sorted(map(repr, truth(data, joined)))
 
 
 def test_keys_of_each_type(exact: Curator, data: Data) -> None:
     rows = ask(exact, "SELECT age, COUNT(*) AS n FROM visits GROUP BY age")
-    assert [row["age"] for row in rows] == list(range(21))
+    assert [row["age"] for row in rows] == [*range(21), None]
     rows = ask(exact, "SELECT day, COUNT(*) AS n FROM single GROUP BY day")
     sql = "SELECT day, COUNT(*) AS n FROM visits WHERE day IN ('2024-01-01', '2024-01-04', '2024-01-05') GROUP BY day"
-    assert [row["day"] for row in rows] == [date(2024, 1, 1), date(2024, 1, 4), date(2024, 1, 5)]
+    assert [row["day"] for row in rows] == [date(2024, 1, 1), date(2024, 1, 4), date(2024, 1, 5), None]
     assert {row["day"]: row["n"] for row in rows if row["n"]} == {row["day"]: row["n"] for row in truth(data, sql)}
     rows = ask(exact, "SELECT smoker, AVG(age) AS a FROM visits GROUP BY smoker")
-    assert [row["smoker"] for row in rows] == [False, True]
+    assert [row["smoker"] for row in rows] == [False, True, None]
     rows = ask(exact, "SELECT moment, COUNT(*) AS n FROM visits WHERE moment < '2024-01-01 02:00:00' GROUP BY moment")
     assert [row["moment"] for row in rows] == [datetime(2024, 1, 1), datetime(2024, 1, 1, 1)]
 
@@ -262,9 +265,8 @@ def test_persons(exact: Curator, data: Data) -> None:
     ],
 )
 def test_having_order_and_limit(rest: str, exact: Curator, data: Data) -> None:
-    question = f"SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits {rest}"
-    sql = question.replace("visits", "visits WHERE age IS NOT NULL")
-    assert alike(ask(exact, question), truth(data, sql))
+    question = f"SELECT age, COUNT(*) AS n, SUM(cost) AS s FROM visits WHERE age IS NOT NULL {rest}"
+    assert alike(ask(exact, question), truth(data, question))
 
 
 def test_having_on_keys_of_each_type(exact: Curator) -> None:

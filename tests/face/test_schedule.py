@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import discreet
 from discreet import Curator
+from discreet.engines.process import UNTIL
+from discreet.forks import Lock
+from discreet.schedule import on_schedule
 
 
 @pytest.fixture
@@ -23,7 +27,54 @@ def slow(tmp_path: Path) -> Curator:
 def test_answers_repeats_and_refusals_take_the_same_time(slow: Curator) -> None:
     for chosen in ("COUNT(*)", "COUNT(*)", "nonsense", "SUM(x)"):
         start = time.monotonic()
-        with contextlib.suppress(discreet.QuestionError):
+        with contextlib.suppress(discreet.QuestionError, discreet.EngineError):  # on a busy machine it is not ready
             slow.ask(f"SELECT {chosen} FROM t", epsilon=1)
         assert time.monotonic() - start >= 1
     slow.close()
+
+
+def test_a_slot_is_chosen_beforehand_and_the_engine_has_half_of_it() -> None:
+    before = UNTIL.get()
+    begun = time.monotonic()
+    with on_schedule(2) as slot:
+        until = UNTIL.get()
+        assert until is not None
+        assert begun + 1 <= until < begun + 1.5
+        slot.take(0)
+        assert UNTIL.get() == until
+        slot.take(3)
+        assert UNTIL.get() == pytest.approx(until + 2)
+        slot.take(1)
+    assert time.monotonic() >= begun + 2
+    assert UNTIL.get() is before
+    with on_schedule(None):
+        assert UNTIL.get() is before
+
+
+def test_what_is_late_is_not_given() -> None:
+    """Nor at the end of the next slot: it has failed."""
+    with pytest.raises(discreet.EngineError), on_schedule(1):
+        time.sleep(1.05)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_fails_is_said_when_the_slot_ends(error: type[BaseException]) -> None:
+    begun, turn = time.monotonic(), Lock()
+    with pytest.raises(error), on_schedule(1, turn):
+        raise error
+    assert time.monotonic() >= begun + 1
+    assert turn.acquire(0)  # and the others' turn comes
+
+
+def test_whose_turn_does_not_come_has_not_asked() -> None:
+    turn, asked = Lock(), []
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(turn.acquire, 0).result()
+        begun = time.monotonic()
+        with pytest.raises(discreet.EngineError) as busy, on_schedule(1, turn):
+            asked.append(1)
+        assert not asked
+        assert time.monotonic() >= begun + 1
+        assert str(busy.value) != str(discreet.EngineError())
+        assert not turn.acquire(0)  # it is still the other's
+        other.submit(turn.release).result()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import random
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_one_missing_value_changes_no_type() -> None:
         assert curator.ask("SELECT SUM(a) AS s, COUNT(a) AS n FROM gaps", epsilon=EXACT).rows == [{"s": 4, "n": 2}]
         for table in ("declared", "nullable"):
             rows = curator.ask(f"SELECT a, COUNT(*) AS n FROM {table} GROUP BY a", epsilon=EXACT).rows
-            assert [row["n"] for row in rows] == [0, 1, 0, 1]
+            assert [row["n"] for row in rows] == [0, 1, 0, 1, 1]  # the last is that of NULL
 
 
 def test_pandas_objects_state_no_type() -> None:
@@ -128,7 +129,7 @@ def test_odd_types() -> None:
         }
     )
     assert faults(frame, {"list": None})["tables.t.columns.list"][0] == "the source does not state its type"
-    columns = {"category": ["x", "y"], "decimal": (0, 9), "unsigned": (0, 9)}
+    columns = {"category": {"values": ["x", "y"], "nulls": False}, "decimal": (0, 9), "unsigned": (0, 9)}
     question = "SELECT category, SUM(decimal) AS d, SUM(unsigned) AS u FROM t GROUP BY category"
     assert ask(frame, columns, question) == [
         {"category": "x", "d": 1.5, "u": 9},
@@ -291,6 +292,16 @@ def test_a_file_that_is_not_what_its_name_says(name: str, content: bytes, tmp_pa
     assert faults(str(tmp_path / name), {"a": str})["tables.t.source"][0].startswith("there is no file")
 
 
+@pytest.mark.parametrize("damage", ["checksum", "cut", "middle"])
+def test_a_packed_file_that_is_damaged_is_refused(damage: str, tmp_path: Path) -> None:
+    rows = "".join(f"{random.Random(1).random()} {row}\n" for row in range(5000))
+    packed = bytearray(gzip.compress(f"a\n{rows}".encode()))
+    place = {"checksum": -7, "cut": -1, "middle": len(packed) // 2}[damage]
+    packed[place] ^= 0xFF
+    (tmp_path / "t.csv.gz").write_bytes(packed[: len(packed) // 2] if damage == "cut" else packed)
+    assert "cannot be read as" in faults(str(tmp_path / "t.csv.gz"), {"a": str})["tables.t.source"][0]
+
+
 def test_a_name_of_a_file_is_no_pattern(tmp_path: Path) -> None:
     for name in (
         "a*.csv",
@@ -352,7 +363,7 @@ def test_what_is_not_of_the_declared_type_is_unknown_and_its_row_counts(tmp_path
 
 def test_an_empty_table(tmp_path: Path) -> None:
     question = "SELECT b, COUNT(*) AS n, SUM(a) AS s FROM t GROUP BY b"
-    columns = {"a": (0, 9), "b": {"type": "text", "values": ["x"]}}
+    columns = {"a": (0, 9), "b": {"type": "text", "values": ["x"], "nulls": False}}
     for content in ("a,b\n", "a,b"):
         assert text(tmp_path, content, columns, question) == [{"b": "x", "n": 0, "s": 0}]
     (tmp_path / "t.csv").write_text("", "utf-8")

@@ -431,7 +431,7 @@ def test_a_budget_refuses_and_a_failure_stays_charged(tmp_path: Path) -> None:
             one.sample_and_aggregate(abs, "t", epsilon=1, **arguments)
         assert caught.value.__context__ is None
         assert one.ledger.filter(TOTAL).spent.pure == 1
-        with pytest.raises(EngineError, match="frozen"):
+        with pytest.raises(EngineError, match="suspended"):
             one.sample_and_aggregate(abs, "t", epsilon="0.5", **arguments)
         assert one.ledger.filter(TOTAL).spent.pure == 1
 

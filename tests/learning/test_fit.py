@@ -104,9 +104,10 @@ def test_the_ledger_is_charged_what_is_declared(tmp_path: Path) -> None:
         assert whole.charged
 
 
-def test_the_whole_budget_can_be_spent_on_one_model() -> None:
+def test_nearly_the_whole_budget_can_be_spent_on_one_model() -> None:
+    """A fifth of δ is kept for filters that take questions beside it."""
     with curator(ROWS, epsilon=1) as one:
-        assert one.fit("t", target="y", epsilon=1, steps=20).release.used > 90
+        assert one.fit("t", target="y", epsilon="0.9", steps=20).release.used > 80
         with pytest.raises(BudgetError):
             one.fit("t", target="y", epsilon="0.5", steps=20)
 
@@ -227,6 +228,7 @@ def test_a_kill_in_the_middle_stays_charged(step: str, tmp_path: Path) -> None:
     with curator(trainer.ROWS, ledger=ledger, epsilon=1) as one:
         verified = one.ledger.verify()
         keys = verified.accounts[TOTAL].spent.keys
+        assert one.lift() == ("t",)  # a process that ends without an answer suspends
     assert (verified.unanswered, keys) == (1, Fraction(1, 2000))
     code, said = run(ledger, "1")  # the same call was never answered: it is charged anew
     assert code == 0

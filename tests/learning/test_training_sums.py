@@ -72,7 +72,9 @@ def test_one_person_changes_the_sum_by_at_most_the_bound(target: str, call: dict
     with curator([*CROWD[:20], *mine, *CROWD[20:]]) as with_him, curator(CROWD) as without:
         more, less = rows_of(with_him, **call), rows_of(without, **call)
     assert more.persons == less.persons + 1
-    place = 0 if mine[0]["p"] == "" else more.persons - 1 if mine[0]["p"] > "z" else _place(more, len(mine))
+    place = (
+        0 if mine[0]["p"] == "" else more.persons - 1 if mine[0]["p"] > "z" else _place(more, min(len(mine), 100))
+    )  # more are not held
     random = numpy.random.default_rng(7)
     for weights in weights_for(more, 3):
         parts = more.parts(numpy.arange(len(more.person)), weights, clip)
@@ -184,6 +186,25 @@ def projected(count: int = 3_000) -> tuple[list[float], list[float], float]:
         samples.append([-float(numpy.dot(run.weights, direction)) * max(1, run.persons) for run in drawn])
     mu = math.sqrt(float(training.loss.parts[0].mu_squared or 0))  # type: ignore[union-attr]
     return samples[0], samples[1], mu
+
+
+def test_each_step_draws_its_own_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run costs what it does because who takes part is drawn anew in each step. Of 17 persons and 40 steps at a half,
+    fewer than 36 different samples, or a person who takes part in none or in all, come once in 10^9 runs."""
+    samples: list[tuple[bool, ...]] = []
+    add_up = Rows.sum
+
+    def noted(rows: Rows, sampled: Any, weights: Any, clip: Fraction) -> list[int]:
+        samples.append(tuple(sampled.tolist()))
+        return add_up(rows, sampled, weights, clip)
+
+    monkeypatch.setattr(Rows, "sum", noted)
+    with curator(CROWD) as one:
+        training = planned(one, steps=40, epsilon=4).measurement(lambda _: None)
+        training.draw(one._engine)
+    assert len(samples) == 40
+    assert len(set(samples)) >= 36
+    assert all(0 < sum(person) < 40 for person in zip(*samples, strict=True))
 
 
 class Bits:

@@ -1,10 +1,11 @@
-"""Makes `fixtures/version-1.ledger`. It was run once: a fixture is never made again, a new version gets a new
+"""Makes `fixtures/version-2.ledger`. It was run once: a fixture is never made again, a new version gets a new
 one.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -33,10 +34,15 @@ def make(path: Path) -> None:
         if turn != 1:
             ledger.commit(given.reserve_id, f'{{"rows":[{turn}]}}'.encode())
     ledger.reserve(losses[2], question="question 2", key="2", account="ana", request="again")
-    ledger.freeze("patients")
+    failing = ledger.reserve(losses[0], question="question 5", key="5", tables=["patients"], limit=2)
+    ledger.fail(failing.reserve_id)
     ledger.register_snapshot("patients", "second")
     ledger.register({"ana": Caps(Fraction("0.4"), Fraction("1e-7"), Fraction("1e-8"))}, "[budget]\n")
     ledger.reserve(Gaussian(Fraction("0.05")), question="question 4", key="4")
+    bob = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
+    ledger.register({"bob": bob, "eve": bob}, "[budget]\n")
+    ledger.register({TOTAL: replace(whole, epsilon=Fraction(5))}, "[budget]\n")
+    ledger.reserve(Pure(Fraction("0.4")), question="question 5", key="5", account="bob")
     print(ledger.head)
     ledger.close()
 

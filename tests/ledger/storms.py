@@ -26,6 +26,8 @@ from discreet.accounting import Pure
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved
 
+SHORE = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Where storms are: a kill is no power cut, so what a process has written is there, on a disk or in memory."""
 PRICE = Pure(Fraction(1, 10))
 WRITES = ("reserve", "commit")
 STEPS = (
@@ -35,6 +37,7 @@ STEPS = (
     "after-insert",
     "before-commit-transaction",
     "after-commit-transaction",
+    "after-note",
 )
 
 
@@ -48,6 +51,19 @@ def make(path: Path, units: int, **analysts: int) -> None:
     ledger = Ledger(path)
     ledger.register({TOTAL: caps(units), **{name: caps(own) for name, own in analysts.items()}}, "a test")
     ledger.close()
+
+
+def failed(ledger: Ledger, table: str, analyst: str = "", limit: int = 3) -> int:
+    """A measurement that is paid for and fails. Gives its reserve."""
+    given = ledger.reserve(PRICE, question="fails", key="fails", account=analyst, tables=[table], limit=limit)
+    assert isinstance(given, Reserved)
+    ledger.fail(given.reserve_id)
+    return given.reserve_id
+
+
+def frozen(ledger: Ledger, table: str) -> bool:
+    states = ledger.tables()
+    return table in states and states[table].frozen
 
 
 def start(role: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
@@ -102,7 +118,7 @@ def ask_all(processes: list[subprocess.Popen[str]], line: str) -> list[str]:
 def race(times: int, processes: int = 8, units: int = 10) -> list[int]:
     """How many of the units were granted when all processes wanted them, each time anew."""
     grants = []
-    with tempfile.TemporaryDirectory() as folder, crowd("racer", processes) as racers:
+    with tempfile.TemporaryDirectory(dir=SHORE) as folder, crowd("racer", processes) as racers:
         for turn in range(times):
             path = Path(folder, f"{turn}.ledger")
             make(path, units)
@@ -131,7 +147,7 @@ def _granted(ledger: Ledger, key: str) -> bool:
 
 def duplicates(times: int, processes: int = 8) -> list[list[str]]:
     """What each process heard when all sent one request at once: charged, pending or the answer."""
-    with tempfile.TemporaryDirectory() as folder, crowd("twin", processes) as twins:
+    with tempfile.TemporaryDirectory(dir=SHORE) as folder, crowd("twin", processes) as twins:
         path = Path(folder, "twins.ledger")
         make(path, 10**6)
         return [ask_all(twins, f"{turn} {path}") for turn in range(times)]
@@ -176,22 +192,22 @@ def kill_storm(rounds: int, seed: int = 1) -> Storm:
     """Two writers on one ledger, killed at random moments again and again."""
     chance = random.Random(seed)
     released: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=SHORE) as folder:
         path = Path(folder, "storm.ledger")
         make(path, 10**7)
         brood = start("brood", path)
         for turn in range(rounds):
-            children = [int(_hear(brood, f"{turn}-{name}", "child ", released)) for name in "ab"]
+            children = [int(hear(brood, f"{turn}-{name}", "child ", released)) for name in "ab"]
             assert brood.stdout is not None
             released += [brood.stdout.readline().strip() for _ in range(chance.randrange(40))]
             for child in chance.sample(children, 2):
                 os.kill(child, signal.SIGKILL)
-            _hear(brood, "reap", "reaped", released)
+            hear(brood, "reap", "reaped", released)
         assert finish(brood) == []
         return aftermath(path, released)
 
 
-def _hear(brood: subprocess.Popen[str], line: str, prefix: str, released: list[str]) -> str:
+def hear(brood: subprocess.Popen[str], line: str, prefix: str, released: list[str]) -> str:
     """Say a line to the brood and hear what it says to it; what its children let out meanwhile is noted."""
     assert brood.stdin is not None
     assert brood.stdout is not None

@@ -10,14 +10,15 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import apsw
 import pytest
-from storms import PRICE, caps, finish, make, start
+from storms import PRICE, caps, finish, frozen, make, start
 
-from discreet.errors import BudgetError, LedgerError
-from discreet.ledger import TOTAL, Ledger, Reserved, Snapshot, schema
+from discreet.errors import BudgetError, LedgerError, QuestionError
+from discreet.ledger import TOTAL, Ledger, Reserved, Snapshot, note, schema
 from discreet.ledger.file import File
 from discreet.ledger.states import TableState
 
@@ -31,22 +32,39 @@ def fill(path: Path) -> None:
     make(path, units=10, ana=5)
     ledger = Ledger(path)
     ledger.register_snapshot("t", "fingerprint")
+    first = 0
     for turn in range(SPENT):
         account = "ana" if turn % 2 else ""
-        given = ledger.reserve(PRICE, question=f"question {turn}", key=f"{turn}", account=account, request=f"{turn}")
+        asked = {"question": f"question {turn}", "key": f"{turn}", "account": account, "request": f"{turn}"}
+        given = ledger.reserve(PRICE, **asked, tables=["t"])
+        first = first or given.reserve_id
         if turn:
             ledger.commit(given.reserve_id, f"answer {turn}".encode())
     ledger.reserve(PRICE, question="a repeat", key="1", request="again")
-    ledger.freeze("t")
+    ledger.fail(first)
     ledger.close()
 
 
+@dataclass(frozen=True)
+class Original:
+    """The bytes of a ledger and of its note."""
+
+    ledger: bytes
+    note: bytes
+
+    def put(self, path: Path, ledger: bytes | None = None) -> Path:
+        """A copy of both at a path, or a note with another ledger."""
+        path.write_bytes(self.ledger if ledger is None else ledger)
+        note.place(path).write_bytes(self.note)
+        return path
+
+
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def original(tmp_path_factory: pytest.TempPathFactory) -> Original:
     path = tmp_path_factory.mktemp("original") / "a.ledger"
     fill(path)
-    assert not path.with_name("a.ledger-wal").exists()
-    return path.read_bytes()
+    assert {file.name for file in path.parent.iterdir()} == {"a.ledger", "a.ledger.head"}
+    return Original(path.read_bytes(), note.place(path).read_bytes())
 
 
 def code(path: Path) -> str:
@@ -65,7 +83,7 @@ def test_the_file_is_its_owners(tmp_path: Path) -> None:
     finally:
         os.umask(before)
     names = {file.name for file in tmp_path.iterdir()}
-    assert names == {"a.ledger", "a.ledger-wal", "a.ledger-shm"}
+    assert names == {"a.ledger", "a.ledger.head"}
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()} == {0o600}
 
 
@@ -89,16 +107,16 @@ def flips(size: int) -> Iterator[tuple[int, int]]:
         yield position, chance.choice((0xFF, 1 << chance.randrange(8)))
 
 
-def test_a_flipped_byte_never_gives_anything_back(original: bytes, tmp_path: Path) -> None:
+def test_a_flipped_byte_never_gives_anything_back(original: Original, tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     seen = {"refused": 0, "harmless": 0}
     codes = set()
-    for position, bits in flips(len(original)):
+    for position, bits in flips(len(original.ledger)):
         for file in tmp_path.iterdir():
             file.unlink()
-        changed = bytearray(original)
+        changed = bytearray(original.ledger)
         changed[position] ^= bits
-        path.write_bytes(changed)
+        original.put(path, bytes(changed))
         try:
             ledger = Ledger(path)
             spent = [ledger.filter(name).spent.pure for name in (TOTAL, "ana")]
@@ -114,15 +132,15 @@ def test_a_flipped_byte_never_gives_anything_back(original: bytes, tmp_path: Pat
     assert codes <= {"corrupt", "foreign", "newer", "unwritable"}
 
 
-def test_a_flipped_byte_never_gives_a_unit_too_many(original: bytes, tmp_path: Path) -> None:
+def test_a_flipped_byte_never_gives_a_unit_too_many(original: Original, tmp_path: Path) -> None:
     """The same without `verify`, charging until something refuses."""
     path = tmp_path / "a.ledger"
-    for position, bits in random.Random(3).sample(list(flips(len(original))), 100):
+    for position, bits in random.Random(3).sample(list(flips(len(original.ledger))), 100):
         for file in tmp_path.iterdir():
             file.unlink()
-        changed = bytearray(original)
+        changed = bytearray(original.ledger)
         changed[position] ^= bits
-        path.write_bytes(changed)
+        original.put(path, bytes(changed))
         granted = 0
         try:
             ledger = Ledger(path)
@@ -134,31 +152,31 @@ def test_a_flipped_byte_never_gives_a_unit_too_many(original: bytes, tmp_path: P
             raise AssertionError("never refused")
 
 
-def test_a_damaged_index_is_found(original: bytes, tmp_path: Path) -> None:
+def test_a_damaged_index_is_found(original: Original, tmp_path: Path) -> None:
     """A request that the index has lost would be charged twice, which is safe; `verify` tells all the same."""
     messages = set()
-    position = original.find(b"again")
+    content = original.ledger
+    position = content.find(b"again")
     while position >= 0:
-        path = tmp_path / f"{position}.ledger"
-        path.write_bytes(original[:position] + b"Again" + original[position + 5 :])
+        path = original.put(tmp_path / f"{position}.ledger", content[:position] + b"Again" + content[position + 5 :])
         with pytest.raises(LedgerError) as refused:
             Ledger(path).verify()
         messages.add(refused.value.message)
-        position = original.find(b"again", position + 1)
+        position = content.find(b"again", position + 1)
     assert "the ledger file is damaged" in messages
 
 
-def test_a_truncated_file_is_refused(original: bytes, tmp_path: Path) -> None:
-    for size in [0, 1, 15, 99, 100, 511, *range(512, len(original) - 1, 1024), len(original) - 1]:
-        path = tmp_path / f"{size}.ledger"
-        path.write_bytes(original[:size])
+def test_a_truncated_file_is_refused(original: Original, tmp_path: Path) -> None:
+    whole = len(original.ledger)
+    for size in [0, 1, 15, 99, 100, 511, *range(512, whole - 1, 1024), whole - 1]:
+        path = original.put(tmp_path / f"{size}.ledger", original.ledger[:size])
         assert code(path) == "corrupt"
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        'UPDATE states SET state = replace(state, \'"pure":"3/5"\', \'"pure":"1/5"\') WHERE name = \'\'',
+        'UPDATE states SET state = replace(state, \'"finite":"3/5"\', \'"finite":"1/5"\') WHERE name = \'\'',
         "UPDATE states SET name = 'eve' WHERE name = 'ana'",
         "DELETE FROM states WHERE name = 'ana'",
         "DELETE FROM states",
@@ -177,31 +195,28 @@ def test_a_truncated_file_is_refused(original: bytes, tmp_path: Path) -> None:
         "DROP TRIGGER no_update; UPDATE entries SET nonce = zeroblob(32) WHERE seq = 4; {restore}",
     ],
 )
-def test_a_careless_edit_is_refused(original: bytes, tmp_path: Path, change: str) -> None:
-    path = tmp_path / "a.ledger"
-    path.write_bytes(original)
+def test_a_careless_edit_is_refused(original: Original, tmp_path: Path, change: str) -> None:
+    path = original.put(tmp_path / "a.ledger")
     connection = apsw.Connection(str(path))
     triggers = {name: next(sql for sql in schema.TABLES if name in sql) for name in ("no_update", "no_delete")}
     connection.execute(change.replace("{restore}", triggers.get(change[13:22], "")))
     connection.close()
-    assert code(path) == "corrupt"
+    assert code(path) in ("corrupt", "rewritten")
 
 
-def test_a_state_that_was_set_back_is_refused_before_it_is_used(original: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    path.write_bytes(original)
+def test_a_state_that_was_set_back_is_refused_before_it_is_used(original: Original, tmp_path: Path) -> None:
+    path = original.put(tmp_path / "a.ledger")
     ledger = Ledger(path)
     connection = apsw.Connection(str(path))
-    connection.execute('UPDATE states SET state = replace(state, \'"pure":"3/5"\', \'"pure":"0"\')')
+    connection.execute('UPDATE states SET state = replace(state, \'"finite":"3/5"\', \'"finite":"0"\')')
     with pytest.raises(LedgerError, match="balances do not fit"):
         ledger.reserve(PRICE, question="q", key="k")
     with pytest.raises(LedgerError, match="balances do not fit"):
         Ledger(path)
 
 
-def test_a_stored_answer_is_verified_before_it_is_given(original: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    path.write_bytes(original)
+def test_a_stored_answer_is_verified_before_it_is_given(original: Original, tmp_path: Path) -> None:
+    path = original.put(tmp_path / "a.ledger")
     ledger = Ledger(path)
     connection = apsw.Connection(str(path))
     connection.execute("DROP TRIGGER no_update; UPDATE entries SET answer = x'00' WHERE kind = 'commit'")
@@ -209,16 +224,19 @@ def test_a_stored_answer_is_verified_before_it_is_given(original: bytes, tmp_pat
         ledger.reserve(PRICE, question="q", key="1")
 
 
-def test_an_older_copy_is_known_by_its_head(tmp_path: Path) -> None:
+def test_an_older_copy_is_known_by_its_note_or_by_its_head(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     fill(path)
     shutil.copy(path, tmp_path / "backup")
+    shutil.copy(note.place(path), tmp_path / "backup of the note")
     ledger = Ledger(path)
     early = ledger.head
     ledger.reserve(PRICE, question="q", key="later")
     late = ledger.head
     ledger.close()
     shutil.copy(tmp_path / "backup", path)
+    assert code(path) == "rewritten"
+    shutil.copy(tmp_path / "backup of the note", note.place(path))  # now nothing here knows of what is lost
     restored = Ledger(path)
     restored.verify(early)
     with pytest.raises(LedgerError) as missing:
@@ -253,10 +271,12 @@ def test_a_file_that_changes_under_an_open_ledger(tmp_path: Path) -> None:
 def test_history_that_goes_back_under_an_open_ledger(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     make(path, units=10)
+    shutil.copy(path, tmp_path / "backup")
+    shutil.copy(note.place(path), tmp_path / "backup of the note")
     ledger = Ledger(path)
     ledger.reserve(PRICE, question="q", key="k")
-    shutil.copy(path, tmp_path / "backup")  # without the -wal: an older state
     ledger._file._release()
+    shutil.copy(tmp_path / "backup of the note", note.place(path))
     with open(path, "r+b") as file:
         file.write((tmp_path / "backup").read_bytes())
         file.truncate()
@@ -304,11 +324,14 @@ def test_a_full_database(tmp_path: Path) -> None:
     assert connection is not None
     connection.pragma("max_page_count", connection.pragma("page_count"))
     with pytest.raises(LedgerError) as full:
-        ledger.reserve(PRICE, question="q" * 100_000, key="k")
+        ledger.reserve(PRICE, question="q" * 50_000, key="k")
     assert full.value.code == "full"
     assert ledger.filter(TOTAL).spent.pure == SPENT * PRICE.epsilon
     connection.pragma("max_page_count", 10**6)
-    ledger.reserve(PRICE, question="q" * 100_000, key="k")
+    ledger.reserve(PRICE, question="q" * 50_000, key="k")
+    for long in ({"question": "q" * 50_001}, {"request": "r" * 50_001}):
+        with pytest.raises(QuestionError, match="more than 50,000 letters"):
+            ledger.reserve(PRICE, **{"question": "q", "key": "long", **long})
     ledger.verify()
 
 
@@ -357,5 +380,5 @@ def test_a_thread_that_is_in_the_middle_of_a_charge(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="middle of another charge"):
             ledger.reserve(PRICE, question="q", key="k")
         look.append({"kind": "freeze", "table": "u"}, {("table", "u"): TableState(Snapshot(0, ""), True).to_json()})
-    assert ledger.frozen("u")
+    assert frozen(ledger, "u")
     ledger.verify()

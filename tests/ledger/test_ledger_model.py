@@ -70,7 +70,10 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(("", "ana", "bob")), units=st.integers(1, 15))
     def set_cap(self, name: str, units: int) -> None:
-        self.ledger.register({name: caps(units)}, "declared")
+        if units > self.model.caps.get(name, 15):
+            with pytest.raises(LedgerError, match="in the ledger"):
+                self.ledger.register({name: caps(units)}, "declared")
+        self.ledger.register({name: caps(units)}, "declared", raising=True)
         self.model.caps[name] = units
         self.model.spent.setdefault(name, 0)
 

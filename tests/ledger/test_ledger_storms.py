@@ -11,7 +11,7 @@ import storms
 from storms import PRICE, STEPS, WRITES, aftermath, duplicates, finish, kill_storm, make, race, send, start
 
 from discreet.errors import BudgetError
-from discreet.ledger import TOTAL, Ledger, Reserved
+from discreet.ledger import TOTAL, Ledger, Reserved, note
 
 
 def test_eight_processes_race_for_ten_units() -> None:
@@ -78,24 +78,28 @@ def test_a_death_at_each_step_beside_another_writer(tmp_path: Path, write: str, 
     storm = aftermath(path, released)
     assert storm.unknown == 0
     reserves = 8  # the one who lives takes all that is left
-    durable = write == "commit" or step == "after-commit-transaction"
+    durable = write == "commit" or step in ("after-commit-transaction", "after-note")
     assert storm.released == reserves - (durable and write == "reserve")
-    assert storm.unanswered == (durable and (write, step) != ("commit", "after-commit-transaction"))
+    assert storm.unanswered == (
+        durable and (write == "reserve" or step not in ("after-commit-transaction", "after-note"))
+    )
     with pytest.raises(BudgetError):
         Ledger(path).reserve(PRICE, question="q", key="another")
 
 
-@pytest.mark.parametrize("step", ["create-before-link", "create-after-link"])
+@pytest.mark.parametrize("step", ["create-before-link", "create-after-link", "note-before-link", "note-after-link"])
 def test_a_death_while_the_ledger_is_made(tmp_path: Path, step: str) -> None:
     path = tmp_path / "a.ledger"
     dying = start("creator", path, DISCREET_KILL_AT=step)
     finish(dying)
     assert dying.returncode == -9
-    assert path.exists() == (step == "create-after-link")
+    assert path.exists() == (step != "create-before-link")
+    assert note.place(path).exists() == (step == "note-after-link")
     make(path, units=3)
     ledger = Ledger(path)
     ledger.reserve(PRICE, question="q", key="k")
     assert ledger.verify().entries == 3
+    assert path.stat().st_nlink == 1
 
 
 def test_a_storm_of_deaths() -> None:

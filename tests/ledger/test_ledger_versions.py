@@ -5,6 +5,7 @@ one.
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,17 +13,27 @@ import apsw
 import pytest
 from storms import PRICE, make
 
-from discreet.accounting import Batch, Gaussian, Pure
+from discreet.accounting import Batch, Family, Gaussian, Pure, Spent
 from discreet.errors import LedgerError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, chain, schema
 
-FIXTURE = Path(__file__).parent / "fixtures" / "version-1.ledger"
+FIXTURES = Path(__file__).parent / "fixtures"
 HEAD = "41e10c23be33adb35319f5fa193b49e86966de0f76bb9768b9631954ba6b821f"
+HEAD_2 = "4fef9ab8412c586e60a62cc198904a81d0b91298da333d6006340bd87e420cfa"
+OLD = Family(1)
 
 
 @pytest.fixture
 def version_1(tmp_path: Path) -> Path:
-    return Path(shutil.copy(FIXTURE, tmp_path / "old.ledger"))
+    return Path(shutil.copy(FIXTURES / "version-1.ledger", tmp_path / "old.ledger"))
+
+
+@pytest.fixture
+def version_2(tmp_path: Path) -> Path:
+    return Path(shutil.copy(FIXTURES / "version-2.ledger", tmp_path / "old.ledger"))
+
+
+CAPS = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
 
 
 def gaussian(path: Path) -> Ledger:
@@ -65,6 +76,99 @@ def test_a_ledger_of_version_1_opens_verifies_and_goes_on(version_1: Path) -> No
     assert isinstance(given, Reserved)
     ledger.commit(given.reserve_id, b"new")
     assert ledger.verify(HEAD).entries == 17
+
+
+def test_an_account_keeps_the_filters_that_it_began_with(version_2: Path) -> None:
+    """Charged accounts go on in the first family, whatever their caps; who had spent nothing begins in the present."""
+    ledger = Ledger(version_2)
+    assert ledger.verify(HEAD_2).entries == 18
+    for name in (TOTAL, "ana", "bob"):
+        assert ledger.filter(name).family == OLD
+    bob, eve = ledger.filter("bob"), ledger.filter("eve")
+    assert (bob.spent.pure, bob.spent.mu_squared, bob.gaussian_room) == (Fraction("0.4"), None, 0)
+    assert eve.spent.family is None
+    ledger.reserve(PRICE, question="bob", key="bob", account="bob")
+    ledger.reserve(PRICE, question="eve", key="eve", account="eve")
+    assert ledger.filter("bob") == bob.after(PRICE)
+    assert ledger.filter("eve") == eve.after(PRICE)
+    assert (ledger.filter("bob").family, ledger.filter("eve").family) == (OLD, eve.family)
+    wider = {name: replace(CAPS, epsilon=Fraction(2)) for name in ("bob", "eve")}
+    ledger.register(wider, "wider", raising=True)
+    for name, before in (("bob", [Pure(Fraction("0.4")), PRICE]), ("eve", [PRICE])):
+        expected = CAPS.filter().__class__(2, CAPS.delta, CAPS.keys_delta, Spent(ledger.filter(name).family))
+        for loss in before:
+            expected = expected.after(loss)
+        assert ledger.filter(name) == expected
+    assert ledger.filter("bob").gaussian_room == 0 < ledger.filter("eve").gaussian_room
+    assert ledger.verify(HEAD_2).entries == 21
+    ledger.close()
+    again = Ledger(version_2)
+    assert again.filter("bob").family == OLD
+    assert again.verify(HEAD_2).entries == 21
+
+
+def test_an_owner_moves_to_the_present_filters_and_promises_the_sum(version_2: Path) -> None:
+    ledger = Ledger(version_2)
+    promises = ledger.renew()
+    assert promises == {TOTAL: "ε 5 δ 1.9e-6", "ana": "ε 0.4 δ 1.9e-7", "bob": "ε 1 δ 1.9e-6"}
+    bob = ledger.filter("bob")
+    assert bob.promised_delta == 2 * CAPS.delta - CAPS.keys_delta
+    assert bob == CAPS.filter(Spent(bob.family)).after(Pure(Fraction("0.4")))
+    assert bob.gaussian_room > 0
+    assert ledger.renew() == {}
+    last = list(ledger.entries())[-1]
+    assert (last.kind, last.loss, last.charged) == ("renew", None, ())
+    assert "bob: filters renewed, from now on ε 1 δ 1.9e-6" in last.note
+    ledger.reserve(PRICE, question="bob", key="bob", account="bob")
+    ledger.register({"bob": replace(CAPS, epsilon=Fraction(2))}, "wider", raising=True)
+    assert ledger.filter("bob").family.moved
+    assert ledger.verify(HEAD_2).entries == 21
+
+
+def test_filters_are_not_renewed_where_nothing_would_be_left(tmp_path: Path) -> None:
+    """All of the old residue is spent, and four fifths of the δ are not enough for that."""
+    ledger = Ledger(tmp_path / "a.ledger")
+    ledger.register({TOTAL: CAPS}, "a test")
+    whole = CAPS.filter(Spent(OLD))
+    with ledger._file.write("reserve") as look:
+        loss = Gaussian(Fraction("0.2335"))
+        fields = {"kind": "reserve", "reserve": 3, "analyst": "", "question": "q", "key": "k", "account": None}
+        state = {"caps": CAPS.to_json(), "spent": whole.charge(loss).spent.to_json()}
+        look.append(fields | {"request": None, "loss": loss.to_json()}, {("account", TOTAL): state})
+    head = ledger.head
+    assert ledger.verify().accounts[TOTAL].family == OLD
+    assert ledger.renew() == {}
+    assert ledger.head == head
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "code"),
+    [
+        ("bob", {}, "corrupt"),
+        ("bob", {"moved": True}, "corrupt"),
+        ("eve", {"moved": True}, "corrupt"),
+        ("eve", {"family": 3}, "newer"),
+    ],
+)
+def test_an_account_that_changes_its_filters_by_itself_is_found(
+    version_2: Path, name: str, changes: dict[str, object], code: str
+) -> None:
+    """A replay into other filters would add their δ, unsaid."""
+    ledger = Ledger(version_2)
+    renewed = CAPS.filter()
+    for loss in [Pure(Fraction("0.4")), PRICE] if name == "bob" else [PRICE]:
+        renewed = renewed.after(loss)
+    with ledger._file.write("reserve") as look:
+        total = look.registered(TOTAL)
+        states: dict[tuple[str, str], object] = {
+            ("account", TOTAL): {"caps": total.caps.to_json(), "spent": total.filter().after(PRICE).spent.to_json()},
+            ("account", name): {"caps": CAPS.to_json(), "spent": renewed.spent.to_json() | changes},
+        }
+        fields = {"kind": "reserve", "reserve": 19, "analyst": name, "account": name, "question": "q", "key": "k"}
+        look.append(fields | {"request": None, "loss": PRICE.to_json()}, states)
+    with pytest.raises(LedgerError) as wrong:
+        ledger.verify()
+    assert wrong.value.code == code
 
 
 def test_an_older_version_is_migrated(version_1: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,10 +223,10 @@ def test_a_loss_that_this_version_does_not_know(tmp_path: Path) -> None:
     ("kind", "fields", "changes"),
     [
         ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {}),
-        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"pure": "0"}),
-        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"pure": "1/10", "mu_squared": "1/100"}),
-        ("reserve", {"reserve": 3, "loss": Pure(Fraction(9)).to_json()}, {"pure": "9", "mu_squared": "100"}),
-        ("freeze", {"table": "t"}, {"pure": "0"}),
+        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"finite": "0"}),
+        ("reserve", {"reserve": 3, "loss": PRICE.to_json()}, {"finite": "1/10", "mu_squared": "1/100"}),
+        ("reserve", {"reserve": 3, "loss": Pure(Fraction(9)).to_json()}, {"finite": "9", "mu_squared": "100"}),
+        ("freeze", {"table": "t"}, {"finite": "0"}),
         ("commit", {"reserve": 3, "answer": None}, {}),
         ("repeat", {"reserve": 3, "key": "k"}, {}),
         ("open", {}, {}),

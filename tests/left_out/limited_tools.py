@@ -26,7 +26,9 @@ def rows() -> list[dict[str, Any]]:
     return found
 
 
-def curator(found: list[dict[str, Any]], *, private: bool = False, windows: bool = True) -> discreet.Curator:
+def curator(
+    found: list[dict[str, Any]], *, private: bool = False, windows: bool = True, **said: Any
+) -> discreet.Curator:
     """`t` holds the rows; `pub` lists two of the categories."""
     frame = pandas.DataFrame(found).astype({"cat": "string", "x": "Int64", "y": "Int64"})
     columns: dict[str, Any] = {
@@ -41,7 +43,7 @@ def curator(found: list[dict[str, Any]], *, private: bool = False, windows: bool
         "pub": discreet.Table(pandas.DataFrame({"cat": ["a", "b"]}), public=True, columns={"cat": str}),
     }
     engine = {} if windows else {"windows": False}
-    return discreet.Curator(tables, epsilon=10**25, delta="0.1", keys_delta="0.09", engine=engine)
+    return discreet.Curator(tables, epsilon=10**25, delta="0.1", keys_delta="0.09", engine=engine, **said)
 
 
 def clause(options: str, rest: str) -> str:

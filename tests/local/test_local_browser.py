@@ -88,7 +88,7 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
         assert "by lot" in browser.run('document.getElementById("explained").textContent')
         said: list[str] = []
         sent: list[dict[str, object]] = []
-        for drink, age, word in (("3", 41, "köln"), ("3", 41, "köln"), ("59", 90, "bonn")):
+        for drink, age, word in (("3", 41.5, "köln"), ("3", 41.5, "köln"), ("59", 120, "bonn")):
             browser.run(f"{fill}({json.dumps({'drink': drink, 'age': age, 'word': word})})")
             browser.until('document.getElementById("said").textContent')
             said.append(browser.run('document.getElementById("said").textContent'))

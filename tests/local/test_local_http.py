@@ -54,6 +54,22 @@ def collector(tmp_path: Path) -> Any:
         yield found
 
 
+def test_a_body_that_never_ends_is_given_up(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.local.app.BODY_SECONDS", 0.05)
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/reports", "headers": JSON}
+    asyncio.run(collector.app()(scope, receive, send))
+    assert sent[0]["status"] == 408
+
+
 def test_the_reply_is_the_same_whatever_the_report_says_and_however_often(collector: Collector) -> None:
     app, replies = collector.app(), []
     reports = [replace(now("mac"), report=value) for value in (0, 1, 2)]
@@ -134,8 +150,10 @@ def test_the_page_says_what_is_done_and_loads_nothing_from_elsewhere(tmp_path: P
         assert "<img" not in text
         assert "<i>" not in text
         assert "http" not in text
-        for words in ("by lot", "country", "ε = 1", record.hash, 'min="0.5" max="3" step="0.5"'):
+        for words in ("by lot", "country", "ε = 1", record.hash, "(0.5 to 3, what lies outside"):
             assert words in text
+        assert text.count('<input type="number" step="any" class="answer"') == 2
+        assert not any(refuses in text for refuses in ("min=", "max=", "pattern="))
         policy = headers["content-security-policy"]
         assert policy.startswith("default-src 'none'; script-src 'self'")
         assert "unsafe" not in policy

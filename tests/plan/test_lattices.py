@@ -14,7 +14,7 @@ from plan_tools import COLUMNS, declaration, people, planned
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, interval
-from discreet.plan.lattice import FINENESS, ROW_LIMIT, lattice
+from discreet.plan.lattice import FINENESS, ROW_LIMIT, Lattice, buckets, clamping, lattice
 
 TABLE = declaration({"one_row_per_person": True}).tables["t"]
 KNOWN = {column.name: column for column in TABLE.columns}
@@ -150,3 +150,43 @@ def test_the_unit_of_an_expression(text: str, step: Fraction) -> None:
     part = planned(f"SELECT SUM({text}) FROM t", people(2)).parts[0]
     assert part.lattice is not None
     assert part.lattice.step == step
+
+
+EXTREME = st.one_of(
+    WIDE, st.fractions(min_value=-(10**239), max_value=10**239), st.sampled_from([Fraction(1, 10**239)])
+)
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(middle=EXTREME, width=st.fractions(min_value=0, max_value=10**9), step=STEPS, most=st.sampled_from([256, 2**16]))
+def test_buckets_are_numbers_that_a_double_holds(
+    middle: Fraction, width: Fraction, step: Fraction | None, most: int
+) -> None:
+    """Whatever the bounds: narrow and far from zero too. They enclose the bounds, and are no more than asked for."""
+    low, high = middle, middle + width / 10**9
+    grid = buckets((low, high), step, most)
+    assert max(abs(grid.low), abs(grid.high)) <= ROW_LIMIT
+    assert grid.low * grid.step <= low
+    assert grid.high * grid.step >= high
+    assert 1 <= grid.width <= most + 2
+
+
+@pytest.mark.parametrize("ends", [(0, 2**53 + 1), (-(2**53) - 1, 0), (2**63, 2**63 + 1), (1, 0)])
+def test_no_lattice_leaves_what_a_double_holds(ends: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="a double holds"):
+        Lattice(Fraction(1), *ends)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(ends=st.tuples(WIDE, WIDE).map(sorted).filter(any), step=STEPS)
+def test_a_clamp_is_to_the_bounds_that_were_asked_for(ends: list[Fraction], step: Fraction | None) -> None:
+    """To exactly these, or where the step would be too fine, to some that are off by a billionth of the larger."""
+    low, high = ends
+    grid = clamping((low, high), step)
+    largest = max(abs(low), abs(high))
+    assert all(
+        abs(mine * grid.step - asked) * 2**FINENESS <= largest for mine, asked in ((grid.low, low), (grid.high, high))
+    )
+    if step is not None and largest / grid.step > 2 ** (FINENESS + 1):
+        assert (grid.low * grid.step, grid.high * grid.step) == (low, high)
+        assert step % grid.step == 0

@@ -53,13 +53,19 @@ PUBLIC = [
     "SELECT COUNT(DISTINCT p) FROM t WHERE h LIKE '%a%_\\' OR p LIKE '_%'",
     "SELECT COUNT(*) FROM t WHERE d >= '2020-01-02' AND m < TIMESTAMP '2030-01-01 00:00:00' OR d IN ('2020-01-01')",
     "SELECT COUNT(CASE WHEN u > 5 THEN f ELSE v END), COUNT(COALESCE(f, u)) FROM t WHERE NOT (f > u)",
-    "SELECT b, COUNT(*) FROM t GROUP BY b ORDER BY 2 DESC LIMIT 1",
+    "SELECT b, COUNT(*) FROM t WHERE b IS NOT NULL GROUP BY b ORDER BY 2 DESC LIMIT 1",
     "SELECT g, COUNT(*) AS n FROM t GROUP BY g HAVING n > -1e9 ORDER BY g",
     "SELECT COUNT(*) FROM t WHERE v BETWEEN 1 AND 9223372036854775808 AND u IN (1, 1.5, NULL)",
     "SELECT SUM(u), AVG(f), SUM(u * f) FROM t",
     "SELECT g, VAR_POP(v), STDDEV(w), CORR(v, w), COVAR_POP(w, v) FROM t GROUP BY g",
     "SELECT MEDIAN(v), MIN(w), MAX(w), APPROX_QUANTILES(w, 4), APPROX_TOP_COUNT(g, 2), MODE(b) FROM t",
     "SELECT MEDIAN(f), VAR_POP(u) FROM t",
+    "SELECT COUNT(DISTINCT CASE WHEN p LIKE 't%' THEN 'boom' ELSE 'true' END) FROM"
+    ' (SELECT p, v > 1 AS "value 0", v > 1 AS "computed 0" FROM t) WHERE "value 0" AND "computed 0"',
+    "SELECT MEDIAN(EXP(2)), MIN(EXP(2)), MAX(EXP(1) * 1e200) FROM t WHERE p LIKE 't%'",
+    "SELECT APPROX_QUANTILES(u, 4, contribution_bounds_per_row => (1e18, 1000000000000000000.5)) FROM t",
+    "SELECT AVG(x), MIN(x), SUM(x, contribution_bounds_per_group => (1e200, 1e200)) FROM (SELECT p, AVG(EXP(w)) + 1e200"
+    " AS x FROM t GROUP BY p)",
     "SELECT COUNT(DISTINCT f), COUNT(DISTINCT h), COUNT(DISTINCT u + 1) FROM t",
     "SELECT CAST(h AS INTEGER) > 1 AS k, COUNT(*) FROM t GROUP BY k",
     "SELECT COUNT(*) FILTER (WHERE LENGTH(h) > 1), COUNTIF(EXTRACT(YEAR FROM d) = 2020) FROM t",
@@ -102,7 +108,10 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
             words for words in release.bounds if not found or not ("bounds found" in words or "ranks" in words)
         )
         if not any("too few persons" in bound for bound in release.bounds):
-            outcome += (len(release.rows), [list(map(type, row.values())) for row in release.rows])
+            kinds = [list(map(type, row.values())) for row in release.rows]
+            if found:  # the step of a sum follows from its noisy bounds, and whole steps make whole numbers
+                kinds = [[float if kind is int else kind for kind in row] for row in kinds]
+            outcome += (len(release.rows), kinds)
     return outcome, before, curator.ledger.filter(TOTAL).spent
 
 

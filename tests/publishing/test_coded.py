@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
-from discreet.catalog.model import Column, EngineLimits, Table, Type, Value
+from discreet.catalog.model import Column, Declaration, EngineLimits, Table, Type, Value
 from discreet.door import Door, Grant
 from discreet.door.marginals import Marginals
 from discreet.engines.duckdb import DuckDB
@@ -25,6 +25,8 @@ from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import Binned, Coding, Listed
+from discreet.plan.measurement import Price, measurement
+from discreet.sql import lower
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
 ROWS = st.lists(
@@ -38,7 +40,7 @@ ROWS = st.lists(
 )
 
 
-def declared(most: int) -> Table:
+def declaration(most: int) -> Declaration:
     columns = {
         "p": {"type": "integer"},
         "t": {"type": "text"},
@@ -49,7 +51,11 @@ def declared(most: int) -> Table:
         "budget": {"epsilon": 1},
         "tables": {"t": {"source": "t.csv", "person": "p", "rows_per_person": most, "columns": columns}},
     }
-    return declare(raw).tables["t"]
+    return declare(raw)
+
+
+def declared(most: int) -> Table:
+    return declaration(most).tables["t"]
 
 
 def loaded(rows: Sequence[tuple[Any, ...]], most: int) -> tuple[DuckDB, Table]:
@@ -211,6 +217,36 @@ def test_a_run_takes_what_the_batch_declared_and_no_more() -> None:
     with pytest.raises(ValueError, match="batch"):
         run.measure(("t",), sigma)
     assert ledger.filter(TOTAL).used() > 0
+
+
+def test_questions_of_a_run_take_their_price_of_the_batch() -> None:
+    """Each once, for what it costs: another price is refused, and so is the same one again."""
+    plan = lower("SELECT COUNT(*) FROM t", declaration(2)).plan
+    half, third = (measurement(plan, Price(Fraction(1, part), Fraction(0))) for part in (2, 3))
+    batch = Declared((*half.loss.parts, BoundedRange(Fraction(4))), EVENT)
+    run, _ = opened([ROW] * 5, batch)
+    with pytest.raises(ValueError, match="batch"):
+        run.find(third)
+    assert len(run.find(half).parts) == 1
+    with pytest.raises(ValueError, match="batch"):
+        run.find(half)
+
+
+def test_a_grant_opens_one_run_of_the_batch_that_was_reserved() -> None:
+    batch = Declared((BoundedRange(Fraction(4)),), EVENT)
+    run, _ = opened([ROW], batch)
+    with pytest.raises(ValueError, match="grant"):
+        Marginals(run._grant, run._table, batch)
+    with pytest.raises(ValueError, match="grant"):
+        run._grant.use(batch.loss)
+    dear = Declared((BoundedRange(Fraction(5)),), EVENT)
+    ledger = Ledger(None)
+    ledger.register({TOTAL: Caps(Fraction(10**6), Fraction(1, 10**6), Fraction(1, 10**7))}, "")
+    door = Door(ledger, run._engine)
+    grant = door.open(batch.loss, run._table, analyst=TOTAL, question="q", key="k", request=None)
+    assert isinstance(grant, Grant)
+    with pytest.raises(ValueError, match="grant"):
+        Marginals(grant, run._table, dear)
 
 
 def test_a_failure_ends_the_run_and_says_nothing() -> None:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-from question_maker import Maker
 from relation_tools import WHOLE, WORD, frame, shop
 
 import discreet
-from discreet.catalog.model import EngineLimits
+from discreet.audit.maker import Maker
 from discreet.ledger import TOTAL
 
 KNOWN = shop(WHOLE, WORD)
@@ -87,7 +86,7 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM orders WHERE f > (SELECT MAX(f) FROM orders)",
     "SELECT COUNT(*) FROM (SELECT cust, error(st) AS e FROM orders)",
     "SELECT id, COUNT(*) FROM customers GROUP BY id",
-    *(Maker(seed).question() for seed in range(12)),
+    *(Maker(KNOWN, seed).question() for seed in range(12)),
 ]
 
 
@@ -103,6 +102,8 @@ def curator(extra: Mapping[str, Sequence[Mapping[str, Any]]], most: int | None =
         if not table.public:
             person = f"{table.person} -> {'.'.join(table.path)}" if table.path else table.person
             known = {"person": person, "one_row_per_person": table.one_row_per_person}
+            if table.path:  # the target may have an order of somebody else's
+                known["shared"] = True
             if not table.one_row_per_person:
                 known |= {
                     "rows_per_person": most or table.rows_per_person,
@@ -131,7 +132,13 @@ def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
         else:
             outcome += (sorted(shown) if "ORDER BY" in question else shown,)
         outcome += (
-            [{name: type(value) for name, value in row.items()} for row in release.rows][:1] if not keys else (),
+            # the step of a sum whose bounds are found follows from noise, and whole steps make whole numbers
+            [
+                {name: float if type(value) is int else type(value) for name, value in row.items()}
+                for row in release.rows
+            ][:1]
+            if not keys
+            else (),
         )
     return outcome, before, one.ledger.filter(TOTAL).spent
 
@@ -158,43 +165,28 @@ def test_one_person_changes_no_error_no_charge_and_no_shape(
 
 
 EXPLOSIONS = {
-    "time": (
-        "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust AND a.big <> b.big"
-        " JOIN orders c ON b.cust = c.cust AND b.big <> c.big",
-        1,
-    ),
-    "time, by a public table": (
-        "SELECT COUNT(*) FROM (SELECT a.cust FROM orders a "
-        + " ".join(f"JOIN rates r{n} ON TRUE" for n in range(14))
-        + f" WHERE a.cust = {TARGET})",
-        1,
-    ),
-    "memory": ("SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust", 60),
+    "persons": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust AND a.big <> b.big"
+    " JOIN orders c ON b.cust = c.cust AND b.big <> c.big",
+    "a public table": "SELECT COUNT(*) FROM (SELECT a.cust FROM orders a "
+    + " ".join(f"JOIN rates r{n} ON TRUE" for n in range(14))
+    + f" WHERE a.cust = {TARGET})",
+    "pairs": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust",
 }
 
 
-@pytest.mark.parametrize(("question", "seconds"), EXPLOSIONS.values(), ids=EXPLOSIONS)
-def test_rows_of_one_person_that_multiply_end_at_a_limit_and_the_tables_wait(question: str, seconds: int) -> None:
-    """Ten thousand rows that meet each other, where the owner declared that so many count: the engine is stopped, the
-    price stays charged, the tables wait for their owner, and others answer. That it happened is seen, once: without
-    these rows there is an answer."""
+@pytest.mark.parametrize("question", EXPLOSIONS.values(), ids=EXPLOSIONS)
+def test_questions_in_which_rows_of_one_person_multiply_are_refused_before_they_cost(question: str) -> None:
+    """Ten thousand rows that would meet each other, where the owner declared that so many count: refused with the same
+    words whether they are there or not, with nothing spent; and the tables answer on."""
     rows = [{"cust": TARGET, "oid": str(n), "st": "s", "total": 1.0, "k": 1, "big": n, "f": 0.5} for n in range(10_000)]
-    with curator({}, 20_000) as one:
-        assert one.ask(question, epsilon=1).columns == ["count_1"]
-    with curator({"orders": rows}) as one:  # rows are cut to the declared number before they meet
-        assert one.ask(question, epsilon=1).columns == ["count_1"]
-    with curator({"orders": rows}, 20_000) as one:
-        one.ask("SELECT COUNT(*) FROM orders", epsilon=1)
-        one._engine._limits = EngineLimits(2, seconds)
-        before = one.ledger.filter(TOTAL).spent.pure or 0
-        with pytest.raises(discreet.EngineError) as failure:
-            one.ask(question, epsilon=1)
-        assert str(failure.value) == str(discreet.EngineError())
-        assert failure.value.__cause__ is None is failure.value.__context__
-        assert one.ledger.filter(TOTAL).spent.pure == before + 1
-        with pytest.raises(discreet.EngineError, match="frozen"):
-            one.ask("SELECT SUM(total) FROM orders", epsilon=1)
-        one._engine._limits = EngineLimits(2)
-        assert one.ask("SELECT COUNT(*) AS n FROM customers", epsilon=20).columns == ["n"]
-        one.refresh()
-        assert one.ask("SELECT COUNT(*) AS n FROM orders", epsilon=20).columns == ["n"]
+    refusals = set()
+    for target in ({}, {"orders": rows}):
+        with curator(target, 20_000) as one:
+            with pytest.raises(discreet.QuestionError) as refusal:
+                one.ask(question, epsilon=1)
+            refusals.add((refusal.value.code, str(refusal.value)))
+            assert one.ledger.filter(TOTAL).spent.pure == 0
+            assert one.ask("SELECT COUNT(*) AS n FROM orders", epsilon=20).columns == ["n"]
+    ((code, words),) = refusals
+    assert code == "work"
+    assert "one person's" in words

@@ -6,10 +6,10 @@ import re
 from random import Random
 
 import pytest
-from question_maker import Maker
 from relation_tools import WHOLE, WORD, Bench, apart, shop, without
 from test_traps import FULL, ME
 
+from discreet.audit.maker import Maker
 from discreet.errors import QuestionError
 
 KNOWN = shop(WHOLE, WORD)
@@ -32,8 +32,8 @@ PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\d*\.\d+|\w+|=>|<=|>=|<>
 def torn(seed: int) -> str:
     """A made-up question with a word or two lost, doubled, exchanged or replaced."""
     random = Random(seed)
-    words: list[str] = PIECE.findall(Maker(seed, wild=True).question())
-    other: list[str] = PIECE.findall(Maker(seed + 1).question())
+    words: list[str] = PIECE.findall(Maker(KNOWN, seed, plain=True, slips=0.05).question())
+    other: list[str] = PIECE.findall(Maker(KNOWN, seed + 1, plain=True).question())
     for _ in range(random.randint(1, 2)):
         place, second = random.randrange(len(words)), random.randrange(len(words))
         match random.randrange(6):

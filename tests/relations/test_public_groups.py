@@ -24,7 +24,7 @@ LISTED = [("a", 2020), ("a", 2021), ("b", 2021), ("q", 2020)]
 @pytest.fixture(scope="module")
 def curator() -> Iterator[discreet.Curator]:
     keys = {"ward": {"type": "text"}, "year": {"type": "integer"}}
-    people = {"uid": {"type": "integer"}, "sex": ["F", "M"], **keys}
+    people = {"uid": {"type": "integer"}, "sex": {"values": ["F", "M"], "nulls": False}, **keys}
     tables = {
         "visits": discreet.Table(pandas.DataFrame(VISITS), person="uid", rows_per_person=5, columns=people),
         "opened": discreet.Table(pandas.DataFrame(OPEN), public=True, columns=keys),
@@ -99,6 +99,22 @@ def test_what_is_chosen_is_listed(curator: discreet.Curator) -> None:
     assert {(row["ward"], row["year"]) for row in curator.select(question, k=4, epsilon=1).rows} == set(LISTED)
     with pytest.raises(discreet.QuestionError, match="number of groups"):
         curator.select(question, k=5, epsilon=1)
+
+
+def test_groups_that_take_too_long_to_list_cost_nothing_and_the_engine_lives(
+    curator: discreet.Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.engines.duckdb.LISTING_SECONDS", 0.2)
+    curator.left("SELECT COUNT(*) FROM visits", epsilon=1)
+    process = curator._engine._process
+    assert process is not None
+    head, pid = curator.ledger.head, process.pid
+    product = "(SELECT x.a, y.b FROM more x CROSS JOIN more y CROSS JOIN more z GROUP BY x.a, y.b)"
+    join = f"visits v RIGHT JOIN {product} m ON v.year = m.a AND v.uid = m.b"
+    with pytest.raises(discreet.QuestionError, match="could not list the groups") as refused:
+        curator.explain(f"SELECT m.a, m.b, COUNT(*) AS n FROM {join} GROUP BY m.a, m.b", epsilon=1)
+    assert "nothing was spent" in refused.value.message
+    assert (curator.ledger.head, process.pid, process.usable) == (head, pid, True)
 
 
 def test_more_than_can_be_read_is_refused_and_not_cut(curator: discreet.Curator) -> None:

@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 from relation_tools import WHOLE, WORD, Bench, Database, apart, shop, without
 
-from discreet.errors import QuestionError
+from discreet.catalog import declare
+from discreet.catalog.model import Column, Type, own_name
+from discreet.errors import DeclarationError, QuestionError
+from discreet.plan.expressions import ColumnOf
+from discreet.plan.relations import Base, Computed, Shape
 from discreet.plan.sensitivity import sensitivity
+from discreet.sql import lower
 
 KNOWN = shop(WHOLE, WORD)
 LARGE = 2**63 - 1
@@ -247,3 +252,28 @@ def test_what_is_refused_says_what_to_write(bench: Bench, three: tuple[str, str,
     assert refusal.value.code
     assert refusal.value.where
     assert refusal.value.fix
+
+
+def test_no_name_that_can_be_written_is_one_of_ours() -> None:
+    """In quotes of either kind, as a column, an alias of a column or of a table, in WITH; and two columns of one name
+    are no relation, however it came to be."""
+    known = shop(WHOLE, WORD)
+    ours = own_name("computed", 0)
+    for text in (
+        f'SELECT COUNT(*) FROM (SELECT cust, k AS "{ours}" FROM orders)',
+        f"SELECT COUNT(*) FROM (SELECT cust, k AS `{ours}` FROM orders)",
+        f'SELECT COUNT(*) AS "{ours}" FROM orders',
+        f'SELECT COUNT(*) FROM orders AS "{ours}" JOIN customers ON id = cust',
+        f'WITH "{ours}" AS (SELECT cust FROM orders) SELECT COUNT(*) FROM "{ours}"',
+        f'SELECT COUNT(DISTINCT "{ours}") FROM (SELECT cust, k + 1 FROM orders)',
+        f'SELECT "{ours}", COUNT(*) FROM orders GROUP BY k + 1',
+    ):
+        with pytest.raises(QuestionError, match="control characters"):
+            lower(text, known)
+    with pytest.raises(DeclarationError):
+        declare({"budget": {"epsilon": 1}, "tables": {"t": {"source": "x.csv", "columns": {ours: WORD}}}})
+    whole = Base.of(known.tables["orders"])
+    with pytest.raises(ValueError, match="names of their own"):
+        Computed(whole, (("a", ColumnOf("k", Type.INTEGER)), ("a", ColumnOf("st", Type.TEXT))))
+    with pytest.raises(ValueError, match="names of their own"):
+        Shape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)

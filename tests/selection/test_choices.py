@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 import discreet
 from discreet.accounting import Batch, Pure
 from discreet.catalog.model import Table
+from discreet.door import Grant, Watching
 from discreet.door.groups import _combined, _dense
 from discreet.ledger import TOTAL
 from discreet.mechanisms import NoisyMax
 from discreet.selection.choice import select
+from discreet.selection.watch import mechanism
 from discreet.sql import lower
 
 COUNT = "SELECT city, COUNT(DISTINCT p) FROM t GROUP BY city"
@@ -63,6 +66,7 @@ def test_a_person_in_every_group_counts_in_every_group(curator: discreet.Curator
         "b": 200,
         "c": 100,
         "d": 0,
+        None: 0,
     }
 
 
@@ -126,7 +130,7 @@ def test_the_same_choice_again_is_free(curator: discreet.Curator) -> None:
         ("SELECT city, COUNT(*) AS n FROM t GROUP BY city ORDER BY n DESC", {}, "HAVING"),
         ("SELECT city, COUNT(*) AS n FROM t GROUP BY city HAVING n > 4", {}, "HAVING"),
         (COUNT, {"k": 0}, "k"),
-        (COUNT, {"k": 5}, "k"),
+        (COUNT, {"k": 6}, "k"),
         (COUNT, {"k": True}, "k"),
         (COUNT, {"k": 2, "gap": True}, "gap"),
     ],
@@ -255,3 +259,35 @@ def test_a_closed_run_has_its_replies_in_the_ledger() -> None:
                 for row in look._connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
             ]
         assert json.loads(data) == {"replies": [[ask("d"), False]]}
+
+
+def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
+    """Beneath the checks of the text: a plan that moves by 4 is refused where 3 are allowed, and nothing is asked."""
+    with curator_of(persons({"a": 300})) as curator:
+        curator._holdings.load()
+        table = curator.declaration.tables["t"]
+        plan = lower("SELECT COUNT(*) FROM t", curator.declaration).plan
+        groups = lower(COUNT, curator.declaration).plan
+        for allowed in (3, 4):
+            kind = mechanism(10**6, Fraction(5), 1, allowed)
+            grant = curator._door.open(kind.loss(), None, analyst=TOTAL, question="q", key=str(allowed), request=None)
+            assert isinstance(grant, Grant)
+            run = Watching(grant, curator._engine, kind)
+            with pytest.raises(ValueError, match="grant"):
+                Watching(grant, curator._engine, kind)
+            with pytest.raises(ValueError, match="no count"):
+                run.ask(groups, table)
+            if allowed == 3:
+                with pytest.raises(ValueError, match="no count"):
+                    run.ask(plan, table)
+            else:
+                assert run.ask(plan, table) is False
+
+
+def test_a_run_is_reserved_at_the_price_of_its_mechanism() -> None:
+    with curator_of(persons({"a": 3})) as curator:
+        cheap, dear = (mechanism(5, Fraction(epsilon), 1, 1) for epsilon in (1, 2))
+        grant = curator._door.open(cheap.loss(), None, analyst=TOTAL, question="q", key="k", request=None)
+        assert isinstance(grant, Grant)
+        with pytest.raises(ValueError, match="grant"):
+            Watching(grant, curator._engine, dear)

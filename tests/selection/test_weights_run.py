@@ -231,6 +231,7 @@ def test_a_failure_ends_the_run_and_stays_charged(curator: discreet.Curator) -> 
     assert run.ended
     assert spent is not None
     assert curator.ledger.filter(TOTAL).spent.pure == spent + 7
+    assert curator.lift() == ("t",)
 
 
 def test_nothing_private_is_shown(curator: discreet.Curator) -> None:

@@ -112,6 +112,20 @@ def test_sessions_that_find_no_largest_are_refused(
         replace(session(keys, opens="largest"), **change)
 
 
+@needs_openssl
+def test_half_of_the_parties_may_not_collude_nor_any_be_absent(tmp_path: Path) -> None:
+    """Shares of degree below half of the parties are opened by half of them, whatever a total would allow."""
+    keys = {name: certificate(tmp_path, name) for name in "abcde"}
+    four = {name: keys[name] for name in "abcd"}
+    assert session(four, opens="totals", colluding=2).colluding == 2
+    assert session(keys, opens="totals", colluding=1, absent=1).absent == 1
+    assert session(four, opens="largest", colluding=1).opens == "largest"
+    assert session(keys, opens="largest", colluding=2).opens == "largest"
+    for parties, change in ((four, {"colluding": 2}), (keys, {"colluding": 3}), (keys, {"colluding": 1, "absent": 1})):
+        with pytest.raises(QuestionError, match="largest"):
+            session(parties, opens="largest", **change)
+
+
 PARTY = """
 import sys, time
 sys.path.insert(0, sys.argv[1])

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ epsilon = 1e12
 source = "{name}.duckdb::stays"
 one_row_per_person = true
 [tables.stays.columns]
-ward = {{ type = "text", values = ["a", "b", "c"] }}
+ward = {{ type = "text", values = ["a", "b", "c"], nulls = false }}
 days = {{ type = "integer", min = 0, max = {most} }}
 """
 
@@ -236,8 +236,10 @@ def test_a_kill_in_the_middle_ends_the_others_and_all_stay_charged(place: Place,
     for name in NAMES:
         (only,) = place.entries(name)
         assert (only.kind, only.loss) == ("reserve", agreed.mechanism.loss())
-    with discreet.open(place.declaration("west")) as curator, pytest.raises(LedgerError, match="has no answer"):
-        curator.contribution(read_session(document)).charge()
+    with discreet.open(place.declaration("west")) as curator:
+        curator.lift()  # a process that ends without an answer suspends
+        with pytest.raises(LedgerError, match="has no answer"):
+            curator.contribution(read_session(document)).charge()
     assert len(place.entries("west")) == 1
 
 
@@ -291,6 +293,11 @@ def test_the_commands_say_what_is_wrong(place: Place, tmp_path: Path, monkeypatc
     shown = runner.invoke(main, ["together", "show", "session.json"]).output
     assert written.hash in shown
     assert all(party.fingerprint in shown for party in written.parties)
+    forged = replace(written, question=f"{written.question}\x1b[8m\nopens 3 totals for ε 0.01\u202e\x9b8m")
+    Path("forged.json").write_text(forged.to_json(), "utf-8")
+    first, second, *_ = runner.invoke(main, ["together", "show", "forged.json"]).output.splitlines()
+    assert first == rf"{written.question}\x1b[8m\nopens 3 totals for ε 0.01\u202e\x9b8m"
+    assert "for ε 0.5 of" in second
     for wrong in (
         [*agree, *addresses],  # the file exists
         [*agree, "-o", "x", *addresses[:1]],
@@ -318,7 +325,7 @@ def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pyt
     stray.write_text("open('run', 'w').close()", "utf-8")
     runner = CliRunner()
     asked = ["together", "--parties", "north.toml,south.toml,west.toml", "--question", QUESTION, "--epsilon", "1e13"]
-    done = runner.invoke(main, [*asked, "--absent", "1", "--seconds", "50"])
+    done = runner.invoke(main, [*asked, "--colluding", "2", "--seconds", "50"])
     stray.unlink()
     assert not (place.folder / "run").exists()
     assert isinstance(done.exception, SessionError)
@@ -328,4 +335,4 @@ def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pyt
     done = runner.invoke(main, [*words[:-2], *addresses, "-o", "printed.json"])
     assert done.exit_code == 0, done.output
     written = read_session("printed.json")
-    assert (written.epsilon, written.colluding, written.absent, written.seconds) == (10**13, 1, 1, 50)
+    assert (written.epsilon, written.colluding, written.absent, written.seconds) == (10**13, 2, 0, 50)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -20,18 +21,25 @@ from together_tools import Made, certificate, needs_openssl, play, session, take
 from discreet import BudgetError, QuestionError, SessionError
 from discreet.mechanisms.shares import Residues
 from discreet.together import Opened, Session, from_dict, read, take_part
+from discreet.together import session as module
 from discreet.together.meeting import Meeting
-from discreet.together.protocol import _Round
+from discreet.together.protocol import _Progress, _Round, added_up
+from discreet.together.session import most_absent
 from discreet.together.wire import Gone, Kind, Link
 
 pytestmark = needs_openssl
-NAMES = "abc"
+NAMES, FOUR = "abc", "abcd"
+RESULT = NOTHING, NOT_THIS, OTHERS = (
+    "; nothing was opened",
+    "; no total with this party in it was opened",
+    "; this party has no result, but the others may have opened it",
+)
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Path]]:
     folder = tmp_path_factory.mktemp("keys")
-    made = {name: certificate(folder, name) for name in (*NAMES, "stranger")}
+    made = {name: certificate(folder, name) for name in (*FOUR, "stranger")}
     return made | {"child": certificate(folder, "child", signer="b")}
 
 
@@ -52,7 +60,7 @@ def all_of(
 
 def codes(ends: list[object]) -> set[str]:
     assert all(isinstance(end, SessionError) for end in ends), ends
-    assert all("nothing was opened" in str(end) for end in ends)
+    assert all(sum(words in str(end) for words in RESULT) == 1 for end in ends)
     return {end.code for end in ends}  # type: ignore[attr-defined]
 
 
@@ -104,17 +112,25 @@ def test_a_bug_on_one_side_says_nothing_of_its_numbers(agreed: Session, keys: di
 
 
 def test_who_does_not_come_is_left_out_if_that_was_agreed(keys: dict[str, tuple[str, Path]]) -> None:
-    agreed = session({name: keys[name] for name in NAMES}, absent=1, seconds=1)
-    opened = all_of(agreed, keys, brought(agreed), "ac")
-    assert opened == [Opened((4, 40), ("a", "c"), opened[0].transcript)] * 2
+    agreed = session({name: keys[name] for name in FOUR}, absent=1, seconds=1)
+    opened = all_of(agreed, keys, brought(agreed), "acd")
+    assert opened == [Opened((8, 80), ("a", "c", "d"), opened[0].transcript)] * 3
 
 
 def test_who_does_not_come_ends_the_session_else(keys: dict[str, tuple[str, Path]]) -> None:
     agreed = session({name: keys[name] for name in NAMES}, seconds=1)
     made = brought(agreed)
-    assert codes(all_of(agreed, keys, made, "ac")) == {"missing"}
+    ends = all_of(agreed, keys, made, "ac")
+    assert codes(ends) == {"missing"}
+    assert all(NOTHING in str(end) for end in ends)
     assert not made["a"].asked
     assert not made["c"].asked
+
+
+def test_who_is_left_alone_does_not_say_what_the_others_do(keys: dict[str, tuple[str, Path]]) -> None:
+    agreed = session({name: keys[name] for name in FOUR}, absent=1, seconds=1)
+    (end,) = all_of(agreed, keys, brought(agreed), "a")
+    assert NOT_THIS in str(end)
 
 
 def test_the_same_party_twice_ends_the_session(keys: dict[str, tuple[str, Path]]) -> None:
@@ -127,20 +143,18 @@ def test_the_same_party_twice_ends_the_session(keys: dict[str, tuple[str, Path]]
 
 
 @pytest.mark.parametrize("who", ["stranger", "child"])
-def test_a_stranger_does_not_take_a_place(agreed: Session, keys: dict[str, tuple[str, Path]], who: str) -> None:
+def test_a_stranger_does_not_take_a_place(keys: dict[str, tuple[str, Path]], who: str) -> None:
     """Somebody with a certificate of his own who calls himself c cannot come, nor end the session of the others; not
     even if another party signed that certificate."""
-    other = replace(agreed, parties=(*agreed.parties[:2], replace(agreed.parties[2], certificate=keys[who][0])))
+    agreed = session({name: keys[name] for name in "abdc"}, seconds=1, absent=1)
+    stranger = replace(agreed, parties=(*agreed.parties[:3], replace(agreed.parties[3], certificate=keys[who][0])))
     made = brought(agreed)
-    short = replace(agreed, seconds=1, absent=1)
-    stranger = replace(other, seconds=1, absent=1, nonce=short.nonce)
     ends = play(
-        take(short, "a", keys["a"][1], made["a"]),
-        take(short, "b", keys["b"][1], made["b"]),
+        *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
         take(stranger, "c", keys[who][1], made["c"]),
     )
-    assert [end.roster for end in ends[:2]] == [("a", "b")] * 2
-    assert codes(ends[2:]) == {"missing"}
+    assert [end.roster for end in ends[:3]] == [("a", "b", "d")] * 3
+    assert codes(ends[3:]) == {"missing"}
     assert not made["c"].asked
 
 
@@ -216,7 +230,7 @@ async def rogue(
     meeting = Meeting(agreed, "c", key)
     try:
         await meeting.meet()
-        await kind(agreed, "c", dict(meeting.links)).run(made)
+        await kind(agreed, "c", dict(meeting.links), _Progress(agreed.absent)).run(made)
     finally:
         await meeting.close(end=False)
 
@@ -303,7 +317,8 @@ def test_whatever_a_party_does_nothing_is_opened(
     assert code in found
     assert found <= {code, "ended", "stopped"}
     assert all(one.asked[0] == "charge" for one in made.values())
-    assert all("nothing was opened" in str(end) for end in ends)
+    shown = code == "sum" or phase in (Kind.SUM, Kind.OPENED)
+    assert all((OTHERS if shown else NOTHING) in str(end) for end in ends)
     assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
 
 
@@ -311,28 +326,29 @@ def test_whatever_a_party_does_nothing_is_opened(
 def test_who_stops_before_all_agree_is_left_out_if_that_was_agreed(
     keys: dict[str, tuple[str, Path]], phase: Kind
 ) -> None:
-    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    agreed = session({name: keys[name] for name in FOUR}, absent=1)
     made = brought(agreed)
     ends = play(
-        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
         rogue(agreed, keys["c"][1], made["c"], phase, dies),
     )
-    assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
+    assert ends[:3] == [Opened((7, 70), ("a", "b", "d"), ends[0].transcript)] * 3
 
 
 def test_who_stops_later_ends_the_session_all_the_same(keys: dict[str, tuple[str, Path]]) -> None:
-    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    agreed = session({name: keys[name] for name in FOUR}, absent=1)
     made = brought(agreed)
     ends = play(
-        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
         rogue(agreed, keys["c"][1], made["c"], Kind.SUM, dies),
     )
-    assert "stopped" in codes(ends[:2])
+    assert "stopped" in codes(ends[:3])
+    assert all(OTHERS in str(end) for end in ends[:3])
 
 
 def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[str, Path]]) -> None:
-    """c sends its shares to a, not to b, and goes: a holds them, b does not; both go on without c."""
-    agreed = session({name: keys[name] for name in NAMES}, absent=1)
+    """c sends its shares to a, not to the others, and goes: a holds them, they do not; all go on without c."""
+    agreed = session({name: keys[name] for name in FOUR}, absent=1)
     made = brought(agreed)
 
     async def to_one(link: Link, kind: Kind, body: bytes) -> None:
@@ -342,17 +358,17 @@ def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[s
             await link.close(end=False)
 
     ends = play(
-        *(take(agreed, name, keys[name][1], made[name]) for name in "ab"),
+        *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
         rogue(agreed, keys["c"][1], made["c"], Kind.SHARES, to_one),
     )
-    assert ends[:2] == [Opened((3, 30), ("a", "b"), ends[0].transcript)] * 2
+    assert ends[:3] == [Opened((7, 70), ("a", "b", "d"), ends[0].transcript)] * 3
 
 
 @pytest.mark.parametrize("absent", [0, 1])
 def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], absent: int) -> None:
     """d tells each honest party that it holds no shares of the others, and names a roster of that one and itself: as
     small a total would have the noise of too few. Nobody commits to a sum, let alone shows one."""
-    many = {name: keys[name] for name in NAMES} | {"d": keys["stranger"]}
+    many = {name: keys[name] for name in FOUR}
     agreed = session(many, absent=absent)
     made = brought(agreed)
     came: list[Kind] = []
@@ -373,13 +389,122 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
         meeting = Meeting(agreed, "d", many["d"][1])
         try:
             await meeting.meet()
-            await Splits(agreed, "d", dict(meeting.links)).run(made["d"])
+            await Splits(agreed, "d", dict(meeting.links), _Progress(absent)).run(made["d"])
         finally:
             await meeting.close(end=False)
 
     ends = play(*(take(agreed, name, keys[name][1], made[name]) for name in NAMES), splits())
     assert "roster" in codes(ends[:3])
     assert set(came) <= {Kind.HELD, Kind.ROSTER}
+
+
+class Liar(_Round):
+    """Names to each other party the roster that it chose for it, in both phases, and then keeps to the protocol with
+    everybody who stays. `lies` are the rosters; `opened` is what it adds up of the sums that it is shown."""
+
+    lies: dict[str, str]
+    opened: list[tuple[frozenset[str], tuple[int, ...]]]
+
+    async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
+        for kind in (Kind.HELD, Kind.ROSTER):
+            for link in self.links.values():
+                await framed(link, kind, bytes(name in self.lies[link.name] for name in self.session.names))
+        return {*self.session.names}
+
+    async def _sums(self, roster: set[str], mine: Residues) -> Opened:  # noqa: ARG002
+        self.sums: dict[str, Residues] = {}
+        await asyncio.gather(*(self._each(link) for link in self.links.values()), return_exceptions=True)
+        for lie in {*self.lies.values()}:
+            others = [name for name in lie if name != self.name]
+            if others and all(name in self.sums for name in others):
+                mine = added_up(self.ring, self.name, {*lie}, self.own, self.held)
+                total = self.ring.total([mine, *(self.sums[name] for name in others)])
+                self.opened.append((frozenset(lie), tuple(self.ring.signed(total))))
+        raise Gone("enough")
+
+    async def run(self, contribution: Made) -> Opened:
+        await self._charged(contribution)
+        self.own = dict(zip(self.session.names, contribution.shares(), strict=True))
+        self.held = await self._shares(self.own)
+        return await self._sums(await self._roster(set()), self.own[self.name])
+
+    async def _each(self, link: Link) -> None:
+        """Commits to the sum for the roster that this party believes in, shows it, and keeps what it is shown."""
+        body = bytes(32) + self.ring.pack(added_up(self.ring, self.name, {*self.lies[link.name]}, self.own, self.held))
+        names = len(self.session.names)
+        await link.receive(Kind.HELD, names)
+        await link.receive(Kind.ROSTER, names)
+        await framed(link, Kind.COMMITMENT, self._commitment(self.name, body))
+        await link.receive(Kind.COMMITMENT, 32)
+        await framed(link, Kind.SUM, body)
+        shown = await link.receive(Kind.SUM, len(body))
+        self.sums[link.name] = self.ring.unpack(shown[32:])
+
+
+def against_a_liar(
+    agreed: Session, keys: dict[str, tuple[str, Path]], lies: dict[str, str]
+) -> tuple[list[object], list[tuple[frozenset[str], tuple[int, ...]]]]:
+    """What the honest parties end with where the last party lies so, and what that one has learned."""
+    made, learned = brought(agreed), []
+    kind, liar = type("One", (Liar,), {"lies": lies, "opened": learned}), agreed.names[-1]
+
+    async def lying() -> None:
+        meeting = Meeting(agreed, liar, keys[liar][1])
+        try:
+            await meeting.meet()
+            await kind(agreed, liar, dict(meeting.links), _Progress(agreed.absent)).run(made[liar])
+        finally:
+            await meeting.close(end=False)
+
+    honest = agreed.names[:-1]
+    return play(*(take(agreed, name, keys[name][1], made[name]) for name in honest), lying())[:-1], learned
+
+
+def test_two_totals_could_be_opened_if_one_of_three_may_be_absent(
+    keys: dict[str, tuple[str, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the rule for `absent` is for: c names {a, c} to a and {b, c} to b, and learns both totals one by one."""
+    three = {name: keys[name] for name in NAMES}
+    with pytest.raises(QuestionError, match="two totals"):
+        session(three, absent=1)
+    with monkeypatch.context() as without:
+        without.setattr(module, "most_absent", lambda *_: 2)
+        agreed = session(three, absent=1)
+    _, learned = against_a_liar(agreed, keys, {"a": "ac", "b": "bc"})
+    assert dict(learned) == {frozenset("ac"): (4, 40), frozenset("bc"): (5, 50)}
+
+
+LIES = [
+    {"a": "abd", "b": "abd", "c": "acd"},
+    {"a": "abd", "b": "bcd", "c": "acd"},
+    {"a": "abd", "b": "abd", "c": "cd"},
+    {"a": "abcd", "b": "abd", "c": "abcd"},
+    {"a": "acd", "b": "abcd", "c": "acd"},
+    {"a": "bcd", "b": "bcd", "c": "bcd"},
+]
+
+
+@pytest.mark.parametrize("lies", LIES, ids=lambda lies: "-".join(lies.values()))
+def test_a_lying_party_has_one_total_opened_at_most(keys: dict[str, tuple[str, Path]], lies: dict[str, str]) -> None:
+    """d keeps to the protocol with each in turn, with a sum for the roster that it named to it."""
+    agreed = session({name: keys[name] for name in FOUR}, absent=1, seconds=1)
+    ends, learned = against_a_liar(agreed, keys, lies)
+    rosters = {roster for roster, _ in learned} | {frozenset(end.roster) for end in ends if isinstance(end, Opened)}
+    assert len(rosters) <= 1
+    assert all(len(roster) >= 3 for roster in rosters)
+    codes([end for end in ends if not isinstance(end, Opened)])
+
+
+def test_rosters_that_share_liars_alone_are_those_that_the_rule_forbids() -> None:
+    """All rosters of up to seven parties, of whom the last ones lie."""
+    for parties in range(2, 8):
+        masks = [{place for place in range(parties) if mask >> place & 1} for mask in range(1 << parties)]
+        for absent, colluding in itertools.product(range(parties), range(1, parties)):
+            rosters = [roster for roster in masks if len(roster) >= parties - absent]
+            liars = {*range(parties - colluding, parties)}
+            two = any(one & other <= liars for one, other in itertools.combinations(rosters, 2))
+            liars_alone = any(roster <= liars for roster in rosters)
+            assert (absent > most_absent(parties, colluding)) == (two or liars_alone)
 
 
 def test_a_party_that_is_refused_ends_the_session_before_anything_leaves(

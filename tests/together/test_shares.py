@@ -173,6 +173,17 @@ def test_any_shares_but_all_are_uniform() -> None:
             assert sorted(seen) == sorted(itertools.product(range(4), repeat=2))
 
 
+@pytest.mark.parametrize("bits", [64, 128, 192])
+def test_every_bit_of_a_share_is_drawn(bits: int) -> None:
+    """All shares but the last, and each alone: of 2,000 residues each bit is 1 in half, within seven deviations."""
+    ring = Ring(bits)
+    for vector in (ring.uniform(SystemWords(), 2_000), *split(ring, [5] * 2_000, 3, SystemWords())):
+        values = [int(value) for value in vector.tolist()]
+        assert len(set(values)) == len(values)
+        assert all(abs(sum(value >> place & 1 for value in values) - 1_000) < 157 for place in range(bits))
+        assert max(values) < 1 << bits
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([64, 128, 192]), st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=6), st.integers(2, 5)

@@ -23,7 +23,7 @@ from discreet.plan.measurement import Plan
 from discreet.sql import lower
 
 KINDS: Mapping[str, tuple[Any, Sequence[Any]]] = {
-    "integer": (pyarrow.int64(), [0, -1, 1, -(2**63), 2**63 - 1]),
+    "integer": (pyarrow.int64(), [0, -1, 1, -(2**63) + 1, 2**63 - 1]),
     "text": (pyarrow.string(), ["", "a", "A", "a ", "ü\x00"]),
     "date": (pyarrow.date32(), [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)]),
     "boolean": (pyarrow.bool_(), [False, True]),
@@ -88,7 +88,7 @@ class Bench:
             }
         )
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame))
-        with patch.object(secrets, "token_hex", lambda _size: key):
+        with patch("discreet.engines.duckdb._positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
 

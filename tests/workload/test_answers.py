@@ -384,6 +384,7 @@ def test_a_failure_tells_nothing_and_stays_charged(frame: pandas.DataFrame, monk
         assert failed.value.__context__ is None
         assert curator.ledger.verify().unanswered == 1
         assert curator.ledger.filter(TOTAL).spent.pure == 1
+        curator.lift()
         assert curator.answer(Workload("t").marginals("sex"), epsilon=1).charged
 
 

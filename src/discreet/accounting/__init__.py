@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from discreet.accounting.declared import Declared
-from discreet.accounting.filter import Filter, Spent
+from discreet.accounting.filter import Family, Filter, Spent
 from discreet.accounting.loss import (
     Approximate,
     Batch,
@@ -32,6 +32,7 @@ __all__ = [
     "Declared",
     "DiscreteLaplace",
     "EquivalentGaussian",
+    "Family",
     "Filter",
     "Gaussian",
     "Laplace",

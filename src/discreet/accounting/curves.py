@@ -7,6 +7,7 @@ N(0, 1) from N(μ, 1). Floating point only guesses; what is returned has passed 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -14,6 +15,7 @@ from statistics import NormalDist
 from discreet.exact import exp_bounds, floor, log_bounds, normal_cdf_bounds, sqrt_ceiling
 
 _LARGE = 600  # beyond this ε, closed-form bounds replace the search
+_EXPONENTS = (12, 11, 10, 9, 8, 6, 4, 3, 2, 1)  # a guess is lowered by 10^−exponent of itself until it is proved
 
 
 def delta_bounds(epsilon: Fraction, mu: Fraction) -> tuple[Fraction, Fraction]:
@@ -39,26 +41,60 @@ def mu_of_budget(epsilon: Fraction, delta: Fraction) -> Fraction:
         z = sqrt_ceiling(2 * max(Fraction(0), log_bounds(1 / (2 * delta))[1]))
         root = sqrt_ceiling(z * z + 2 * epsilon) * (1 - Fraction(1, 1 << 60))
         return floor(root - z, 30)
-    guess = _bisect_mu(float(epsilon), float(delta))
-    for exponent in (12, 11, 10, 9, 8, 6, 4, 3, 2, 1):
+    guess = _bisect(lambda mu: guessed_delta(float(epsilon), mu), float(delta))
+    for exponent in _EXPONENTS:
         candidate = Fraction(guess) * (1 - Fraction(1, 10**exponent))
         if delta_bounds(epsilon, candidate)[1] <= delta:
             return candidate
     return Fraction(0)
 
 
-def _bisect_mu(epsilon: float, delta: float) -> float:
-    def excess(mu: float) -> float:
-        first = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
-        second = math.erfc((epsilon / mu + mu / 2) / math.sqrt(2)) / 2
-        return first - math.exp(epsilon) * second - delta
+@lru_cache(maxsize=4096)
+def mu_beside_pure(epsilon: Fraction, pure: Fraction, delta: Fraction) -> Fraction:
+    """A μ such that what is `pure`-DP and what is μ-GDP are together (ε, δ)-DP, pure < ε: certified, rounded down.
 
+    Randomised response, the worst of the former, has the loss e = `pure` with probability p = e^e/(1 + e^e), else −e.
+    So the least δ is p·δ_μ(ε − e) + (1 − p)·δ_μ(ε + e), δ_μ that of μ alone. It rises with p, since δ_μ falls. For ε
+    above 300, where it is less than δ_μ(ε − e) by the factor p and hardly more, that serves.
+    """
+    if pure == 0 or delta <= 0 or epsilon > _LARGE // 2:
+        return mu_of_budget(epsilon - pure, delta)
+    odds = exp_bounds(pure, 160)[1]
+    heads = odds / (1 + odds)
+
+    def least_delta(mu: Fraction) -> Fraction:
+        return heads * delta_bounds(epsilon - pure, mu)[1] + (1 - heads) * delta_bounds(epsilon + pure, mu)[1]
+
+    guess = _bisect(lambda mu: _beside(float(epsilon), float(pure), mu), float(delta))
+    for exponent in _EXPONENTS:
+        candidate = Fraction(guess) * (1 - Fraction(1, 10**exponent))
+        if least_delta(candidate) <= delta:
+            return candidate
+    return Fraction(0)
+
+
+def _beside(epsilon: float, pure: float, mu: float) -> float:
+    heads = 1 / (1 + math.exp(-pure))
+    return heads * guessed_delta(epsilon - pure, mu) + (1 - heads) * guessed_delta(epsilon + pure, mu)
+
+
+def guessed_delta(epsilon: float, mu: float) -> float:
+    """δ(ε) of μ in floating point. It proves nothing."""
+    first = math.erfc((epsilon / mu - mu / 2) / math.sqrt(2)) / 2
+    place = (epsilon / mu + mu / 2) / math.sqrt(2)
+    if epsilon > _LARGE:  # e^ε is no float; erfc(x) ≈ e^(−x²)/(x·√π)
+        return first - math.exp(min(0.0, epsilon - place * place)) / (2 * place * math.sqrt(math.pi))
+    return first - math.exp(epsilon) * math.erfc(place) / 2
+
+
+def _bisect(delta_of: Callable[[float], float], delta: float) -> float:
+    """The μ at which δ comes up to this one, in floating point."""
     low, high = 1e-12, 1.0
-    while excess(high) < 0:
+    while delta_of(high) < delta:
         high *= 2
     for _ in range(200):
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+        low, high = (middle, high) if delta_of(middle) < delta else (low, middle)
     return low
 
 

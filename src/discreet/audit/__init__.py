@@ -15,24 +15,35 @@ from __future__ import annotations
 from contextlib import ExitStack
 from time import perf_counter
 
-from discreet.audit import channels, interaction, questions, textbook
+from discreet.audit import channels, hunt, interaction, questions, textbook
 from discreet.audit.claims import FALSE_ALARM, Claim, Result
 from discreet.audit.made_up import Stage
 from discreet.audit.report import Report
 from discreet.audit.targets import Progress, Target, run
+from discreet.audit.world import world
 from discreet.catalog import Declaration
 
 __all__ = ["Claim", "Report", "Result", "audit"]
 
+HUNTED = 100
+"""Whole questions that an audit makes up, unless it is told how many."""
+
 
 def audit(
-    declaration: Declaration | None = None, *, thorough: bool = False, progress: Progress | None = None
+    declaration: Declaration | None = None,
+    *,
+    thorough: bool = False,
+    hunted: int | None = None,
+    seed: int = 1,
+    progress: Progress | None = None,
 ) -> Report:
     """Attacks the mechanisms, the filter, and with a declaration the questions that can be asked of its tables.
 
-    `thorough` takes ten times the draws and every column instead of one of each kind. `progress` is told the number of
-    attacks to come, the number done, and the subject. Raises DeclarationError where a declaration does not fit its
-    sources, whose schemas are all that is read of them.
+    `thorough` takes ten times the draws and every column instead of one of each kind. `hunted` is how many whole
+    questions are made up, from `seed`, and asked with hostile persons in the tables and without: of the declaration's
+    tables, or of some of the audit's own. `progress` is told the number of attacks to come, the number done, and the
+    subject. Raises DeclarationError where a declaration does not fit its sources, whose schemas are all that is read of
+    them.
     """
     start = perf_counter()
     sizes = textbook.Sizes(30_000, 120_000) if thorough else textbook.Sizes()
@@ -46,6 +57,11 @@ def audit(
             targets += interaction.everything([known.budget], rounds)
             draws, asks = (12_000, 300) if thorough else (1_200, 100)
             targets += questions.of_declaration(known, stage, draws, asks, each=thorough)
+        else:
+            known = world()
+            stage = stack.enter_context(Stage(known.limits))
+        if wanted := HUNTED * (10 if thorough else 1) if hunted is None else hunted:
+            targets.append(hunt.target(known, stage, wanted, seed))
         results = run(targets, FALSE_ALARM, progress)
     file = str(declaration.file or "") if declaration is not None else ""
     return Report(tuple(results), thorough, perf_counter() - start, file)

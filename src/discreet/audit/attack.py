@@ -49,8 +49,14 @@ Vectors = Mapping[tuple[Any, ...], tuple[int, ...]]
 class Paper:
     """A ledger that admits everything and writes nothing: made-up tables have no budget."""
 
-    def frozen(self, _table: str) -> bool:
-        return False
+    def check(self, *_: object) -> None:
+        pass
+
+    def fail(self, *_: object) -> None:
+        pass
+
+    def end(self, *_: object) -> None:
+        pass
 
     def reserve(self, *_: object, **__: object) -> Reserved:
         return Reserved(1, {})

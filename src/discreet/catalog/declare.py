@@ -14,7 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog.impossible import impossible
-from discreet.catalog.model import Budget, Column, Declaration, EngineLimits, Source, Table, Type, Value
+from discreet.catalog.model import (
+    MOST_WORK,
+    Budget,
+    Column,
+    Declaration,
+    EngineLimits,
+    Source,
+    Table,
+    Type,
+    Value,
+    writable,
+)
 from discreet.errors import DeclarationError, Fault
 from discreet.exact import fraction
 
@@ -30,10 +41,12 @@ _TABLE = {
     "rows_per_person",
     "groups_per_person",
     "public",
+    "shared",
     "columns",
     "impossible",
 }
-_COLUMN = {"type", "min", "max", "step", "values", "nulls"}
+_COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
+_LONGEST = 100_000
 _BUDGET = {"epsilon", "delta", "keys_delta"}
 
 
@@ -54,6 +67,9 @@ def read(path: str | Path) -> Declaration:
     except tomllib.TOMLDecodeError as error:
         fault = Fault("file", f"it is not TOML: {error}", "correct that line")
         raise DeclarationError([fault], code="toml", file=str(path)) from None
+    except (ValueError, RecursionError):  # Python reads no number of over 4,300 digits
+        fault = Fault("file", "it is nested too deeply, or a number in it is too long", "write it simpler")
+        raise DeclarationError([fault], code="toml", file=str(path)) from None
     return declare(raw, file=path)
 
 
@@ -64,8 +80,13 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None) -> Declaration:
     base = (file.parent if file else Path()).resolve()
     budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
     question = reader.mapping("question", raw.get("question"))
-    reader.unknown("question", question, {"epsilon"})
+    reader.unknown("question", question, {"epsilon", "least"})
     question_epsilon = reader.epsilon("question.epsilon", question["epsilon"]) if "epsilon" in question else None
+    least = reader.epsilon("question.least", question["least"]) if "least" in question else None
+    if least is not None and least > budget.epsilon:
+        reader.fault("question.least", "it is larger than the whole budget", "write at most budget.epsilon")
+    if least is not None and question_epsilon is not None and question_epsilon < least:
+        reader.fault("question.epsilon", "it is below question.least", "write at least question.least")
     analysts = {
         name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget)
         for name, value in reader.mapping("analysts", raw.get("analysts")).items()
@@ -77,7 +98,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None) -> Declaration:
     limits = reader.limits(reader.mapping("engine", raw.get("engine")))
     if reader.faults:
         raise DeclarationError(reader.faults, file=str(file) if file else "")
-    return Declaration(tables, budget, question_epsilon, analysts, ledger, limits, file)
+    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file)
 
 
 class _Reader:
@@ -129,7 +150,7 @@ class _Reader:
         return value if value is not None and 0 <= value < 1 else Fraction(0)
 
     def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None) -> Budget:
-        self.unknown(where, raw, _BUDGET)
+        self.unknown(where, raw, _BUDGET | ({"reserve"} if whole is None else set()))
         if "epsilon" not in raw:
             self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
         epsilon = self.epsilon(f"{where}.epsilon", raw.get("epsilon", 1))
@@ -146,7 +167,24 @@ class _Reader:
             self.fault(f"{where}.keys_delta", "it is a part of delta, and larger than it", "write at most delta")
         if whole is not None and epsilon > whole.epsilon:
             self.fault(f"{where}.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
-        return Budget(epsilon, delta, keys_delta)
+        return Budget(epsilon, delta, keys_delta, self.reserve(where, raw.get("reserve"), epsilon, delta, keys_delta))
+
+    def reserve(self, where: str, raw: Any, epsilon: Fraction, delta: Fraction, keys_delta: Fraction) -> Fraction:
+        """The price of the table for which room is kept; 0 for none."""
+        if raw is None:
+            return Fraction(0)
+        where += ".reserve"
+        kept = self.mapping(where, raw)
+        self.unknown(where, kept, {"publish"})
+        if "publish" not in kept:
+            self.fault(f"{where}.publish", "it is missing", "write reserve = { publish = 1.0 }")
+            return Fraction(0)
+        price = self.epsilon(f"{where}.publish", kept["publish"])
+        if price > epsilon:
+            self.fault(f"{where}.publish", "it is larger than the whole budget", "write less than budget.epsilon")
+        if not 0 < keys_delta < delta:
+            self.fault(f"{where}.publish", "publishing a table needs a delta", "write delta = 1e-6, without keys_delta")
+        return price
 
     def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | None:
         if raw is None:
@@ -157,7 +195,7 @@ class _Reader:
         return base / raw
 
     def limits(self, raw: Mapping[str, Any]) -> EngineLimits:
-        self.unknown("engine", raw, {"memory_gib", "seconds", "windows", "answer_seconds"})
+        self.unknown("engine", raw, {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures"})
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
         seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
@@ -165,7 +203,16 @@ class _Reader:
         answer = None
         if "answer_seconds" in raw:
             answer = self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
-        return EngineLimits(memory or default.memory_gib, seconds or default.seconds, windows, answer)
+        work = self.count("engine.work", raw["work"], MOST_WORK) if "work" in raw else None
+        failures = self.count("engine.failures", raw.get("failures", default.failures), 1_000)
+        return EngineLimits(
+            memory or default.memory_gib,
+            seconds or default.seconds,
+            windows,
+            answer,
+            work,
+            failures or default.failures,
+        )
 
     def count(self, where: str, raw: Any, most: int) -> int | None:
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:
@@ -188,6 +235,9 @@ class _Reader:
         for name, value in raw.items():
             if isinstance(value, Mapping) and isinstance(value.get("person"), str):
                 self.path(name, value["person"], tables)
+            if tables[name].shared and tables[name].path is None:
+                fix = 'leave it out, or write person = "COLUMN -> table.column"'
+                self.fault(f"tables.{name}.shared", "each of these rows is one person's", fix)
         self.circles(tables)
         return tables
 
@@ -217,6 +267,7 @@ class _Reader:
             self.fault(where, f"{mine.name} is {mine.type}, {written} is {column.type}", fix)
         if table.person == column.name and not table.path and table.one_row_per_person:
             return
+        tables[table.name] = _identified(tables[table.name], column.name)
         tables[name] = replace(tables[name], path=(table.name, column.name))
         if tables[name].one_row_per_person:
             fix = "name a column that holds the person, or rows_per_person"
@@ -255,6 +306,7 @@ class _Reader:
         person = self.person(where, raw.get("person"), columns)
         self.unit(where, public, person, one_row, rows, groups)
         rules = impossible(self, f"{where}.impossible", raw.get("impossible", []), columns)
+        columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,
             source,
@@ -264,6 +316,7 @@ class _Reader:
             1 if one_row else rows,
             1 if one_row else groups or rows,
             public,
+            shared=self.flag(f"{where}.shared", raw.get("shared", False)),
             impossible=rules,
         )
 
@@ -347,7 +400,7 @@ class _Reader:
     def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
         columns: list[Column] = []
         for name, value in raw.items():
-            if not isinstance(name, str) or not name or any(ord(letter) < 32 for letter in name) or not _utf8(name):
+            if not isinstance(name, str) or not writable(name) or not _utf8(name):
                 message = "a column's name is no text, empty, or holds control characters"
                 self.fault(where, message, "name the column as its source does")
                 continue
@@ -391,7 +444,13 @@ class _Reader:
             self.fault(f"{where}.step", "step is for numbers, and above 0", "write step = 0.01, or leave it out")
             step = None
         nulls = self.flag(f"{where}.nulls", raw.get("nulls", True))
-        return Column(name, kind, low, high, step, self.values(where, raw, kind), nulls)
+        length = self.count(f"{where}.length", raw["length"], _LONGEST) if "length" in raw else None
+        if length is not None and kind not in (Type.TEXT, None):
+            self.fault(f"{where}.length", "length is for texts", "leave it out")
+        values = self.values(where, raw, kind)
+        if length is not None and any(isinstance(value, str) and len(value) > length for value in values or ()):
+            self.fault(f"{where}.length", "a declared value is longer", "write a larger length")
+        return Column(name, kind, low, high, step, values, nulls, length)
 
     def values(self, where: str, raw: Mapping[str, Any], kind: Type | None) -> tuple[Value, ...] | None:
         if "values" not in raw:
@@ -440,6 +499,12 @@ class _Reader:
             )
             return None
         return value
+
+
+def _identified(table: Table, name: str) -> Table:
+    """The table with a column of which no text is cut."""
+    columns = (replace(one, identifies=True) if one.name == name else one for one in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 _PYTHON_TYPES: dict[Any, str] = {

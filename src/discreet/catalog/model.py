@@ -15,6 +15,15 @@ Value = int | Fraction | str | bool | datetime.date | datetime.datetime
 KEYS_SHOWN = 1_000
 """An integer column with bounds has public keys if they are no more than this."""
 
+LENGTH = 200
+"""The characters of a text where nothing is declared."""
+
+ID_LENGTH = 1_000
+"""Those of a text that identifies."""
+
+MOST_WORK = 10_000_000
+"""The largest number of joined rows a person that can be declared."""
+
 
 class Type(StrEnum):
     """The types a column can have. They are declared, or stated by the source's own schema; values never decide."""
@@ -31,6 +40,17 @@ class Type(StrEnum):
         return self in (Type.INTEGER, Type.NUMBER)
 
 
+def writable(name: str) -> bool:
+    """Whether a table or column may be called so: control characters are for names of our own (`own_name`)."""
+    return bool(name) and not any(ord(letter) < 32 for letter in name)
+
+
+def own_name(word: str, number: int = 0) -> str:
+    """The name of a column that a plan makes. No declaration and no question can write it, in whatever quotes: a name
+    with a control character is refused in both. So it is never the name of a column that somebody else made."""
+    return f"\x1f{word} {number}"
+
+
 @dataclass(frozen=True)
 class Column:
     """One declared column. Values outside `minimum` and `maximum` are clamped when the table is loaded.
@@ -38,6 +58,9 @@ class Column:
     `values` are public keys: a question that groups by the column shows all of them and no others.
     `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in. With `nulls`
     false the owner says that every row has a value: questions need not measure how many have none.
+    Texts about people are cut to `length` characters when the table is loaded; where a column `identifies` a person, or
+    the row that another table refers to, they are never cut, which could make two persons one: rows with a longer one
+    are left out.
     """
 
     name: str
@@ -47,6 +70,14 @@ class Column:
     step: Fraction | None = None
     values: tuple[Value, ...] | None = None
     nulls: bool = True
+    length: int | None = None
+    identifies: bool = False
+
+    @property
+    def longest(self) -> int:
+        """The most characters of a text in this column, of a table about people."""
+        listed = (len(value) for value in self.values or () if isinstance(value, str))
+        return self.length or max([ID_LENGTH if self.identifies else LENGTH, *listed])
 
     def keys(self) -> tuple[Value, ...] | None:
         """The public keys of this column; None where they are private."""
@@ -98,6 +129,8 @@ class Table:
     `path` (table, column), `person` is a foreign key instead: the row belongs to whom the row there belongs to.
     `parts` are the declared tables behind what a question has put together, `relation` says how.
     `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them.
+    With `shared`, a row may lead to several persons: it counts once for each, and what is hidden of a person is the
+    part in it, not that there is such a row. Without, none leads to two: rows are held to that when they are loaded.
     `impossible` says which rows cannot be, each by conditions that no row meets all: no synthetic row will.
     """
 
@@ -110,14 +143,29 @@ class Table:
     groups_per_person: int | None = None
     public: bool = False
     path: tuple[str, str] | None = None
+    shared: bool = False
     parts: tuple[Table, ...] = ()
     impossible: tuple[tuple[Condition, ...], ...] = field(default=(), repr=False)  # no question depends on it
     relation: Any = field(default=None, repr=False)
 
     @property
+    def unit(self) -> str:
+        """Who counts as a person here, in words that stay the same while that does."""
+        if self.person is None:
+            return "each row"
+        to = f" -> {self.path[0]}.{self.path[1]}" if self.path else ""
+        return f"{self.person}{to}".casefold()
+
+    @property
     def bases(self) -> tuple[Table, ...]:
         """The declared tables whose rows are in this one."""
         return self.parts or (self,)
+
+    @property
+    def stored(self) -> int:
+        """How many rows of a person, or of a value of the foreign key, the engine holds at most: others are left out
+        when the table is loaded, at random. They are more than count in one question: questions choose among them."""
+        return 1 if self.one_row_per_person else max(100, 2 * (self.rows_per_person or 1))
 
     def column(self, name: str) -> Column | None:
         """The column of that name, whatever its case; None where there is none."""
@@ -127,23 +175,30 @@ class Table:
 
 @dataclass(frozen=True)
 class Budget:
-    """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys."""
+    """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys.
+
+    `publish` is the price of a table for which room is kept: nothing else is admitted that would leave less; 0 keeps
+    nothing."""
 
     epsilon: Fraction
     delta: Fraction
     keys_delta: Fraction
+    publish: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
 class EngineLimits:
     """What one question may take of the machine: memory in GiB, wall time in seconds; and whether limits a person are
     windows over stored positions. With `answer_seconds`, whatever comes of a question comes that long after it was
-    asked. Public, never from data."""
+    asked. `work` is the most rows that joins may make of one person's; None for the usual (`plan.work`). After so many
+    `failures` of measurements in a snapshot a table is frozen. Public, never from data."""
 
     memory_gib: int = 8
     seconds: int = 300
     windows: bool = True
     answer_seconds: int | None = None
+    work: int | None = None
+    failures: int = 3
 
 
 @dataclass(frozen=True)
@@ -153,6 +208,7 @@ class Declaration:
     tables: Mapping[str, Table]
     budget: Budget
     question_epsilon: Fraction | None = None
+    least_epsilon: Fraction | None = None
     analysts: Mapping[str, Budget] = field(default_factory=dict)
     ledger: Path | None = None
     limits: EngineLimits = EngineLimits()

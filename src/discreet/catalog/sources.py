@@ -47,6 +47,8 @@ def checked_types(declaration: Declaration) -> Declaration:
                 fix = "leave them out" + (", or list its keys: [...]" if column.type is Type.TEXT else "")
                 faults.append(Fault(where, f"a {column.type} column has no min and max", fix))
                 continue
+            if column.length is not None and (column.type is not Type.TEXT or table.public):
+                faults.append(Fault(f"{where}.length", "length is for texts about people", "leave it out"))
             if column.step is not None and column.type is not Type.NUMBER:
                 faults.append(Fault(f"{where}.step", "step is for numbers, and above 0", "leave it out"))
             ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]

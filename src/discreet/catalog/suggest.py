@@ -40,7 +40,8 @@ def written(suggestion: Suggestion) -> str:
     """The declaration as TOML."""
     lines = [
         "# What may be asked about these people, and how much of their privacy may be spent.",
-        "# Nothing here was computed from values, except the `values` of columns you called public.",
+        "# Nothing here was computed from values, except the `values` of columns you called public, and whether",
+        "# they are all there is (nulls = false).",
         "",
         "[budget]                      # for ever, over everybody who asks",
         f"epsilon = {suggestion.epsilon}",
@@ -78,8 +79,11 @@ def _column(suggestion: Suggestion, name: str, kind: Type | None) -> str:
         keys = ", ".join(
             _text(value) if isinstance(value, str) and kind in (Type.TEXT, None) else _bare(value)
             for value in suggestion.values[name]
+            if value is not None
         )
         parts.append(f"values = [{keys}]")
+        if None not in suggestion.values[name]:
+            parts.append("nulls = false")
     return f"{_key(name)} = {{ {', '.join(parts)} }}"
 
 

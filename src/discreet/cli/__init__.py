@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +24,7 @@ from discreet.cli.collect import command as collect_command
 from discreet.cli.publish import command as publish_command
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
+from discreet.texts import visible
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -32,6 +35,7 @@ BUG = "this is a bug in discreet; nothing private is shown here. Please report t
 def run() -> None:
     """The entry point: every error becomes a text and an exit code; a bug never shows what it held."""
     as_json = "--json" in sys.argv
+    signal.signal(signal.SIGTERM, _end)  # as an exit: what is open is closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an answer is paid for: it is printed whatever the terminal can show
@@ -52,11 +56,16 @@ def run() -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    sys.exit(128 + number)
+
+
 def _complain(error: Error, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(error.to_dict(), ensure_ascii=False))
     else:
-        click.echo(f"{error}", err=True)
+        lines = str(error).split("\n") if isinstance(error, DeclarationError) else [str(error)]  # a line for each fault
+        click.echo("\n".join(map(visible, lines)), err=True)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -91,7 +100,7 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def opened(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Curator]:
+def opened(declaration: str, *, load: bool, quiet: bool = False, raise_budget: bool = False) -> Iterator[Curator]:
     """The curator of a declaration file, closed at the end."""
     from rich.console import Console
 
@@ -103,7 +112,7 @@ def opened(declaration: str, *, load: bool, quiet: bool = False) -> Iterator[Cur
         with console.status("loading the tables …"):
             curator = Curator.of(read(declaration), load=True)
     else:
-        curator = Curator.of(read(declaration), load=load)
+        curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget)
     try:
         yield curator
     finally:
@@ -211,10 +220,15 @@ def check(declaration: str, as_json: bool) -> None:
     with opened(declaration, load=False) as curator:
         curator.check()
         tables = [table.name for table in curator.declaration.tables.values()]
+        shared = [table.name for table in curator.declaration.tables.values() if table.shared]
     if as_json:
-        click.echo(json.dumps({"faults": [], "tables": tables}))
+        click.echo(json.dumps({"faults": [], "tables": tables, "shared": shared}))
     else:
         click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
+        for name in shared:
+            click.echo(
+                f"{name}: rows may be of several persons: each one's part in a row is hidden, not the row itself"
+            )
 
 
 @main.command()
@@ -243,14 +257,54 @@ def refresh(declaration: str, as_json: bool) -> None:
 
 @main.command()
 @click.argument("declaration")
+@click.option("--analyst", help="Who may ask again; without it, those who name no analyst.")
+@_machine
+def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
+    """Let an analyst ask again who is suspended since a measurement failed. What failed stays counted."""
+    with opened(declaration, load=False) as curator:
+        tables = curator.lift(analyst)
+    if as_json:
+        click.echo(json.dumps({"analyst": analyst, "tables": list(tables)}))
+    else:
+        whose = analyst or "those who name no analyst"
+        click.echo(f"{whose}: no longer suspended on {', '.join(tables)}" if tables else f"{whose}: not suspended")
+
+
+@main.command()
+@click.argument("declaration")
 @click.option("--verify", is_flag=True, help="Walk the whole chain and recompute every balance.")
 @click.option("--expect-head", metavar="HASH", help="A head noted earlier: fails where the history lacks it.")
+@click.option(
+    "--spend-unknown",
+    metavar="AMOUNT",
+    help="For the owner, after a loss: charge what the lost questions cost together: 0.5, or 0.5,1e-8; 0 if none.",
+)
+@click.option(
+    "--raise-budget", is_flag=True, help="For the owner: take the declaration's larger budget into the ledger."
+)
+@click.option(
+    "--renew-filters",
+    is_flag=True,
+    help="For the owner: replace the filters of an earlier version. The promise becomes (ε, 2δ − keys_delta).",
+)
 @_machine
-def ledger(declaration: str, verify: bool, expect_head: str | None, as_json: bool) -> None:
+def ledger(
+    declaration: str,
+    verify: bool,
+    expect_head: str | None,
+    spend_unknown: str | None,
+    raise_budget: bool,
+    renew_filters: bool,
+    as_json: bool,
+) -> None:
     """What was used, what is left, who asked what."""
-    from discreet.cli.history import as_dict, as_text
+    from discreet.cli.history import as_dict, as_text, renewed, spent_unknown
 
-    with opened(declaration, load=False) as curator:
+    if spend_unknown is not None:
+        spent_unknown(declaration, spend_unknown)
+    with opened(declaration, load=False, raise_budget=raise_budget) as curator:
+        if renew_filters:
+            click.echo(renewed(curator.ledger.renew()), err=as_json)
         verification = curator.ledger.verify(expect_head) if verify or expect_head else None
         if as_json:
             click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))

@@ -14,9 +14,13 @@ FOUND = 5
 @click.command("audit")
 @click.argument("declaration", required=False)
 @click.option("--thorough", is_flag=True, help="Ten times the draws, and every column: some minutes, not half of one.")
+@click.option("--hunt", "hunted", type=click.IntRange(0), metavar="N", help="Whole questions to make up: 100.")
+@click.option("--seed", type=int, default=1, metavar="N", help="Other questions for another number.")
 @click.option("--plot", "picture", metavar="FILE", help="Also draw what was found: .png, .svg or .html.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
-def command(declaration: str | None, thorough: bool, picture: str | None, as_json: bool) -> int:
+def command(
+    declaration: str | None, thorough: bool, hunted: int | None, seed: int, picture: str | None, as_json: bool
+) -> int:
     """Try to break what is promised, on made-up tables, and say what was found.
 
     With DECLARATION also the questions that its tables allow. Reads no private row and spends nothing. Exit code 5 if
@@ -41,7 +45,7 @@ def command(declaration: str | None, thorough: bool, picture: str | None, as_jso
         def tell(done: int, total: int, subject: str) -> None:
             bar.update(task, completed=done, total=total, description=subject[:60])
 
-        report = audit(known, thorough=thorough, progress=tell)
+        report = audit(known, thorough=thorough, hunted=hunted, seed=seed, progress=tell)
     if as_json:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:

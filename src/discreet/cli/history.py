@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.exact import show
-from discreet.ledger import TOTAL, Entry, Verification
+from discreet.accounting import Approximate, Pure
+from discreet.catalog import read
+from discreet.errors import QuestionError
+from discreet.exact import fraction, show
+from discreet.ledger import TOTAL, Entry, Ledger, Verification
 from discreet.release.show import percent
+from discreet.texts import visible
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
+
+
+def spent_unknown(declaration: str, amount: str) -> None:
+    """Charge a declaration's ledger for questions that it lacks: ε, or ε and δ with a comma."""
+    path, (epsilon, delta) = read(declaration).ledger, _amounts(amount)
+    assert path is not None
+    loss = Approximate(epsilon, delta) if delta else Pure(epsilon) if epsilon else None
+    Ledger.spend_unknown(path, loss).close()
+
+
+def _amounts(amount: str) -> tuple[Fraction, Fraction]:
+    try:
+        epsilon, *rest = map(fraction, amount.split(","))
+        (delta,) = rest or (Fraction(0),)
+        if epsilon < 0 or not 0 <= delta < 1:
+            raise ValueError
+    except ValueError:
+        message, fix = f"{amount[:60]!r} is no price", "write --spend-unknown 0.5, or 0.5,1e-8 with a delta"
+        raise QuestionError("price", message, where="--spend-unknown", fix=fix) from None
+    return epsilon, delta
 
 
 def as_dict(curator: Curator, verification: Verification | None) -> dict[str, Any]:
@@ -21,7 +46,9 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
         "used": budget.used,
         "keys_used": budget.keys_used,
         "more": _more(curator),
+        "left": budget.room,
         "analysts": {name: _used(curator, name) for name in curator.declaration.analysts},
+        "tables": _tables(curator),
         "head": curator.ledger.head,
         "entries": [_entry(entry) for entry in curator.ledger.entries()],
     }
@@ -39,14 +66,21 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
         lines[0] += f" · about {more:,} more like the last"
     if budget.keys_used:
         lines[0] += f" · {percent(budget.keys_used)} of what finds private keys used"
+    lines[0] += f" · {budget.room}"
+    if curator.ledger.filter(TOTAL).renewable is not None:
+        lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
     for name in curator.declaration.analysts:
-        lines.append(f"analyst {name}: {percent(_used(curator, name))} used")
-    asked = [entry for entry in curator.ledger.entries() if entry.kind in ("reserve", "repeat")]
+        lines.append(f"analyst {visible(name)}: {percent(_used(curator, name))} used")
+    for name, table in _tables(curator).items():
+        if table["failures"] or table["frozen"]:
+            lines.append(f"{visible(name)}: {_state(table)}")
+    asked = [entry for entry in curator.ledger.entries() if entry.kind in ("reserve", "repeat", "unknown")]
     rows = [("entry", "time", "analyst", "price", "status", "question")]
     for entry in asked:
-        question = " ".join(entry.question.split())
-        shown = question if len(question) <= 80 else question[:79] + "…"
-        rows.append((str(entry.seq), entry.time, entry.analyst or "–", _price(entry), entry.status, shown))
+        question = visible(" ".join((entry.question or entry.note).split()))
+        question = question if len(question) <= 80 else question[:79] + "…"
+        who = visible(entry.analyst) or "–"
+        rows.append((str(entry.seq), entry.time, who, _price(entry), entry.status, question))
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.append(f"head {curator.ledger.head}")
@@ -56,6 +90,37 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
             f"{verification.unanswered} charged without an answer"
         )
     return "\n".join(lines)
+
+
+def _tables(curator: Curator) -> dict[str, dict[str, Any]]:
+    """Of each table that was opened: its snapshot, what failed in it, how many failures freeze it, who is suspended:
+    null for those who name no analyst."""
+    return {
+        name: {
+            "snapshot": state.snapshot.number,
+            "frozen": state.frozen,
+            "failures": state.failures,
+            "limit": curator.declaration.limits.failures,
+            "suspended": [analyst or None for analyst in state.suspended],
+        }
+        for name, state in sorted(curator.ledger.tables().items())
+    }
+
+
+def _state(table: Mapping[str, Any]) -> str:
+    failures = f"{table['failures']} of {table['limit']} failures in snapshot {table['snapshot']}"
+    if table["frozen"]:
+        return f"{failures}; frozen for everybody until `discreet refresh`"
+    who = ", ".join(visible(analyst) or "whoever names no analyst" for analyst in table["suspended"])
+    return f"{failures}; {who} suspended until `discreet lift`" if who else failures
+
+
+def renewed(promises: Mapping[str, str]) -> str:
+    """What an owner promises after the filters were renewed."""
+    if not promises:
+        return "no filters to renew, or nothing would be left with new ones"
+    whose = {name: f"analyst {visible(name)}" if name else "the budget" for name in promises}
+    return "\n".join(f"{whose[name]}: new filters; everything together is now {promises[name]}" for name in promises)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

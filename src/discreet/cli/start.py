@@ -119,7 +119,7 @@ def _range_type(stated: Type | None, low: str, high: str) -> Type:
 
 def _keys(engine: DuckDB, place: Source, column: str) -> Sequence[Any]:
     keys = engine.distinct(place, column, MOST_KEYS)
-    if len(keys) > MOST_KEYS:
+    if sum(key is not None for key in keys) > MOST_KEYS:
         raise _fault(f"--public {column}", f"it has more than {MOST_KEYS:,} values", "leave it private")
     return keys
 

@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from discreet.errors import QuestionError, SessionError
+from discreet.texts import visible
 
 _QUESTION = "SELECT education, COUNT(*) AS people FROM adult GROUP BY education"
 _HOSPITALS = ("north", "south", "west")
@@ -124,10 +125,11 @@ def show(session: str) -> None:
     what = (
         f"the largest of {len(agreed.cells):,} groups" if agreed.opens == "largest" else f"{len(agreed.cells):,} totals"
     )
-    click.echo(f"{agreed.question}\nopens {what} for ε {shown(agreed.epsilon)} of each party's budget")
+    click.echo(f"{visible(agreed.question)}\nopens {what} for ε {shown(agreed.epsilon)} of each party's budget")
     click.echo(f"holds though {agreed.colluding} of {len(agreed.parties)} collude and {agreed.absent} others drop out")
     for party in agreed.parties:
-        click.echo(f"{party.name} at {party.host}:{party.port}, certificate {party.fingerprint}")
+        address = f"{visible(party.name)} at {visible(party.host)}:{party.port}"
+        click.echo(f"{address}, certificate {party.fingerprint}")
     click.echo(f"session {agreed.hash}")
 
 
@@ -155,7 +157,9 @@ def join(session: str, declaration: str, party: str, key: str, as_json: bool) ->
         release = contribution.commit(opened.totals, opened.roster, opened.transcript)
     click.echo(release.to_json() if as_json else repr(release))
     if not as_json:
-        together = f"{', '.join(opened.roster)} together; session {agreed.hash}; transcript {opened.transcript}"
+        together = (
+            f"{', '.join(map(visible, opened.roster))} together; session {agreed.hash}; transcript {opened.transcript}"
+        )
         click.echo(f"{together}\n{_noise(agreed.mechanism.parties, agreed.mechanism.honest, len(opened.roster))}")
 
 

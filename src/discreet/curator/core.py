@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -13,31 +13,42 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Filter, Loss
+from discreet.accounting.balance import ends, in_words, published
 from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.model import Source
 from discreet.catalog.sources import together
 from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
+from discreet.engines.twin import Twin
 from discreet.errors import QuestionError
 from discreet.exact import Number, fraction, show
 from discreet.explanation import BudgetState, Explanation
+from discreet.forks import Lock
 from discreet.holdings import Holdings, typed, unfit
-from discreet.ledger import TOTAL, Caps, Ledger, Stored
+from discreet.ledger import TOTAL, Caps, Ledger, Unit
+from discreet.ledger.least import Least
 from discreet.plan.left_out import advice, lost
-from discreet.plan.measurement import Measurement, measurement
+from discreet.plan.measurement import Measurement, Price, measurement
+from discreet.plan.work import bound
 from discreet.pricing import Within, priced_at
+from discreet.procedures.run import released
+from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.choices import choices
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
 from discreet.release.specials import to_be_found
 from discreet.release.table import FREE, Cost
-from discreet.schedule import on_schedule
-from discreet.sql import Question, lower
+from discreet.schedule import Slot, on_schedule
+from discreet.sql import Question, lower_tree
+from discreet.sql.limits import too_deep
 
 if TYPE_CHECKING:
     from discreet.workload import Workload
+
+
+_log = logging.getLogger("discreet")
 
 
 class Asking:
@@ -45,7 +56,10 @@ class Asking:
 
     `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,
     over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
-    `analysts` maps names to their own smaller budgets. Raises DeclarationError with every fault at once.
+    `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
+    `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
+    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Raises DeclarationError
+    with every fault at once, LedgerError.
     """
 
     def __init__(
@@ -58,8 +72,14 @@ class Asking:
         ledger: str | Path | None = None,
         analysts: Mapping[str, Number] | None = None,
         engine: Mapping[str, int] | None = None,
+        least: Number | None = None,
+        reserve: Mapping[str, Number] | None = None,
+        raise_budget: bool = False,
     ) -> None:
         budget: dict[str, Any] = {"epsilon": _written(epsilon), "delta": _written(delta)}
+        if reserve is not None:
+            named = isinstance(reserve, Mapping)
+            budget["reserve"] = {name: _written(price) for name, price in reserve.items()} if named else reserve
         if keys_delta is not None:
             budget["keys_delta"] = _written(keys_delta)
         raw: dict[str, Any] = {
@@ -67,27 +87,45 @@ class Asking:
             "tables": {name: getattr(table, "declaration", table) for name, table in tables.items()},
             "analysts": {name: {"epsilon": _written(own)} for name, own in (analysts or {}).items()},
             "engine": engine or {},
+            "question": {} if least is None else {"least": _written(least)},
         }
-        self._start(replace(declare(raw), ledger=Path(ledger) if ledger is not None else None), load=True)
+        declaration = replace(declare(raw), ledger=Path(ledger) if ledger is not None else None)
+        self._start(declaration, load=True, raise_budget=raise_budget)
 
     @classmethod
-    def of(cls, declaration: Declaration, *, load: bool = True) -> Self:
+    def of(cls, declaration: Declaration, *, load: bool = True, raise_budget: bool = False) -> Self:
         """The curator of a validated declaration. Without `load`, tables are read when a question first needs them."""
         curator = cls.__new__(cls)
-        curator._start(declaration, load=load)
+        curator._start(declaration, load=load, raise_budget=raise_budget)
         return curator
 
-    def _start(self, declaration: Declaration, *, load: bool) -> None:
+    def _start(self, declaration: Declaration, *, load: bool, raise_budget: bool) -> None:
+        self._turn = Lock()
         self._engine = DuckDB(declaration.limits)
         if load:
             self._engine.start()
         self._declaration = typed(declaration, self._engine)
+        self._twin = Twin(self._declaration.tables.values(), declaration.limits)
+        if load:
+            self._twin.start()
+        self._reading = Reading(self._declaration)
+        if load:
+            self._reading.start()
         self._ledger = Ledger(declaration.ledger)
         accounts = {TOTAL: declaration.budget, **declaration.analysts}
+        about = [table for table in declaration.tables.values() if not table.public]
         self._ledger.register(
-            {name: _caps(budget) for name, budget in accounts.items()}, repr(dict(self._declaration.tables))
+            {name: _caps(budget) for name, budget in accounts.items()},
+            repr(dict(self._declaration.tables)),
+            units={table.name.casefold(): Unit(table.unit, table.rows_per_person or 1) for table in about},
+            raising=raise_budget,
         )
-        self._door = Door(self._ledger, self._engine)
+        self._least = Least.of(_caps(declaration.budget).filter(), declaration.least_epsilon)
+        kept = declaration.budget.publish
+        self._kept = published(_caps(declaration.budget).filter(), kept) if kept else None
+        known, failures = self._declaration.tables.values(), declaration.limits.failures
+        self._door = Door(self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept)
+        self._ledger.settle()
         self._holdings = Holdings(self._declaration, self._engine, self._ledger)
         if load:
             self._holdings.load()
@@ -114,12 +152,13 @@ class Asking:
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        with self._on_schedule():
+        with self._on_schedule(self._turn) as slot:
             wanted = _wanted(within, confidence, together)
-            return self._asked(question, epsilon, delta, wanted, self._account(analyst), request)
+            return self._asked(slot, question, epsilon, delta, wanted, self._account(analyst), request)
 
     def _asked(
         self,
+        slot: Slot,
         question: str,
         epsilon: Number | None,
         delta: Number | None,
@@ -128,20 +167,29 @@ class Asking:
         request: str | None,
     ) -> Release:
         priced, table = self._priced(question, epsilon, delta, within)
+        slot.take(len(priced.plan.roots))
         self._holdings.load()
-        key = self._key(table, priced)
-        reserved = self._door.open(priced.loss, table, analyst=account, question=question, key=key, request=request)
-        if isinstance(reserved, Stored):
-            paid = cost(priced) if reserved.charged else FREE
-            return self._release(json.loads(reserved.answer), priced.loss, paid)
-        stored = json.dumps(answer(priced, reserved.measure(Groups(priced, table)), table), ensure_ascii=False).encode()
-        reserved.commit(stored)
-        return self._release(json.loads(stored), priced.loss, cost(priced))  # what a repeat will read
+        self._warn(priced.loss)
+        content, charged = released(
+            self._door,
+            Groups(priced, table),
+            lambda noisy: answer(priced, noisy, table),
+            analyst=account,
+            question=question,
+            key=self._key(table, priced),
+            request=request,
+        )
+        return self._release(content, priced.loss, cost(priced) if charged else FREE)
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
-        notes = () if self._declaration.ledger else ("ledger in memory: it ends with this curator",)
-        return Release(content, charged, _used(total), total, loss, notes)
+        kept = self._declaration.budget.publish
+        notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
+        notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
+        return Release(content, charged, _used(total), total, loss, tuple(notes))
+
+    def _at_least(self, loss: Loss) -> tuple[str, ...]:
+        return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
 
     def explain(
         self,
@@ -161,29 +209,50 @@ class Asking:
             call = answering(self._declaration, question, epsilon, delta, within)
             percent, more, odds = self._takes(call.loss)
             errors, how = call.expected_error, tuple(call.mechanisms)
-            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds)
-        priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-        percent, more, odds = self._takes(priced.loss)
-        return Explanation(
-            cost(priced),
-            percent,
-            more,
-            expected_errors(priced),
-            tuple(mechanisms(priced)),
-            (*to_be_found(priced), *lost(priced.plan, table)),
-            advice(priced.plan, table),
-            by_size(priced),
-            *odds,
-            may_be_left_out(priced, table),
-            choices(priced, table),
-        )
+            then = self._then(call.loss)
+            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, after=then)
+        with self._on_schedule():
+            priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
+            percent, more, odds = self._takes(priced.loss)
+            return Explanation(
+                cost(priced),
+                percent,
+                more,
+                expected_errors(priced),
+                tuple(mechanisms(priced)),
+                (*to_be_found(priced), *lost(priced.plan, table)),
+                (*advice(priced.plan, table), *self._at_least(priced.loss)),
+                by_size(priced),
+                *odds,
+                may_be_left_out(priced, table),
+                choices(priced, table),
+                after=self._then(priced.loss),
+            )
 
     def _takes(self, loss: Loss) -> tuple[float, int, tuple[float, float]]:
         """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
         after the whole budget."""
         total = self._ledger.filter(TOTAL)
         taken = float(max(Fraction(0), total.after(loss).used() - total.used()) * 100)
-        return taken, total.left(loss), (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
+        return taken, self._free(total).left(loss), (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
+
+    def _free(self, total: Filter) -> Filter:
+        """The whole budget without what the owner keeps for publishing."""
+        return total if self._kept is None else total.after(self._kept)
+
+    def _then(self, loss: Loss) -> str:
+        """What a charge would leave, and what it would end, in words."""
+        total = self._ledger.filter(TOTAL)
+        after = total.after(loss)
+        ended = ends(total, after) if after.alive else ""
+        return "; ".join(filter(None, (in_words(after, total), ended))) if after.alive else ""
+
+    def _warn(self, loss: Loss) -> None:
+        """Says what the charge is about to end. It depends on prices alone."""
+        total = self._ledger.filter(TOTAL)
+        after = total.after(loss)
+        if after.alive and (ended := ends(total, after)):
+            _log.warning("once this is charged, %s", ended)
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.
@@ -209,8 +278,9 @@ class Asking:
         together: bool = False,
     ) -> int:
         """How many more questions of this one's price the budget admits."""
-        priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-        return self._ledger.filter(TOTAL).left(priced.loss)
+        with self._on_schedule():
+            priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
+            return self._free(self._ledger.filter(TOTAL)).left(priced.loss)
 
     @property
     def budget(self) -> BudgetState:
@@ -219,10 +289,11 @@ class Asking:
         keys = total.spent.keys / total.keys_delta if total.keys_delta else Fraction(0)
         amounts = {
             "epsilon": show(total.epsilon),
-            "delta": show(total.delta),
+            "delta": show(total.promised_delta),
             "keys_delta": show(total.keys_delta),
         }
-        return BudgetState(amounts, _used(total), float(keys * 100), self._declaration.ledger is not None)
+        lasting = self._declaration.ledger is not None
+        return BudgetState(amounts, _used(total), float(keys * 100), lasting, in_words(total, total))
 
     @property
     def ledger(self) -> Ledger:
@@ -235,13 +306,22 @@ class Asking:
         return self._declaration
 
     def refresh(self) -> None:
-        """Takes the sources as they are now for the new snapshot, and thaws tables that were frozen. The owner's act:
-        old and new versions hold the same persons, so the budget goes on."""
+        """Takes the sources as they are now for the new snapshot, thaws what was frozen, lifts who was suspended. The
+        owner's act: old and new versions hold the same persons, so the budget goes on."""
         self._holdings.load(refresh=True)
+
+    def lift(self, analyst: str | None = None) -> tuple[str, ...]:
+        """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.
+        The owner's act. Gives the names of the tables. What failed stays counted until the next snapshot."""
+        return self._ledger.lift(TOTAL if analyst is None else analyst)
 
     def close(self) -> None:
         """Ends the engine and closes the ledger."""
+        self._door.close()
+        self._reading.close()
         self._engine.close()
+        self._twin.close()
+        self._holdings.close()
         self._ledger.close()
 
     def __enter__(self) -> Self:
@@ -255,24 +335,36 @@ class Asking:
     def __repr__(self) -> str:
         return f"Curator of {', '.join(self._declaration.tables)}: {self.budget!r}"
 
-    def _on_schedule(self) -> AbstractContextManager[None]:
-        """Holds back whatever comes of a question until the declared time, answer or error."""
-        return on_schedule(self._declaration.limits.answer_seconds)
+    def _on_schedule(self, turn: Lock | None = None) -> AbstractContextManager[Slot]:
+        """Holds back whatever comes of a question until the declared time, answer or error. Loading the tables is the
+        owner's act and no part of that time."""
+        if self._declaration.limits.answer_seconds is not None:
+            self._holdings.load()
+            self._twin.wait()
+        return on_schedule(self._declaration.limits.answer_seconds, turn)
 
     def _priced(
         self, question: str, epsilon: Number | None, delta: Number | None, within: Within | None
     ) -> tuple[Measurement, Table]:
         """A question at its price, and what it reads."""
         checked, table = self._lowered(question)
-        return measurement(checked.plan, priced_at(checked, self._declaration, epsilon, delta, within)), table
+        priced = measurement(checked.plan, self._price(checked, epsilon, delta, within))
+        self._least.check(priced.loss)
+        return priced, table
+
+    def _price(self, question: Question, epsilon: Number | None, delta: Number | None, within: Within | None) -> Price:
+        enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
+        return priced_at(question, self._declaration, epsilon, delta, within, enough)
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
-        checked = lower(question, self._declaration, self._holdings.public_values)
-        try:  # what the engine's statement is too deep for is refused while it costs nothing
-            _below(_FRAMES, lambda: self._statements(checked))
+        tree = self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
+        checked = lower_tree(tree, self._declaration, self._holdings.public_values)
+        declared = list(self._declaration.tables.values())
+        bound(checked.plan.roots, checked.table, self._declaration.limits, declared, self._holdings)
+        try:  # what the engine's statement is too deep for, or the engine cannot compute, is refused for nothing
+            _below(_FRAMES, lambda: self._twin.hold(checked.plan.roots, checked.table))
         except RecursionError:
-            fix = "ask something simpler"
-            raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix) from None
+            raise too_deep() from None
         return checked, checked.table
 
     def _statements(self, checked: Question) -> str:
@@ -306,8 +398,8 @@ _FRAMES = 40
 """Calls between here and the engine's statement, when a question is measured, are fewer than this."""
 
 
-def _below(frames: int, make: Callable[[], str]) -> str:
-    """What `make` gives, called from that many frames further down."""
+def _below(frames: int, make: Callable[[], None]) -> None:
+    """Calls `make` from that many frames further down."""
     return make() if frames == 0 else _below(frames - 1, make)
 
 

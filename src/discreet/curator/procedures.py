@@ -14,7 +14,7 @@ from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
 from discreet.ledger import TOTAL, Stored
-from discreet.pricing import named_epsilon, priced_at
+from discreet.pricing import named_epsilon
 from discreet.procedures.arguments import refused
 from discreet.procedures.progress import progress
 from discreet.procedures.run import key_of, released
@@ -39,7 +39,10 @@ class Curator(Asking):
 
     `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,
     over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
-    `analysts` maps names to their own smaller budgets. Raises DeclarationError with every fault at once.
+    `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
+    `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
+    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Raises DeclarationError
+    with every fault at once, LedgerError.
     """
 
     def select(
@@ -62,7 +65,7 @@ class Curator(Asking):
         """
         account = self._account(analyst)
         checked, table = self._lowered(question)
-        price = priced_at(checked, self._declaration, epsilon, None, None)
+        price = self._price(checked, epsilon, None, None)
         call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)
         return self._through(call, call.measurement, account, request)
 
@@ -167,7 +170,7 @@ class Curator(Asking):
             analyst=analyst,
         )
         with call.ready() as measurement:
-            return self._through(call, measurement, TOTAL, request)
+            return self._released(call, measurement, TOTAL, request)
 
     def fit(
         self,
@@ -211,7 +214,7 @@ class Curator(Asking):
             positive=positive,
         )
         with progress("steps", call.steps) as tell:
-            release = self._through(call, call.measurement(tell), account, request)
+            release = self._released(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
 
     def terms(self, question: str, opens: str = "totals") -> Terms:
@@ -252,8 +255,8 @@ class Curator(Asking):
         return self._through(call, call.measurement, account, request)
 
     def _through(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
-        """A procedure's release: measured and stored, or from the ledger."""
-        with self._on_schedule():
+        """A procedure's release on the schedule: measured and stored, or from the ledger."""
+        with self._on_schedule(self._turn):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
@@ -310,11 +313,10 @@ class Curator(Asking):
             bins=bins,
             workload=workload,
         )
-        with self._on_schedule():
-            self._holdings.load()
-            key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
-            content, charged = carried_out(
-                call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
-            )
+        self._holdings.load()
+        key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+        content, charged = carried_out(
+            call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
+        )
         plain = self._release(content, call.declared.loss, call.cost if charged else FREE)
         return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})

@@ -7,21 +7,38 @@ What holds, and where:
 * nothing is computed before `Ledger.reserve` has returned, so a crash, a kill or an error later is charged in full;
 * a grant measures once, and only what its loss was declared for; there is no refund and no second draw;
 * exact numbers live only in the frames below a measurement's `draw`, in this room. If anything fails there, the caller
-  gets a new error with a fixed text, raised outside those frames, so that no traceback, context or log can carry them.
+  gets a new error with a fixed text, raised outside those frames, so that no traceback, context or log can carry them;
+* that it failed is an answer all the same, exact and at no price. So `guarded` records it before anybody hears of it:
+  the analyst is suspended on the tables that the measurement reads, and the last of a declared number of failures in a
+  snapshot freezes them for everybody (`discreet.ledger.store`). One analyst's measurements run one after another, each
+  checked again when its turn comes: of those that wait when one fails, none runs. So an analyst sees at most one
+  failure until the owner acts, and all together at most as many as are declared, and one for each further analyst
+  whose measurement runs at that moment.
+
+What is no failure: an engine that ended under somebody else's request; a signal, which waits until the answer is stored
+(`finishing`); whatever goes wrong with what was released. A price below `least` is refused, so that even the questions
+which do not fail are never for nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table
+from discreet.door.finishing import finishing
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.process import Stopped
-from discreet.errors import EngineError
+from discreet.engines.process import Lost
+from discreet.errors import EngineError, LedgerError
 from discreet.ledger import Ledger, Stored
+from discreet.ledger.least import Least
 from discreet.ledger.store import step
 
 _log = logging.getLogger("discreet")
@@ -42,40 +59,138 @@ class Measurable(Protocol[Released]):
 
 
 class Door:
-    """Holds the ledger and the engine together; nothing else runs plans or reserves losses."""
+    """Holds the ledger and the engine together; nothing else runs plans or reserves losses.
 
-    def __init__(self, ledger: Ledger, engine: DuckDB) -> None:
+    `tables` are all that are declared; `failures` is how many freeze a table; `least` the least price of a measurement.
+    Nothing but what is published is admitted after which the whole budget would not admit `keep`.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        engine: DuckDB,
+        tables: Iterable[Table] = (),
+        *,
+        failures: int = 1,
+        least: Least | None = None,
+        keep: Loss | None = None,
+    ) -> None:
         self._ledger = ledger
         self._engine = engine
+        self._tables = _about_people(tables)
+        self._failures = failures
+        self._least = least
+        self._keep = keep
+        self._turns: dict[str, threading.Lock] = {}
+        self._running: set[int] = set()  # reserves whose measurement runs
+        self._open: set[int] = set()  # reserves that may still measure, or store an answer
+        self._failed: set[int] = set()  # reserves whose failure could not be written
+        self._ended = weakref.finalize(self, _end, ledger, self._open, self._running, os.getpid())
 
     def open(
-        self, loss: Loss, table: Table | None, *, analyst: str, question: str, key: str, request: str | None
+        self,
+        loss: Loss,
+        table: Table | None,
+        *,
+        analyst: str,
+        question: str,
+        key: str,
+        request: str | None,
+        publishing: bool = False,
     ) -> Grant | Stored:
         """Reserves a loss, durably, and gives the right to measure it once; or the stored answer to the same question.
-        A run over several tables names none here.
+        A run over several tables names none here. What is kept for `publishing` is kept for that.
 
-        Raises BudgetError where an account does not admit it (nothing is spent), LedgerError where the ledger cannot be
-        written or trusted (nothing is measured).
+        Raises BudgetError where an account does not admit it, QuestionError where it is below the least price,
+        EngineError where the analyst is suspended or a table frozen (nothing is spent); LedgerError where the ledger
+        cannot be written or trusted (nothing is measured).
         """
-        for base in table.bases if table is not None else ():
-            if self._ledger.frozen(base.name):
-                raise EngineError(frozen=base.name)
-        reserved = self._ledger.reserve(loss, account=analyst, question=question, key=key, request=request)
+        if self._least is not None:
+            self._least.check(loss)
+        for failed in list(self._failed):
+            self._ledger.fail(failed)
+            self._failed.discard(failed)
+        names = _about_people(table.bases) if table is not None else ()
+        self._ledger.check(names, analyst)
+        reserved = self._ledger.reserve(
+            loss,
+            account=analyst,
+            question=question,
+            key=key,
+            request=request,
+            tables=names if table is not None else self._tables,
+            limit=self._failures,
+            keep=None if publishing else self._keep,
+        )
         if isinstance(reserved, Stored):
             _log.info("reserve %s repeated", reserved.reserve_id)
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
-        return Grant(self._ledger, self._engine, loss, reserved.reserve_id)
+        return Grant(self, loss, reserved.reserve_id, analyst)
+
+    def close(self) -> None:
+        """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
+        self._ended()
+
+    def guarded(self, draw: Callable[[], Result], table: Table, reserve_id: int, analyst: str) -> Result:
+        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded."""
+        done: list[Result] = []
+        outcome = ""
+        end: BaseException | None = None
+        names = _about_people(table.bases)
+        with finishing(), self._turns.setdefault(analyst, threading.Lock()):
+            self._ledger.check(names, analyst)
+            self._running.add(reserve_id)
+            step("before-measure")
+            try:
+                done.append(draw())
+            except Lost:
+                outcome = "lost"
+            except Exception:
+                outcome = "failed"
+            except BaseException as interrupt:  # also the end of the program takes none of the frames along
+                outcome, end = "interrupted", type(interrupt)(*interrupt.args)
+            step("after-measure")
+            if outcome in ("failed", "interrupted"):
+                self._fail(reserve_id, names)
+            self._running.discard(reserve_id)
+        if outcome:
+            _log.warning("reserve %s %s", reserve_id, outcome)
+            raise EngineError if end is None else end
+        return done[0]
+
+    def _fail(self, reserve_id: int, tables: Sequence[str]) -> None:
+        """Where it cannot be written, nothing is opened until it is; where this process ends first, its end counts."""
+        self._open.discard(reserve_id)
+        self._failed.add(reserve_id)
+        with suppress(LedgerError):
+            self._ledger.fail(reserve_id, tables)
+            self._failed.discard(reserve_id)
+
+
+def _about_people(tables: Iterable[Table]) -> tuple[str, ...]:
+    """The names of those tables that hold anybody's rows: nothing public is ever frozen."""
+    return tuple(table.name for table in tables if not table.public)
+
+
+def _end(ledger: Ledger, reserves: set[int], running: set[int], owner: int) -> None:
+    """Also where nobody closed the door, at the end of the process."""
+    if owner == os.getpid():
+        for reserve_id in reserves - running:
+            with suppress(LedgerError):
+                ledger.end(reserve_id)
 
 
 class Grant:
-    """A reserved price: measures once, then commits what is released."""
+    """A reserved price: measures once, then commits what is released. In a `with` block, or at the end of the process,
+    what was not committed ends without an answer."""
 
-    def __init__(self, ledger: Ledger, engine: DuckDB, loss: Loss, reserve_id: int) -> None:
-        self._ledger = ledger
-        self._engine = engine
+    def __init__(self, door: Door, loss: Loss, reserve_id: int, analyst: str) -> None:
+        self._door, self._ledger, self._engine = door, door._ledger, door._engine
         self._loss: Loss | None = loss
+        self._analyst = analyst
         self.reserve_id = reserve_id
+        door._open.add(reserve_id)
 
     def measure(self, measurement: Measurable[Released]) -> Released:
         """What the measurement releases. Raises EngineError with one fixed text whatever fails; the reserve stands."""
@@ -89,35 +204,27 @@ class Grant:
         self._loss = None
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
-        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed."""
-        done: list[Result] = []
-        outcome = "failed"
-        end: BaseException | None = None
-        step("before-measure")
-        try:
-            done.append(draw())
-        except Stopped:
-            outcome = "stopped"
-        except Exception:
-            outcome = "failed"
-        except BaseException as interrupt:  # also the end of the program takes none of the frames along
-            outcome, end = "interrupted", type(interrupt)(*interrupt.args)
-        step("after-measure")
-        if not done:
-            _log.warning("reserve %s %s", self.reserve_id, outcome)
-            if outcome == "stopped":
-                for base in table.bases:
-                    self._ledger.freeze(base.name)
-            if end is not None:
-                raise end
-            raise EngineError
-        return done[0]
+        """Runs what sees exact numbers: `Door.guarded`."""
+        return self._door.guarded(draw, table, self.reserve_id, self._analyst)
 
-    def frozen(self, table: Table) -> bool:
-        """Whether the table waits for its next snapshot."""
-        return any(self._ledger.frozen(base.name) for base in table.bases)
+    def check(self, table: Table) -> None:
+        """Raises EngineError where the analyst is suspended on the table, or it is frozen."""
+        self._ledger.check(_about_people(table.bases), self._analyst)
 
     def commit(self, answer: bytes) -> None:
         """Stores the answer, durably, before anybody sees it."""
-        self._ledger.commit(self.reserve_id, answer)
+        with finishing():
+            self._ledger.commit(self.reserve_id, answer)
+            self._door._open.discard(self.reserve_id)
         _log.info("reserve %s committed", self.reserve_id)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.reserve_id in self._door._open:
+            with suppress(LedgerError):
+                self._ledger.end(self.reserve_id)
+                self._door._open.discard(self.reserve_id)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table, Value
-from discreet.door.specials import folded, released
+from discreet.door.specials import folded, in_order, released
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
 from discreet.plan.measurement import Measurement, Noisy, Plan
@@ -69,11 +69,11 @@ def _range(engine: DuckDB, one: Range, mechanism: LogarithmicRange, table: Table
     return bounds.low.value, bounds.high.value
 
 
-def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value, ...]], list[tuple[int, ...]]]:
+def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value | None, ...]], list[tuple[int, ...]]]:
     """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
     found: Mapping[tuple[object, ...], tuple[int, ...]] = {folded(keys): totals for keys, totals in rows}
     if plan.private:
-        held = sorted((keys for keys, _ in rows), key=folded)
+        held = sorted((keys for keys, _ in rows), key=in_order)
         return held, [found[folded(keys)] for keys in held]
     public = public_groups(plan.keys, plan.root)
     zero = (0,) * len(plan.root.totals)

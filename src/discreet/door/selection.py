@@ -16,7 +16,7 @@ from discreet.plan.measurement import Plan
 class Chosen:
     """What leaves the door: the winners' keys, best first, and the gap where it was asked for."""
 
-    keys: tuple[tuple[Value, ...], ...]
+    keys: tuple[tuple[Value | None, ...], ...]
     gap: int | None = None
 
 

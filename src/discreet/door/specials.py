@@ -17,7 +17,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial
 
-Group = tuple[Value, ...]
+Group = tuple[Value | None, ...]
 
 
 def released(
@@ -46,3 +46,8 @@ def released(
 def folded(keys: Group) -> tuple[object, ...]:
     """Keys as the engine compares them: numbers are doubles there."""
     return tuple(float(key) if isinstance(key, Fraction) else key for key in keys)
+
+
+def in_order(keys: Group) -> tuple[tuple[bool, object], ...]:
+    """By what groups are put in an order that depends on their keys alone: NULL comes last."""
+    return tuple((key is None, key) for key in folded(keys))

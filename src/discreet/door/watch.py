@@ -6,7 +6,6 @@ from discreet.catalog.model import Table
 from discreet.door.grant import Grant
 from discreet.door.groups import _combined, _dense
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import EngineError
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
@@ -51,8 +50,7 @@ class Watching:
             raise ValueError("the run has ended")
         if plan.keys or len(plan.parts) != 1 or sensitivity(plan.root, plan.parts[0]).l1 > mechanism.sensitivity:
             raise ValueError("the plan is no count that this run may ask")
-        if self._grant.frozen(table):
-            raise EngineError(frozen=table.name)
+        self._grant.check(table)
         self._ended = True
 
         def reply() -> bool:

@@ -7,7 +7,6 @@ from discreet.catalog.model import Table
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.door.grant import Grant
 from discreet.engines.duckdb import DuckDB
-from discreet.errors import EngineError
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.expressions import Expression
 
@@ -68,8 +67,7 @@ class Weighing:
         ended; EngineError where it fails, which ends the run."""
         if self.ended:
             raise ValueError("the run has ended")
-        if self._grant.frozen(self._table):
-            raise EngineError(frozen=self._table.name)
+        self._grant.check(self._table)
         self._ended = True
 
         def reply() -> int:

@@ -11,12 +11,14 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
 
-from discreet.catalog.model import Table, Type
+from discreet.catalog.model import Table, Type, Value
 from discreet.engines import windows as rotating
+from discreet.engines.casts import cast
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
@@ -39,6 +41,7 @@ from discreet.plan.nodes import (
     Total,
     project_of,
 )
+from discreet.plan.relations import Where
 
 
 def columns_of(table: Table) -> Mapping[str, exp.Expression]:
@@ -62,26 +65,26 @@ def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> e
     else:
         grouped = _rows(plan.child, table, salt, windows=windows)
         totals = [_or_zero(_total(total)) for total in plan.totals]
-    select = exp.select(*keys, *totals).from_(grouped.subquery("bounded"))
-    return select.group_by(*(key.copy() for key in keys)) if keys else select
+    select = exp.select(*keys, *totals, copy=False).from_(grouped.subquery("bounded", copy=False), copy=False)
+    return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 
 
 def _histogram(plan: Histogram, table: Table, salt: str, *, windows: bool) -> exp.Select:
     """Keys, a value of the quantity, and how many rows have it."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
     value = exp.column("q0")
-    rows = _rows(plan.child, table, salt, windows=windows).subquery("bounded")
-    select = exp.select(*keys, value, exp.Count(this=exp.Star(), big_int=True)).from_(rows)
-    return select.where(_not_null(value)).group_by(*(key.copy() for key in keys), value.copy())
+    rows = _rows(plan.child, table, salt, windows=windows).subquery("bounded", copy=False)
+    select = exp.select(*keys, value, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(rows, copy=False)
+    return select.where(_not_null(value), copy=False).group_by(*(key.copy() for key in keys), value.copy(), copy=False)
 
 
 def _distinct(plan: Distinct, table: Table, salt: str) -> exp.Select:
     """Keys, and how many values of the last one stand with them. A value stands there once: it is a key itself."""
     count = len(project_of(plan).keys) - 1
     keys = [exp.column(f"k{index}") for index in range(count)]
-    pairs = statement(plan.child, table, salt, windows=False).subquery("pair")
-    select = exp.select(*keys, exp.Count(this=exp.Star(), big_int=True)).from_(pairs)
-    return select.group_by(*(key.copy() for key in keys)) if keys else select
+    pairs = statement(plan.child, table, salt, windows=False).subquery("pair", copy=False)
+    select = exp.select(*keys, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(pairs, copy=False)
+    return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 
 
 def held(plan: Aggregate, table: Table) -> Held:
@@ -105,8 +108,9 @@ def held(plan: Aggregate, table: Table) -> Held:
     names = [PERSON, *keys]
     placed = rotating.placed(cells, len(keys), [exp.column(one) for one in (*names, "size")])
     known = columns_of(table)
-    same = [exp.column(column_name(person)), *(known[key.name] for key in project.keys)]
-    return rotating.held_columns(name, rotating.columns_of(name, plan), placed, list(zip(same, names, strict=True)))
+    same: list[tuple[exp.Expression, str, bool]] = [(exp.column(column_name(person)), PERSON, False)]
+    same += [(known[key.name], place, key.null) for key, place in zip(project.keys, keys, strict=True)]
+    return rotating.held_columns(name, rotating.columns_of(name, plan), placed, same)
 
 
 def _bounded_groups(plan: Aggregate, table: Table, salt: str, *, windows: bool) -> exp.Select:
@@ -116,7 +120,7 @@ def _bounded_groups(plan: Aggregate, table: Table, salt: str, *, windows: bool) 
     if windows and rotating.stored(plan) and isinstance(inner, LimitGroups):
         name = rotating.totals_name(table_name(table), plan)
         window = rotating.kept("place", "places", inner.groups, salt)
-        return exp.select(exp.Star()).from_(exp.to_table(name)).where(window)
+        return exp.select(exp.Star(), copy=False).from_(exp.to_table(name), copy=False).where(window, copy=False)
     if windows and rotating.over_groups(plan) and isinstance(inner, LimitGroups):
         return _windowed_groups(plan, inner, table, salt)
     if isinstance(inner, PersonGroup):
@@ -136,13 +140,13 @@ def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: 
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
     single = exp.select(
-        *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices)
-    ).from_(_rows(project, table, salt).where(alone, window).subquery("row"))
+        *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices), copy=False
+    ).from_(_rows(project, table, salt).where(alone, window, copy=False).subquery("row", copy=False), copy=False)
     several = _person_groups(limited.child, plan.totals, table, salt, where=[exp.Not(this=alone.copy()), window.copy()])
     chosen = [*(key.copy() for key in keys), *(exp.column(f"a{index}") for index in indices)]
-    several = exp.select(*chosen).from_(several.subquery("several"))
+    several = exp.select(*chosen, copy=False).from_(several.subquery("several", copy=False), copy=False)
     both = exp.Union(this=single, expression=several, distinct=False)
-    return exp.select(exp.Star()).from_(both.subquery("together"))
+    return exp.select(exp.Star(), copy=False).from_(both.subquery("together", copy=False), copy=False)
 
 
 def _total_of_row(total: Total) -> exp.Expression:
@@ -162,12 +166,15 @@ def _rows(
     """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
+    predicate = project.child.predicate if isinstance(project.child, Filter) else None
+    if scan.relation is not None and predicate is not None:
+        scan, predicate = replace(scan, relation=Where(scan.relation, predicate)), None
     columns, source, person, ids = _source(scan, table, partial(kept_rows, salt, windows))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
-    conditions = [_key_condition(key, columns) for key in project.keys]
-    if isinstance(project.child, Filter):
-        conditions.append(compiled(project.child.predicate, columns))
+    conditions = [one for key in project.keys if (one := _key_condition(key, columns)) is not None]
+    if predicate is not None:
+        conditions.append(compiled(predicate, columns))
     if person is not None:
         selected.append(exp.alias_(person.copy(), PERSON))
         conditions.append(_not_null(person))
@@ -176,11 +183,11 @@ def _rows(
     selected += [exp.column(name) for name in also]
     if not selected:
         selected.append(exp.alias_(exp.Literal.number(1), "one"))
-    select = exp.select(*selected).from_(source)
+    select = exp.select(*selected, copy=False).from_(source, copy=False)
     for condition in conditions:
-        select = select.where(condition)
+        select = select.where(condition, copy=False)
     if isinstance(node, LimitRows) and windows and rotating.over_rows(node):
-        return select.where(rotating.kept(PLACE, ROWS, node.rows, salt))
+        return select.where(rotating.kept(PLACE, ROWS, node.rows, salt), copy=False)
     if isinstance(node, LimitRows):
         select = _limited(select, [exp.column(PERSON)], ids, node.rows, salt)
     return select
@@ -208,23 +215,31 @@ def _source(
     rows = rows_of(scan.relation, keep)
     ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
     person = exp.column(PERSON) if rows.person else None
-    return rows.columns(), rows.select.subquery("source"), person, ids
+    return rows.columns(), rows.select.subquery("source", copy=False), person, ids
 
 
 def _not_null(node: exp.Expression) -> exp.Expression:
     return exp.Not(this=exp.Is(this=node.copy(), expression=exp.null()))
 
 
-def _key_condition(key: Key, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+def _key_condition(key: Key, columns: Mapping[str, exp.Expression]) -> exp.Expression | None:
+    """Which rows have a key; None where all do."""
     column = columns[key.name]
     if key.values is None or key.type is Type.BOOLEAN:
-        return _not_null(column)
+        return None if key.null else _not_null(column)
+    declared = _declared(key, key.values, column)
+    if not key.null:
+        return declared
+    return exp.Paren(this=exp.Or(this=exp.Is(this=column.copy(), expression=exp.null()), expression=declared))
+
+
+def _declared(key: Key, values: tuple[Value, ...], column: exp.Expression) -> exp.Expression:
     if key.type is Type.INTEGER:
-        whole = sorted(value for value in key.values if isinstance(value, int))
+        whole = sorted(value for value in values if isinstance(value, int))
         if whole[-1] - whole[0] + 1 == len(whole):
             low, high = (literal(Literal(bound, Type.INTEGER)) for bound in (whole[0], whole[-1]))
             return exp.Between(this=column.copy(), low=low, high=high)
-    return exp.In(this=column.copy(), expressions=[literal(Literal(value, key.type)) for value in key.values])
+    return exp.In(this=column.copy(), expressions=[literal(Literal(value, key.type)) for value in values])
 
 
 def _total(total: Total) -> exp.Expression:
@@ -263,11 +278,11 @@ def _person_groups(
     person = exp.column(PERSON)
     rows = _rows(node.child, table, salt, windows=windows, also=[WORD] if also else ())
     for condition in where:
-        rows = rows.where(condition)
+        rows = rows.where(condition, copy=False)
     return (
-        exp.select(person, *keys, *selected, *also)
-        .from_(rows.subquery("row"))
-        .group_by(person.copy(), *(key.copy() for key in keys))
+        exp.select(person, *keys, *selected, *also, copy=False)
+        .from_(rows.subquery("row", copy=False), copy=False)
+        .group_by(person.copy(), *(key.copy() for key in keys), copy=False)
     )
 
 
@@ -286,9 +301,9 @@ def _within(total: Total, index: int) -> exp.Expression:
         return column
     low, high = (exp.Literal.number(bound) for bound in total.bounds)
     if total.kind in ("rows", "present") and total.bounds[0] <= 0:
-        return exp.cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
+        return cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
     nothing = exp.Is(this=column.copy(), expression=exp.null())
-    inside = exp.cast(clamped(column, low, high), "BIGINT")
+    inside = cast(clamped(column, low, high), "BIGINT")
     return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
 
 
@@ -307,6 +322,12 @@ def _limited(
     outer = exp.Anonymous(this="hash", expressions=[inner])
     order = exp.Order(expressions=[exp.Ordered(this=node) for node in (outer, *(node.copy() for node in among))])
     rank = exp.Window(this=exp.RowNumber(), partition_by=[node.copy() for node in person], order=order)
-    ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person")).from_(source.subquery("candidate"))
+    ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person"), copy=False).from_(
+        source.subquery("candidate", copy=False), copy=False
+    )
     between = exp.Between(this=exp.column("rank_of_person"), low=exp.Literal.number(1), high=exp.Literal.number(most))
-    return exp.select(exp.Star()).from_(ranked.subquery("ranked")).where(between)
+    return (
+        exp.select(exp.Star(), copy=False)
+        .from_(ranked.subquery("ranked", copy=False), copy=False)
+        .where(between, copy=False)
+    )

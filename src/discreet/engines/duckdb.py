@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import math
 import re
 import secrets
-import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,16 +18,17 @@ from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Va
 from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import literal
-from discreet.engines.names import ROW_NUMBER, column_name, table_name, told_apart
-from discreet.engines.process import EngineProcess, Failed, Stopped
-from discreet.engines.relations import rows_of
+from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name, told_apart
+from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.relations import rows_of, several_owners
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
-from discreet.errors import DeclarationError, EngineError, Fault
+from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
+from discreet.forks import Lock
 from discreet.plan.coding import Coding
 from discreet.plan.expressions import Expression, Literal
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
-from discreet.plan.relations import Relation, bases, shape
+from discreet.plan.relations import Attributed, Relation, bases, shape
 
 _ENGINE_TYPES = {
     Type.INTEGER: "BIGINT",
@@ -39,10 +42,15 @@ _CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
     Type.DATE: (datetime.date.min, datetime.date.max),
     Type.TIMESTAMP: (datetime.datetime.min, datetime.datetime(9999, 12, 31, 23, 59, 59)),
 }
+LISTING_SECONDS = 10
+"""How long it may take to list groups of public tables, which is free."""
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
 
-Row = tuple[tuple[Value, ...], tuple[int, ...]]
+MOST_FACTS = 1_000
+"""How many facts about public tables are kept."""
+
+Row = tuple[tuple[Value | None, ...], tuple[int, ...]]
 """The keys of one group and its exact totals."""
 
 
@@ -61,13 +69,14 @@ class DuckDB:
         self._locked = False
         self._loaded: set[str] = set()
         self._held: dict[str, list[Held]] = {}
-        self._running = threading.Lock()
+        self._facts: dict[str, list[Any]] = {}
+        self._running = Lock()
 
     def start(self) -> None:
         """Starts the child process, without waiting for it."""
         if self._process is None or not self._process.usable:
             self._process, self._locked, self._loaded = EngineProcess(), False, set()
-            self._limited, self._held = False, {}
+            self._limited, self._held, self._facts = False, {}, {}
 
     @property
     def shut(self) -> bool:
@@ -94,16 +103,11 @@ class DuckDB:
         return {name: None if kind is None else _type_of(kind) for name, kind in described["columns"]}
 
     def distinct(self, source: Source, column: str, most: int) -> list[Any]:
-        """The distinct values of a column that the owner declared public, sorted; at most `most` + 1 of them."""
+        """The distinct values of a column that the owner declared public, sorted, NULL last; at most `most` + 2."""
         self._open(source)
         identifier = exp.column(column, quoted=True)
-        query = (
-            exp.select(identifier)
-            .distinct()
-            .from_(_relation(source))
-            .where(exp.Not(this=exp.Is(this=identifier.copy(), expression=exp.null())))
-        )
-        query = query.order_by(identifier.copy()).limit(most + 1)
+        query = exp.select(identifier).distinct().from_(_relation(source))
+        query = query.order_by(exp.Ordered(this=identifier.copy(), nulls_first=False)).limit(most + 2)
         try:
             return [row[0] for row in self._call("values", query.sql("duckdb"), seconds=LOAD_SECONDS)["rows"]]
         except Failed:
@@ -122,10 +126,11 @@ class DuckDB:
     def load(self, table: Table, salt: bytes) -> str:
         """Reads the declared columns of a table into memory. Raises DeclarationError where that cannot be done."""
         self._open(table.source)
+        if table.source.kind == "csv":
+            _check_gzip(table.source)
         try:
             _check_columns(table, self._names(table))
-            key = secrets.token_hex(16) if self._limits.windows else None
-            statements, fingerprint = _load_statements(table, key)
+            statements, fingerprint = load_statements(table, _positions(table, salt), windows=self._limits.windows)
             request = ([node.sql("duckdb") for node in statements], fingerprint.sql("duckdb"), salt)
             answer = self._call("load", *request, seconds=LOAD_SECONDS)
         except Failed:
@@ -139,6 +144,10 @@ class DuckDB:
         self._held[table.name] = []
         return str(answer["fingerprint"])
 
+    def leads_to_several(self, relation: Attributed) -> bool:
+        """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""
+        return bool(self._call("run", several_owners(relation).sql("duckdb"), seconds=LOAD_SECONDS)["rows"])
+
     def lock(self) -> None:
         """Shuts the child off from files, network and settings. Called once every table is loaded."""
         if not self._locked:
@@ -148,10 +157,11 @@ class DuckDB:
     def run(self, plan: Root, table: Table) -> list[Row]:
         """The exact totals of each group that holds a row. For the door only.
 
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
+        ended before.
         """
         if not self.holds(table) or self._process is None:
-            raise Stopped
+            raise self._gone()
         sql = statement(plan, table, secrets.token_hex(16), windows=self._limits.windows).sql("duckdb")
         try:
             with self._running:  # nobody drops what was built before it is read
@@ -165,11 +175,17 @@ class DuckDB:
             keys = keys[:-1]
         return [
             (
-                tuple(_key(value, key.type) for value, key in zip(row, keys, strict=False)),
+                tuple(None if value is None else _key(value, key.type) for value, key in zip(row, keys, strict=False)),
                 tuple(int(x) for x in row[len(keys) :]),
             )
             for row in rows
+            if not any(isinstance(key, float) and math.isinf(key) for key in row[: len(keys)])
         ]
+
+    def _gone(self) -> Exception:
+        """What became of the tables since the question was paid for: the child ended by itself, or under another's
+        request, or on the owner's word."""
+        return Stopped() if self._process is not None and self._process.ended_alone else Lost()
 
     def _build(self, plan: Aggregate, table: Table) -> None:
         """Builds what the plan reads beside the table, where a question needs it for the first time.
@@ -195,10 +211,11 @@ class DuckDB:
     def vectors(self, table: Table, wanted: Sequence[Wanted]) -> Vectors:
         """The rows of a table, person by person, in some of its columns. For the door only.
 
-        Raises EngineError where the engine failed, Stopped where the child died or had to be killed.
+        Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
+        ended before.
         """
         if not self.has(table.name) or self._process is None:
-            raise Stopped
+            raise self._gone()
         sql = select(table, wanted).sql("duckdb")
         try:
             answer = self._process.call("vectors", sql, seconds=self._limits.seconds)
@@ -219,7 +236,7 @@ class DuckDB:
 
     def _coded(self, statements: list[str], table: Table) -> None:
         if not self.has(table.name) or self._process is None:
-            raise Stopped
+            raise self._gone()
         try:
             self._process.call("build", statements, seconds=self._limits.seconds)
         except Failed:
@@ -237,9 +254,10 @@ class DuckDB:
         return found
 
     def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
-        """Raises EngineError where the engine failed, Stopped where the child died or had to be killed."""
+        """Raises EngineError where the engine failed, Stopped where the child died or had to be killed,
+        Lost where it had ended before."""
         if not self.has(table.name) or self._process is None:
-            raise Stopped
+            raise self._gone()
         wanted = list(zip(selects, shapes, strict=True))
         try:
             answer = self._process.call("counts", wanted, seconds=self._limits.seconds)
@@ -248,24 +266,65 @@ class DuckDB:
         return arrays(answer, shapes)
 
     def public_values(self, relation: Relation, most: int) -> list[tuple[Value, ...]]:
-        """The different rows of a relation that is about nobody, sorted, those with NULL left out; at most `most` + 1.
+        """The different rows of a relation that is about nobody, sorted; at most `most` + 1. Rows with NULL or an
+        infinite number are left out: no group is called so.
 
-        Raises EngineError where the engine failed, ValueError where the relation is about people.
+        Raises QuestionError where that is too much for the engine: it is given up there, so that the engine and its
+        tables live on. ValueError where the relation is about people.
         """
         known = shape(relation)
-        if known.private or not all(table.public for table in bases(relation)) or self._process is None:
-            raise ValueError("only public tables can be read outside the door")
         columns = [exp.column(f"c{place}") for place in range(len(known.columns))]
-        select = exp.select(*columns).distinct().from_(rows_of(relation, lambda _: None).select.subquery("p"))
-        for column in columns:
+        select = exp.select(*columns).distinct()
+        for column, one in zip(columns, known.columns, strict=True):
             select = select.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
-        try:
-            sql = select.order_by(*(column.copy() for column in columns)).limit(most + 1).sql("duckdb")
-            rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
-        except (Failed, Stopped):
-            raise EngineError from None
+            if one.type is Type.NUMBER:
+                select = select.where(exp.Not(this=exp.Anonymous(this="isinf", expressions=[column.copy()])))
+        rows = self._public(relation, select.order_by(*(column.copy() for column in columns)).limit(most + 1))
         kinds = [column.type or Type.TEXT for column in known.columns]
         return [tuple(_key(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
+
+    def most(self, relation: Relation, names: tuple[str, ...]) -> int:
+        """The largest number of rows of a public relation that share their values in these columns; of no columns: all
+        its rows. Errors as of `public_values`."""
+        places = [place for place, column in enumerate(shape(relation).columns) if column.name in names]
+        keys = [exp.column(f"c{place}") for place in places]
+        count = exp.Count(this=exp.Star(), big_int=True)
+        found = self._fact(relation, exp.select(count).group_by(*keys).order_by("1 DESC").limit(1))
+        return int(found[0]) if found else 0
+
+    def longest(self, relation: Relation) -> dict[str, int]:
+        """The characters of the longest text in each column of a public relation. Errors as of `public_values`."""
+        texts = [(f"c{place}", one.name) for place, one in enumerate(shape(relation).columns) if one.type is Type.TEXT]
+        if not texts:
+            return {}
+        sizes = [exp.Max(this=exp.Anonymous(this="length", expressions=[exp.column(place)])) for place, _ in texts]
+        found = self._fact(relation, exp.select(*sizes))
+        return {name: size or 0 for (_, name), size in zip(texts, found, strict=True)}
+
+    def _fact(self, relation: Relation, select: exp.Select) -> list[Any]:
+        """The first row of a SELECT from a public relation; kept, as questions come again."""
+        text = repr((relation, select))
+        if text not in self._facts:
+            if len(self._facts) >= MOST_FACTS:
+                self._facts.clear()
+            self._facts[text] = next(iter(self._public(relation, select)), [])
+        return self._facts[text]
+
+    def _public(self, relation: Relation, select: exp.Select) -> list[list[Any]]:
+        """The rows of a SELECT from a relation that is about nobody."""
+        if shape(relation).private or not all(table.public for table in bases(relation)):
+            raise ValueError("only public tables can be read outside the door")
+        sql = select.from_(rows_of(relation, lambda _: None).select.subquery("p")).sql("duckdb")
+        try:
+            if self._process is None:
+                raise Stopped
+            seconds = min(LISTING_SECONDS, self._limits.seconds / 2)
+            rows: list[list[Any]] = self._process.call("listed", sql, seconds, seconds=2 * seconds)["rows"]
+        except (Failed, Lost, Stopped):
+            message = "the engine could not list the groups of the public tables; nothing was spent"
+            fix = "join public tables by equal keys, and keep fewer of their rows"
+            raise QuestionError("public-table", message, where="JOIN", fix=fix) from None
+        return rows
 
     def sql(self, plan: Root, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""
@@ -277,13 +336,20 @@ class DuckDB:
         if self._process is not None:
             self._process.kill()
             self._process = None
-        self._loaded, self._held = set(), {}
+        self._loaded, self._held, self._facts = set(), {}, {}
 
     def _open(self, source: Source) -> None:
         """Makes a source readable in the child."""
         self.start()
         if not self._limited:
-            self._call("limit", self._limits.memory_gib, seconds=LOAD_SECONDS)
+            try:
+                self._call("limit", self._limits.memory_gib, seconds=LOAD_SECONDS)
+            except Failed:
+                message = "this process may not give the engine so much memory"
+                fault = Fault(
+                    "engine.memory_gib", message, "declare less, or raise the process's own limit (ulimit -v)"
+                )
+                raise DeclarationError([fault], code="memory") from None
             self._limited = True
         try:
             if source.kind == "frame":
@@ -310,22 +376,39 @@ class DuckDB:
         assert self._process is not None
         try:
             return self._process.call(*request, seconds=seconds)
-        except Stopped:
+        except (Lost, Stopped):
             fault = Fault("engine", "the engine's process stopped while it loaded a table", "raise engine.memory_gib")
             raise DeclarationError([fault], code="engine") from None
+
+
+def _check_gzip(source: Source) -> None:
+    """Raises DeclarationError unless a packed file is whole: the engine does not look at its checksum."""
+    import gzip
+    import zlib
+
+    assert source.path is not None
+    if source.path.suffix != ".gz":
+        return
+    try:
+        with gzip.open(source.path, "rb") as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error):
+        raise _unreadable(source) from None
 
 
 def csv_header(source: Source) -> list[str]:
     """The names in a CSV file's first line. No other line is read."""
     import csv
     import gzip
+    import zlib
 
     assert source.path is not None
     opener = gzip.open if source.path.suffix == ".gz" else open
     try:
         with opener(source.path, "rt", encoding="utf-8-sig", newline="") as file:
             return next(csv.reader(file), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
         raise _unreadable(source) from None
 
 
@@ -394,17 +477,43 @@ def _relation_sql(source: Source) -> str:
     return exp.select("*").from_(_relation(source)).sql("duckdb")
 
 
-def _load_statements(table: Table, key: str | None) -> tuple[list[exp.Expression], exp.Expression]:
-    """Builds the table under the engine's own names, typed and clamped, and the query that fingerprints it.
+def creation(table: Table) -> exp.Expression:
+    """A source of a table's columns in its declared types, without rows, called as one that Python holds is."""
+    columns = [
+        exp.ColumnDef(
+            this=exp.to_identifier(column.name, quoted=True), kind=exp.DataType.build(_ENGINE_TYPES[column.type])
+        )
+        for column in table.columns
+        if column.type is not None
+    ]
+    return exp.Create(this=exp.Schema(this=exp.to_table("frame"), expressions=columns), kind="TABLE", replace=True)
+
+
+def _positions(table: Table, salt: bytes) -> str:
+    """The secret key of the order in which a person's rows stand. It lasts as long as the ledger: if other rows were
+    left out at each start, the source would seem to have changed."""
+    return hashlib.sha256(b"positions" + salt + table.name.encode()).hexdigest()[:32]
+
+
+def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.Expression], exp.Expression]:
+    """Builds the table under the engine's own names, typed, clamped and cut, and the query that fingerprints it.
 
     Where a person may have several rows they are numbered within the person, in the source's order: that number depends
-    on the person's own rows only, which a position in the table would not. With a `key`, rows also get what
-    windows over them read. Where one row a person is promised and a column holds the person, one row of each person is
-    kept, so the promise holds whatever the source contains.
+    on the person's own rows only, which a position in the table would not. Of a person with more than `Table.stored`
+    rows so many are kept, the first in an order under the `key`; with `windows`, rows also get what windows over them
+    read, counted over those that are kept. Where one row a person is promised and a column holds the person, one row of
+    each person is kept, so the promise holds whatever the source contains. Rows whose text identifies and is too long
+    are left out: see `catalog.model.Column`.
     """
     name = table_name(table)
-    selected = [exp.alias_(_typed(column), column_name(index)) for index, column in enumerate(table.columns)]
+    held = [replace(column, identifies=True) if table.public else column for column in table.columns]
+    selected = [exp.alias_(_typed(column), column_name(index)) for index, column in enumerate(held)]
     select = exp.select(*selected).from_(_relation(table.source))
+    for column in table.columns:
+        if column.identifies and column.type is Type.TEXT and not table.public:
+            length = exp.Anonymous(this="length", expressions=[_typed(column)])
+            fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
+            select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]))
     statements: list[exp.Expression] = []
     target = name
     if table.person is not None:
@@ -418,11 +527,14 @@ def _load_statements(table: Table, key: str | None) -> tuple[list[exp.Expression
         names = [exp.column(column_name(i)) for i in range(len(table.columns))]
         numbered = exp.select(*names, exp.alias_(rank, ROW_NUMBER)).from_("stage")
         numbered = numbered.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())))
+        if table.columns[index].type is Type.INTEGER:
+            nobody = exp.cast(exp.Literal.string(NOBODY), "BIGINT")
+            numbered = numbered.where(exp.NEQ(this=person.copy(), expression=nobody))
         if table.one_row_per_person:
             first = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(1))
             numbered = exp.select(*(node.copy() for node in names)).from_(numbered.subquery("numbered")).where(first)
-        elif key is not None:
-            numbered = of_rows(numbered, person, key)
+        else:
+            numbered = of_rows(numbered, person, key, table.stored, windows=windows)
         statements.append(exp.Create(this=exp.to_table(name), kind="TABLE", expression=numbered))
         statements.append(exp.Drop(tables=[exp.to_table("stage")], kind="TABLE"))
     content = exp.Anonymous(this="hash", expressions=[exp.column(column_name(i)) for i in range(len(table.columns))])
@@ -452,6 +564,8 @@ def _typed(column: Column) -> exp.Expression:
     low, high = _CALENDAR.get(column.type, (None, None))
     low = column.minimum if column.minimum is not None else low
     high = column.maximum if column.maximum is not None else high
+    if column.type is Type.TEXT and not column.identifies:
+        return exp.Anonymous(this="left", expressions=[node, exp.Literal.number(column.longest)])
     if low is None and high is None and column.type is not Type.NUMBER:
         return node
     inside: exp.Expression = node.copy()
@@ -485,8 +599,16 @@ def _type_of(kind: str) -> Type | None:
     return Type.TIMESTAMP if plain.startswith("TIMESTAMP") else None
 
 
-def _key(value: Any, kind: Type) -> Value:
-    """A group's key as the declaration would write it."""
+def _key(value: Any, kind: Type) -> Any:
+    """A group's key as the declaration would write it, None for NULL.
+
+    Every value that a column of the type can hold, loaded or computed, gives a key, and two that the engine tells apart
+    give two: whole numbers have 64 bits, texts are Unicode without lone surrogates, dates lie between the years 1 and
+    9999 (`_typed`, and `discreet.engines.scalars` for what is computed), a number is a double, of which 0 and -0 are
+    one. Infinities give none: `run` leaves their groups out, as NULL is left out, which moves nothing else.
+    """
+    if value is None:
+        return None
     if kind is Type.DATE:
         return datetime.date.fromisoformat(value)
     if kind is Type.TIMESTAMP:

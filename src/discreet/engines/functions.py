@@ -21,6 +21,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Type
+from discreet.engines.casts import cast, kind
 from discreet.engines.scalars import BUILDERS, not_zero
 from discreet.plan.dialect import Kind
 from discreet.plan.dialect_table import BY_OPERATOR
@@ -57,19 +58,19 @@ def literal(constant: Literal) -> exp.Expression:
     if isinstance(value, bool):
         return exp.true() if value else exp.false()
     if isinstance(value, datetime.datetime):
-        return exp.cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
+        return cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
     if isinstance(value, datetime.date):
-        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+        return cast(exp.Literal.string(value.isoformat()), "DATE")
     if isinstance(value, str):
         return exp.Literal.string(value)
     if isinstance(value, int) and abs(value) < 2**63:
-        return exp.cast(exp.Literal.string(str(value)), "BIGINT")
+        return cast(exp.Literal.string(str(value)), "BIGINT")
     return double_literal(Fraction(value))
 
 
 def double_literal(value: Fraction) -> exp.Expression:
     """The double nearest to the value."""
-    return exp.cast(exp.Literal.string(repr(_nearest(value))), "DOUBLE")
+    return cast(exp.Literal.string(repr(_nearest(value))), "DOUBLE")
 
 
 def _nearest(value: Fraction) -> float:
@@ -87,7 +88,7 @@ def as_double(expression: Expression, columns: Columns) -> exp.Expression:
     if (isinstance(expression, Literal | ColumnOf) and expression.type is Type.INTEGER) or (
         isinstance(expression, Call) and _whole(expression)
     ):
-        return exp.cast(node, "DOUBLE")
+        return cast(node, "DOUBLE")
     return node
 
 
@@ -96,7 +97,7 @@ def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
     node = compiled(expression, columns)
     if _whole(expression):
         return node
-    return exp.TryCast(this=node, to=exp.DataType.build("BIGINT"), safe=True)
+    return exp.TryCast(this=node, to=kind("BIGINT"), safe=True)
 
 
 _CHOICES = ("coalesce", "nullif", "greatest", "least")

@@ -10,6 +10,9 @@ from discreet.catalog.model import Table
 ROW_NUMBER = "row_of_person"
 """The engine's column that numbers the rows of one person, in a table where a person may have several."""
 
+NOBODY = str(-(2**63))
+"""The integer that tells no person: rows that have it are left out when a table is loaded."""
+
 
 def column_name(index: int) -> str:
     """The engine's name of the declared column at this position."""

@@ -13,11 +13,19 @@ import sys
 import threading
 import time
 import weakref
+from contextvars import ContextVar
 from typing import Any
+
+UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
+"""The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
 
 
 class Stopped(Exception):
     """The child died or was killed: it took too long, or too much memory."""
+
+
+class Lost(Exception):
+    """The child had ended under another's request before this one began: nothing of this one failed."""
 
 
 class Failed(Exception):
@@ -38,6 +46,7 @@ class EngineProcess:
             "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
         }
         self._owner = os.getpid()
+        self._ended_under_a_request = False
         self._lock = threading.Lock()
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-c", "from discreet.engines.worker import main; main()"],
@@ -56,13 +65,23 @@ class EngineProcess:
         return self._owner == os.getpid() and self._child.poll() is None
 
     @property
+    def ended_alone(self) -> bool:
+        """Whether this child has ended, and not under a request."""
+        return not self._ended_under_a_request and self._child.poll() is not None
+
+    @property
     def pid(self) -> int:
         return self._child.pid
 
     def call(self, *request: Any, seconds: float) -> Any:
-        """The child's answer. Raises Failed where the engine failed, Stopped where the child is gone or was killed."""
+        """The child's answer. Raises Failed where the engine failed, Stopped where the child is gone or was killed,
+        Lost where that happened under an earlier request, which was told so."""
         with self._lock:
+            if self._ended_under_a_request:
+                raise Lost
             deadline = time.monotonic() + seconds
+            if (until := UNTIL.get()) is not None:
+                deadline = min(deadline, until)
             try:
                 assert self._child.stdin is not None
                 try:
@@ -102,6 +121,7 @@ class EngineProcess:
 
     def kill(self) -> None:
         """Ends the child at once."""
+        self._ended_under_a_request = True
         self._end()
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.engines.casts import cast
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole
 from discreet.mechanisms import LogarithmicRange
 from discreet.plan.expressions import Call
@@ -28,7 +29,7 @@ def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expres
     else:
         node = as_double(expression, columns)
         inside = _rounded(node, lattice)
-    return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.cast(inside, "BIGINT"))
+    return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=cast(inside, "BIGINT"))
 
 
 def _power(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
@@ -38,14 +39,16 @@ def _power(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expressi
     range_ = LogarithmicRange(Fraction(1))
     node = as_double(one.expression, columns)
     size = exp.Abs(this=node.copy())
-    power = exp.Floor(this=exp.Anonymous(this="log2", expressions=[size.copy()]))
+    least = double_literal(Fraction(2) ** range_.lowest)  # no branch of a CASE is a guard: the logarithm of 0 fails
+    above = exp.Greatest(this=size.copy(), expressions=[least], ignore_nulls=True)
+    power = exp.Floor(this=exp.Anonymous(this="log2", expressions=[above]))
     number = clamped(
         exp.Sub(this=power, expression=double_literal(Fraction(range_.lowest - 1))),
         double_literal(Fraction(1)),
         double_literal(Fraction(range_.last)),
     )
-    small = exp.LT(this=size, expression=double_literal(Fraction(2) ** range_.lowest))
-    signed = exp.Mul(this=exp.cast(number, "BIGINT"), expression=exp.cast(exp.Sign(this=node.copy()), "BIGINT"))
+    small = exp.LT(this=size, expression=least.copy())
+    signed = exp.Mul(this=cast(number, "BIGINT"), expression=cast(exp.Sign(this=node.copy()), "BIGINT"))
     branches = [exp.If(this=_unknown(one, node), true=exp.null()), exp.If(this=small, true=exp.Literal.number(0))]
     return exp.Case(ifs=branches, default=signed)
 

@@ -6,17 +6,19 @@ that tell one person's rows apart (by the person's own rows alone, or by rows of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
 
 from discreet.catalog.model import Table, Type
+from discreet.engines.casts import cast, kind
 from discreet.engines.functions import as_double, compiled, double_literal
-from discreet.engines.names import ROW_NUMBER, column_name, table_name
+from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
-from discreet.plan.expressions import Call, Expression
+from discreet.plan.expressions import Call, Expression, columns_of
 from discreet.plan.nodes import Quantity
 from discreet.plan.relations import (
     Attributed,
@@ -32,10 +34,13 @@ from discreet.plan.relations import (
     Shape,
     Stacked,
     Where,
+    bases,
+    conjuncts,
     shape,
 )
 
 PERSON = "person"
+_LATE = "10000-01-01"
 _LARGEST = 2**62
 """Whole sums of one person are clamped to ±this, so that they stay 64-bit integers."""
 
@@ -79,9 +84,9 @@ def _base(relation: Base, keep: Keep) -> Rows:
     several = table.public or not table.one_row_per_person
     if several:
         selected.append(exp.alias_(exp.column(number), "r0"))
-    select = exp.select(*selected).from_(exp.to_table(table_name(table)))
+    select = exp.select(*selected, copy=False).from_(exp.to_table(table_name(table)), copy=False)
     if (condition := keep(table)) is not None:
-        select = select.where(condition)
+        select = select.where(condition, copy=False)
     return Rows(select, shape(relation), table.person is not None, int(several))
 
 
@@ -90,9 +95,21 @@ def _attributed(relation: Attributed, keep: Keep) -> Rows:
     key, target = child.columns("l")[relation.column], owner.columns("o")[relation.target]
     selected = [exp.alias_(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
     selected += [exp.alias_(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
-    select = exp.select(*selected).from_(child.select.subquery("l"))
-    select = select.join(owner.select.subquery("o"), on=exp.EQ(this=key, expression=target), join_type="inner")
+    select = exp.select(*selected, copy=False).from_(child.select.subquery("l", copy=False), copy=False)
+    select = select.join(
+        owner.select.subquery("o", copy=False), on=exp.EQ(this=key, expression=target), join_type="inner", copy=False
+    )
     return Rows(select, shape(relation), True, child.ids + owner.ids)
+
+
+def several_owners(relation: Attributed) -> exp.Select:
+    """One row if some value of the column that is referred to stands in rows of several persons, else none."""
+    owner = rows_of(relation.owner, lambda _: None)
+    target, person = owner.columns()[relation.target], exp.column(PERSON)
+    several = exp.NEQ(this=exp.Min(this=person), expression=exp.Max(this=person.copy()))
+    held = exp.Not(this=exp.Is(this=target, expression=exp.null()))
+    select = exp.select(exp.Literal.number(1)).from_(owner.select.subquery("o")).where(held)
+    return select.group_by(target.copy()).having(several).limit(1)
 
 
 def _renamed(relation: Renamed | Listed, keep: Keep) -> Rows:
@@ -101,16 +118,30 @@ def _renamed(relation: Renamed | Listed, keep: Keep) -> Rows:
 
 
 def _where(relation: Where, keep: Keep) -> Rows:
+    if isinstance(relation.child, Joined) and relation.child.kind == "inner":  # asked of one side: asked below
+        join = relation.child
+        every = (*(conjuncts(join.condition) if join.condition is not None else ()), *conjuncts(relation.predicate))
+        return rows_of(replace(join, condition=reduce(_and, every)), keep)
     below = rows_of(relation.child, keep)
-    select = exp.select("*").from_(below.select.subquery("s")).where(compiled(relation.predicate, below.columns()))
+    select = (
+        exp.select("*", copy=False)
+        .from_(below.select.subquery("s", copy=False), copy=False)
+        .where(compiled(relation.predicate, below.columns()), copy=False)
+    )
     return Rows(select, below.shape, below.person, below.ids)
+
+
+def _and(left: Expression, right: Expression) -> Expression:
+    return Call("and", (left, right), Type.BOOLEAN)
 
 
 def _computed(relation: Computed, keep: Keep) -> Rows:
     below = rows_of(relation.child, keep)
     columns = below.columns()
     selected = [exp.alias_(_typed(one, columns), f"c{i}") for i, (_, one) in enumerate(relation.columns)]
-    select = exp.select(*selected, *_carried(below)).from_(below.select.subquery("s"))
+    select = exp.select(*selected, *_carried(below), copy=False).from_(
+        below.select.subquery("s", copy=False), copy=False
+    )
     return Rows(select, shape(relation), below.person, below.ids)
 
 
@@ -118,13 +149,13 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
     """An expression with the engine's type for ours: what is computed in doubles and called an integer becomes one."""
     node = compiled(expression, columns)
     if expression.type is Type.INTEGER:
-        return exp.TryCast(this=node, to=exp.DataType.build("BIGINT"), safe=True)
+        return exp.TryCast(this=node, to=kind("BIGINT"), safe=True)
     if expression.type is Type.NUMBER:
-        node = exp.cast(as_double(expression, columns), "DOUBLE")
+        node = cast(as_double(expression, columns), "DOUBLE")
         if isinstance(expression, Call):  # columns hold no NaN, and what is computed here is a column above
             return exp.Case(ifs=[exp.If(this=exp.IsNan(this=node.copy()), true=exp.null())], default=node)
         return node
-    return exp.cast(node, {Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN"}.get(expression.type, str(expression.type)))
+    return cast(node, {Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN"}.get(expression.type, str(expression.type)))
 
 
 def _carried(below: Rows) -> list[exp.Expression]:
@@ -143,33 +174,85 @@ def _as(node: exp.Expression, name: str) -> exp.Expression:
 
 
 def _joined(relation: Joined, keep: Keep) -> Rows:
+    """Pairs of rows. The engine reads the second side whole before the first, and where it finds it empty, nothing of
+    the first: so that no person's row decides how much work is done on others', a public side comes second, and a
+    second side about people is never empty (`_never_empty`); what the question asks of that side alone is asked below.
+    """
     left, right = rows_of(relation.left, keep), rows_of(relation.right, keep)
     whole = shape(relation)
-    width = len(left.shape.columns)
-    columns = {
-        column.name: exp.column(
-            f"c{place}" if place < width else f"c{place - width}", table="l" if place < width else "r"
-        )
-        for place, column in enumerate(whole.columns)
-    }
+    sides, kind = [(left, "l"), (right, "r")], relation.kind
+    if kind == "right" or (right.shape.private and not left.shape.private):
+        sides, kind = sides[::-1], {"right": "left", "left": "right"}.get(kind, kind)
+    (first, _), (second, last) = sides
+    both = first.shape.private and second.shape.private
+    written = {**left.columns("l"), **right.columns("r")}
+    conditions = conjuncts(relation.condition) if relation.condition is not None else ()
+    persons = {name: exp.column(PERSON, table=name) for side, name in sides if side.person}
+    source = second.select
+    if both:
+        own = second.shape.by_name.keys()
+        inside = [part for part in conditions if kind != "full" and columns_of(part) <= own]
+        conditions = tuple(part for part in conditions if part not in inside)
+        source = _never_empty(second, inside, relation)
+    columns = dict(written)
+    if both:
+        columns |= {name: _of_both(node, persons) for name, node in second.columns(last).items()}
     selected = [exp.alias_(columns[column.name].copy(), f"c{place}") for place, column in enumerate(whole.columns)]
-    persons = [exp.column(PERSON, table=name) for name, side in (("l", left), ("r", right)) if side.person]
-    if len(persons) == 2 and relation.kind == "full":
-        selected.append(exp.alias_(exp.Coalesce(this=persons[0], expressions=[persons[1]]), PERSON))
-    elif persons:
-        selected.append(exp.alias_(persons[-1 if relation.kind == "right" else 0].copy(), PERSON))
     condition: exp.Expression = exp.true()
-    if relation.condition is not None:
-        condition = exp.Paren(this=compiled(relation.condition, columns))
-    if left.shape.private and right.shape.private:  # whatever was written: only rows of one person may meet
-        same = exp.EQ(this=persons[0].copy(), expression=persons[1].copy())
-        condition = exp.And(this=same, expression=condition)
+    if conditions:
+        condition = exp.Paren(this=compiled(reduce(_and, conditions), written))
     ids = _ids(left, right, ("l", "r"))
-    if relation.kind == "full":  # a row without a partner on the left, and one without on the right, are two
-        ids.append(_as(exp.Is(this=persons[0].copy(), expression=exp.null()), f"r{len(ids)}"))
-    select = exp.select(*selected, *ids).from_(left.select.subquery("l"))
-    select = select.join(right.select.subquery("r"), on=condition, join_type=relation.kind)
+    if kind == "full":
+        either: exp.Expression = exp.Coalesce(this=persons["l"].copy(), expressions=[persons["r"].copy()])
+        selected.append(exp.alias_(either, PERSON))
+        # a row without a partner on the left, and one without on the right, are two
+        ids.append(_as(exp.Is(this=persons["l"].copy(), expression=exp.null()), f"r{len(ids)}"))
+    elif persons:
+        selected.append(exp.alias_(next(iter(persons.values())).copy(), PERSON))
+    if both:  # whatever was written: only rows of one person may meet
+        same = exp.EQ(this=persons["l"].copy(), expression=persons["r"].copy())
+        condition = exp.And(this=same, expression=exp.Paren(this=condition))
+    select = exp.select(*selected, *ids, copy=False)
+    select = select.from_(first.select.subquery(sides[0][1], copy=False), copy=False)
+    select = select.join(source.subquery(last, copy=False), on=condition, join_type=kind, copy=False)
+    if kind == "full" and (nobody := _nobody(relation)) is not None:
+        select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return Rows(select, whole, bool(persons), len(ids))
+
+
+def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp.Expression:
+    """A column of the second side that the engine cannot look at before the sides have met: it would carry a condition
+    on it below, and find the side empty. One of the two persons is always there."""
+    known = [exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())) for person in persons.values()]
+    return exp.Case(ifs=[exp.If(this=exp.or_(*known), true=node.copy())])
+
+
+def _never_empty(rows: Rows, conditions: Sequence[Expression], relation: Relation) -> exp.Select:
+    """The rows for which the conditions are true, and one of nobody, which meets no row."""
+    kept = exp.select("*", copy=False).from_(rows.select.subquery("s", copy=False), copy=False)
+    for condition in conditions:
+        kept = kept.where(compiled(condition, rows.columns()), copy=False)
+    nobody = _nobody(relation)
+    if nobody is None:
+        return kept
+    empty = [_as(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
+    ids = [_as(exp.null(), f"r{place}") for place in range(rows.ids)]
+    union = exp.Union(this=kept, expression=exp.select(*empty, _as(nobody, PERSON), *ids), distinct=False)
+    return exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))))
+
+
+def _nobody(relation: Relation) -> exp.Expression | None:
+    """A person that no row has: a text longer than any id, the integer that is left out when a table is loaded, a date
+    beyond those that are kept. None where there is none: of persons told by a boolean there are two."""
+    kind = shape(relation).person_type
+    if kind is Type.TEXT:
+        longest = max(column.longest for table in bases(relation) for column in table.columns if column.identifies)
+        return exp.Literal.string("x" * (longest + 1))
+    written = {Type.INTEGER: (NOBODY, "BIGINT"), Type.DATE: (_LATE, "DATE"), Type.TIMESTAMP: (_LATE, "TIMESTAMP")}
+    if kind not in written:
+        return None
+    text, name = written[kind]
+    return cast(exp.Literal.string(text), name)
 
 
 def _per_person(relation: PerPerson, keep: Keep) -> Rows:
@@ -184,8 +267,8 @@ def _per_person(relation: PerPerson, keep: Keep) -> Rows:
         groups = [exp.column(PERSON), *groups]
     # a person's rows are told apart by the keys: the columns themselves
     selected += [exp.alias_(node.copy(), f"r{place}") for place, node in enumerate(keys)]
-    select = exp.select(*selected).from_(below.select.subquery("s"))
-    select = select.group_by(*groups) if groups else select
+    select = exp.select(*selected, copy=False).from_(below.select.subquery("s", copy=False), copy=False)
+    select = select.group_by(*groups, copy=False) if groups else select
     return Rows(select, shape(relation), below.person, len(keys))
 
 
@@ -206,12 +289,12 @@ def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expressio
     if total.kind == "sum" and total.expression.type is Type.INTEGER and total.lattice.step == 1:
         inside = clamped(summed, exp.Literal.number(-_LARGEST), exp.Literal.number(_LARGEST))
         unknown = exp.Is(this=summed.copy(), expression=exp.null())
-        return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=exp.cast(inside, "BIGINT"))
-    scaled = exp.Mul(this=exp.cast(summed, "DOUBLE"), expression=double_literal(total.lattice.step))
+        return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=cast(inside, "BIGINT"))
+    scaled = exp.Mul(this=cast(summed, "DOUBLE"), expression=double_literal(total.lattice.step))
     if total.kind == "sum":
         return scaled
     count = exp.Nullif(this=exp.Count(this=steps.copy(), big_int=True), expression=exp.Literal.number(0))
-    return exp.Div(this=exp.Paren(this=scaled), expression=exp.cast(count, "DOUBLE"), typed=True)
+    return exp.Div(this=exp.Paren(this=scaled), expression=cast(count, "DOUBLE"), typed=True)
 
 
 def _stacked(relation: Stacked, keep: Keep) -> Rows:
@@ -224,22 +307,22 @@ def _stacked(relation: Stacked, keep: Keep) -> Rows:
         for place, (mine, common) in enumerate(zip(part.shape.columns, whole.columns, strict=True)):
             node: exp.Expression = exp.column(f"c{place}")
             if mine.type is not common.type:
-                node = exp.cast(node, "DOUBLE")
+                node = cast(node, "DOUBLE")
             selected.append(exp.alias_(node, f"c{place}"))
         if part.person:
             selected.append(exp.column(PERSON))
         selected.append(exp.alias_(exp.Literal.number(number), "r0"))
         for place in range(ids):  # identifiers of several kinds meet in one column: as text
             held = place < part.ids
-            node = exp.cast(exp.column(f"r{place}"), "TEXT") if held else exp.cast(exp.null(), "TEXT")
+            node = cast(exp.column(f"r{place}"), "TEXT") if held else cast(exp.null(), "TEXT")
             selected.append(exp.alias_(node, f"r{place + 1}"))
-        selects.append(exp.select(*selected).from_(part.select.subquery("s")))
+        selects.append(exp.select(*selected, copy=False).from_(part.select.subquery("s", copy=False), copy=False))
     union: exp.Expression = selects[0]
     for other in selects[1:]:
         union = exp.Union(this=union, expression=other, distinct=False)
     names = [f"c{i}" for i in range(len(whole.columns))] + ([PERSON] if parts[0].person else [])
-    outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1))).from_(
-        exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1)), copy=False).from_(
+        exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))), copy=False
     )
     return Rows(outer, whole, parts[0].person, ids + 1)
 
@@ -251,13 +334,16 @@ def _matched(relation: Matched, keep: Keep) -> Rows:
         column: exp.Expression = exp.column(PERSON)
     else:
         value, column = _typed(relation.value, below.columns()), exp.column("c0")
-    inner = exp.select(column).from_(among.select.subquery("m"))
+    looked_up = _never_empty(among, (), relation.among) if among.person else among.select
+    inner = exp.select(column, copy=False).from_(looked_up.subquery("m", copy=False), copy=False)
     if relation.negated or relation.value is not None:
-        inner = inner.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
-    test: exp.Expression = exp.In(this=value, query=inner.subquery())
+        inner = inner.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())), copy=False)
+    test: exp.Expression = exp.In(this=value, query=inner.subquery(copy=False))
     if relation.negated:
         test = exp.Not(this=exp.Paren(this=test))
-    select = exp.select("*").from_(below.select.subquery("s")).where(test)
+    select = (
+        exp.select("*", copy=False).from_(below.select.subquery("s", copy=False), copy=False).where(test, copy=False)
+    )
     return Rows(select, below.shape, below.person, below.ids)
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Type
+from discreet.engines.casts import cast, kind
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.patterns import regular
 
@@ -51,11 +52,11 @@ def not_zero(node: exp.Expression) -> exp.Expression:
 
 
 def _double(value: float) -> exp.Expression:
-    return exp.cast(exp.Literal.string(repr(value)), "DOUBLE")
+    return cast(exp.Literal.string(repr(value)), "DOUBLE")
 
 
 def _whole(value: int) -> exp.Expression:
-    return exp.cast(exp.Literal.string(str(value)), "BIGINT")
+    return cast(exp.Literal.string(str(value)), "BIGINT")
 
 
 def _text(value: str) -> exp.Expression:
@@ -67,8 +68,8 @@ def _binary(kind: type[exp.Binary], left: exp.Expression, right: exp.Expression)
     return exp.Paren(this=kind(this=left, expression=right, **whole))
 
 
-def _try(node: exp.Expression, kind: str) -> exp.Expression:
-    return exp.TryCast(this=node, to=exp.DataType.build(kind), safe=True)
+def _try(node: exp.Expression, name: str) -> exp.Expression:
+    return exp.TryCast(this=node, to=kind(name), safe=True)
 
 
 def when(condition: exp.Expression, result: exp.Expression) -> exp.Expression:
@@ -110,7 +111,7 @@ def _quotient(nodes: Nodes, _call: Call) -> exp.Expression:
 
 
 def _sign(nodes: Nodes, _call: Call) -> exp.Expression:
-    return exp.cast(function("sign", known(nodes[0])), "BIGINT")
+    return cast(function("sign", known(nodes[0])), "BIGINT")
 
 
 def _rounded(name: str) -> Builder:
@@ -118,7 +119,7 @@ def _rounded(name: str) -> Builder:
         digits = constant(call.arguments[1])
         if digits == 0:
             return known(function(name, nodes[0]))
-        return known(function(name, nodes[0], exp.cast(_text(str(digits)), "INTEGER")))
+        return known(function(name, nodes[0], cast(_text(str(digits)), "INTEGER")))
 
     return build
 
@@ -189,11 +190,11 @@ def _to_number(nodes: Nodes, _call: Call) -> exp.Expression:
 
 def _to_text(nodes: Nodes, call: Call) -> exp.Expression:
     node = _try(nodes[0], "BIGINT") if call.arguments[0].type is Type.INTEGER else nodes[0]
-    return exp.cast(node, "TEXT")
+    return cast(node, "TEXT")
 
 
 def _to_boolean(nodes: Nodes, call: Call) -> exp.Expression:
-    return _try(known(exp.cast(nodes[0], "DOUBLE")) if call.arguments[0].type.numeric else nodes[0], "BOOLEAN")
+    return _try(known(cast(nodes[0], "DOUBLE")) if call.arguments[0].type.numeric else nodes[0], "BOOLEAN")
 
 
 def _within_calendar(node: exp.Expression, kind: str) -> exp.Expression:
@@ -201,7 +202,7 @@ def _within_calendar(node: exp.Expression, kind: str) -> exp.Expression:
     last = "9999-12-31" if kind == "DATE" else "9999-12-31 23:59:59.999999"
 
     def body(value: exp.Expression) -> exp.Expression:
-        low, high = exp.cast(_text("0001-01-01"), kind), exp.cast(_text(last), kind)
+        low, high = cast(_text("0001-01-01"), kind), cast(_text(last), kind)
         return when(exp.Between(this=value, low=low, high=high), value.copy())
 
     return bound(node, body)
@@ -211,7 +212,7 @@ def _to_moment(kind: str) -> Builder:
     def build(nodes: Nodes, call: Call) -> exp.Expression:
         if call.arguments[0].type is Type.TEXT:
             return _within_calendar(_try(nodes[0], kind), kind)
-        return exp.cast(nodes[0], kind)
+        return cast(nodes[0], kind)
 
     return build
 
@@ -291,14 +292,14 @@ def _day_of_week(nodes: Nodes, _call: Call) -> exp.Expression:
 
 def _since_1970(unit: str, kind: str) -> Builder:
     def build(nodes: Nodes, _call: Call) -> exp.Expression:
-        return function("date_diff", _text(unit), exp.cast(_text("1970-01-01"), kind), exp.cast(nodes[0], kind))
+        return function("date_diff", _text(unit), cast(_text("1970-01-01"), kind), cast(nodes[0], kind))
 
     return build
 
 
 def _date_trunc(nodes: Nodes, call: Call) -> exp.Expression:
     unit, moment = nodes
-    return exp.cast(function("date_trunc", unit, moment), _kind(call.type))
+    return cast(function("date_trunc", unit, moment), _kind(call.type))
 
 
 def _kind(kind: Type) -> str:
@@ -308,7 +309,7 @@ def _kind(kind: Type) -> str:
 def _date_diff(nodes: Nodes, call: Call) -> exp.Expression:
     unit = constant(call.arguments[0])
     # the engine counts weeks from the first moment on, and not the Mondays between
-    start, end = (exp.cast(node, "TIMESTAMP") for node in nodes[1:])
+    start, end = (cast(node, "TIMESTAMP") for node in nodes[1:])
     if unit != "week":
         return function("date_diff", nodes[0], start, end)
     mondays = (function("date_trunc", nodes[0].copy(), moment) for moment in (start, end))
@@ -320,7 +321,7 @@ def _date_add(nodes: Nodes, call: Call) -> exp.Expression:
     unit, number = constant(call.arguments[0]), constant(call.arguments[2])
     step = exp.Interval(this=_text(str(number)), unit=exp.var(str(unit).upper()))
     moment = _binary(exp.Add, nodes[1], step)
-    return _within_calendar(exp.cast(moment, _kind(call.type)), _kind(call.type))
+    return _within_calendar(cast(moment, _kind(call.type)), _kind(call.type))
 
 
 BUILDERS: dict[str, Builder] = {
@@ -386,7 +387,7 @@ BUILDERS: dict[str, Builder] = {
     "bit_xor": _plain("xor"),
     "bit_not": _bit_not,
     "shift_right": _bits(exp.BitwiseRightShift),
-    "bit_count": lambda nodes, call: exp.cast(function("bit_count", nodes[0]), "BIGINT"),  # noqa: ARG005
+    "bit_count": lambda nodes, call: cast(function("bit_count", nodes[0]), "BIGINT"),  # noqa: ARG005
     "upper": _plain("upper"),
     "lower": _plain("lower"),
     "initcap": _initcap,
@@ -407,7 +408,7 @@ BUILDERS: dict[str, Builder] = {
     "reverse": _plain("reverse"),
     "strip_accents": _plain("strip_accents"),
     "split_part": _split_part,
-    "character_code": lambda nodes, call: exp.cast(function("ascii", nodes[0]), "BIGINT"),  # noqa: ARG005
+    "character_code": lambda nodes, call: cast(function("ascii", nodes[0]), "BIGINT"),  # noqa: ARG005
     "starts_with": _plain("starts_with"),
     "ends_with": _plain("ends_with"),
     "contains": _plain("contains"),

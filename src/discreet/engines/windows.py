@@ -121,19 +121,27 @@ def hashed(*nodes: exp.Expression) -> exp.Expression:
     return exp.Anonymous(this="hash", expressions=list(nodes))
 
 
-def of_rows(rows: exp.Select, person: exp.Expression, key: str) -> exp.Select:
-    """For a table's load: each numbered row with its position in a keyed order of the person's rows, their number, and
-    the person's word. The order mixes neighbours of the source: what is kept of a person is spread over the rows."""
+def of_rows(rows: exp.Select, person: exp.Expression, key: str, most: int, *, windows: bool) -> exp.Select:
+    """For a table's load: of the numbered rows of each person at most so many, the first in a keyed order of the
+    person's rows; with `windows`, each with its position in that order, their number, and the person's word. The order
+    mixes neighbours of the source: what is kept of a person is spread over the rows.
+
+    A position depends on the key and on the person's own rows alone, and those up to `most` are 1 … min(n, most)."""
     word = hashed(hashed(exp.Literal.string(key), person.copy()))
     number = exp.column(ROW_NUMBER)
     mixed = hashed(hashed(exp.Literal.string(key), person.copy(), number))
     place = exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=_ordered([mixed, number]))
-    return exp.select(
+    limit = exp.Literal.number(most)
+    among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
+    placed = exp.select(
         exp.Star(),
         exp.alias_(exp.cast(place, _NUMBER), PLACE),
-        exp.alias_(exp.cast(_over(exp.Count(this=exp.Star()), person), _NUMBER), ROWS),
+        exp.alias_(exp.cast(among, _NUMBER), ROWS),
         exp.alias_(exp.cast(_over(exp.Min(this=word), person), _WORD), WORD),
     ).from_(rows.subquery("numbered"))
+    kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
+    star = exp.Star() if windows else exp.Star(except_=[exp.to_identifier(name) for name in (PLACE, ROWS, WORD)])
+    return exp.select(star).from_(placed.subquery("placed")).where(kept)
 
 
 def _over(node: exp.Expression, person: exp.Expression) -> exp.Window:
@@ -195,10 +203,11 @@ def held_totals(name: str, totals: exp.Select) -> Held:
 
 
 def held_columns(
-    table: str, columns: GroupColumns, cells: exp.Select, same: Sequence[tuple[exp.Expression, str]]
+    table: str, columns: GroupColumns, cells: exp.Select, same: Sequence[tuple[exp.Expression, str, bool]]
 ) -> Held:
     """Three more columns of the table: it is replaced by itself joined with the groups' positions, in one statement, so
-    that a failure leaves it as it was. A row of no group has NULL there. `same` pairs a column with that of a group.
+    that a failure leaves it as it was. A row of no group has NULL there. `same` pairs a column with that of a
+    group, and says whether NULL is one.
 
     Persons and groups are matched by value, each group of a person stands there once: no row is lost or doubled."""
     added = [
@@ -207,8 +216,10 @@ def held_columns(
         exp.alias_(exp.EQ(this=exp.column("size", table="cell"), expression=exp.Literal.number(1)), columns.alone),
     ]
     matches = [
-        exp.EQ(this=exp.column(node.name, table="base"), expression=exp.column(name, table="cell"))
-        for node, name in same
+        (exp.NullSafeEQ if nulls else exp.EQ)(
+            this=exp.column(node.name, table="base"), expression=exp.column(name, table="cell")
+        )
+        for node, name, nulls in same
     ]
     source = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("base")), *added)
     source = source.from_(exp.alias_(exp.to_table(table), "base", table=True))

@@ -28,6 +28,16 @@ from discreet.engines.names import told_apart
 _GIB = 1 << 30
 _BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)
 
+DISABLED = (
+    "top_n_window_elimination",  # costs row_number() <= K three times the memory, and had a wrong-result bug
+    "type_pushdown",  # a cast that is moved into the reading of a file fails there, or loses the row
+    "statistics_propagation",  # what a column holds must not decide how a question is planned: one failed by it
+    "join_order",  # nor which side of a join is read first, or what is read of the other
+    "build_side_probe_side",
+    "join_filter_pushdown",
+)
+"""The engine's rewrites that do harm, or let rows decide about the work on other rows."""
+
 
 def main() -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
@@ -56,7 +66,7 @@ def _send(stream: BinaryIO, answer: Any) -> None:
     buffers = answer.get("buffers", [])
     if buffers:
         answer = answer | {"buffers": [len(buffer) for buffer in buffers]}
-    body = json.dumps(answer, default=_plain).encode()
+    body = json.dumps(answer, default=_plain, ensure_ascii=False).encode()
     stream.write(struct.pack(">Q", len(body)) + body)
     for buffer in buffers:
         stream.write(buffer)
@@ -100,10 +110,7 @@ class Worker:
         run("SET temp_directory = ''")  # private rows are never spilled to a disk
         run("SET autoinstall_known_extensions = false")
         run("SET autoload_known_extensions = false")
-        # the rewrite of row_number() <= K costs three times the memory, and had a wrong-result bug; a cast that is
-        # moved into the reading of a file fails there, or loses the row, where TRY_CAST would give NULL; what a column
-        # holds (only NULL, or none) must not decide how a question is planned: it decided that one failed
-        run("SET disabled_optimizers = 'top_n_window_elimination,type_pushdown,statistics_propagation'")
+        run(f"SET disabled_optimizers = '{','.join(DISABLED)}'")
         return {}
 
     def do_frame(self, frame: Any) -> Any:
@@ -158,6 +165,15 @@ class Worker:
             return {"failed": True}
         return {"rows": self.connection.execute(sql).fetchall()}
 
+    def do_listed(self, sql: str, seconds: float) -> Any:
+        """Rows of public tables, or failed where that takes longer: the tables that are here stay."""
+        end = threading.Timer(seconds, self.connection.interrupt)
+        end.start()
+        try:
+            return self.do_run(sql)
+        finally:
+            end.cancel()
+
     def do_build(self, statements: list[str]) -> Any:
         """Builds what questions read beside a table, from the tables that are here. All of it, or nothing."""
         run = self.connection.execute
@@ -173,6 +189,30 @@ class Worker:
             run("ROLLBACK")
             raise
         return {}
+
+    def do_empty(self, statements: list[str]) -> Any:
+        """Builds a table that has no rows."""
+        for statement in statements:
+            self.connection.execute(statement)
+        return {}
+
+    def do_prepare(self, trials: list[tuple[list[str], str]]) -> Any:
+        """The types of what each SELECT gives, after what is built for it, of which nothing is kept."""
+        run = self.connection.execute
+        types = []
+        for built, sql in trials:
+            if not self._is_select(sql):
+                return {"failed": True}
+            run("BEGIN TRANSACTION")
+            try:
+                for statement in built:
+                    run(statement)
+                found = run(sql)
+                types.append([str(column[1]) for column in found.description or ()])
+                found.fetchall()
+            finally:
+                run("ROLLBACK")
+        return {"types": types}
 
     def do_vectors(self, sql: str) -> Any:
         """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""

@@ -19,7 +19,7 @@ from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
 from discreet.errors import QuestionError
 from discreet.exact import Number, show
 from discreet.mechanisms import Laplace, PermuteAndFlip
-from discreet.plan.lattice import Lattice, lattice
+from discreet.plan.lattice import ROW_LIMIT, Lattice, lattice
 from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, refused, whole, within
 from discreet.procedures.progress import progress
 from discreet.release.intervals import CONFIDENCE, half_width
@@ -189,6 +189,9 @@ def _grid(bounds: tuple[Fraction, Fraction], aggregate: str, step: Number | None
         fix = f"write a step of at least {show(width / MOST_POINTS)}"
         raise refused("step", f"a median is chosen among at most {MOST_POINTS:,} points", "step", fix)
     each = named or width / MOST_POINTS
+    if 2 * max(abs(bound) for bound in bounds) / each > ROW_LIMIT:
+        fix = "let the function give the difference from a number in between"
+        raise refused("bounds", "the bounds lie too close together for numbers of their size", "low", fix)
     return Lattice(each, bounds[0] // each, -(-bounds[1] // each))
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import apsw
 
 from discreet.errors import LedgerError
+from discreet.ledger.note import RESTORE
 
 Key = tuple[str, str]  # the kind and the name of a state
 States = Mapping[Key, str]  # their canonical JSON
@@ -69,7 +70,7 @@ def _state_hash(key: Key, state: str) -> bytes:
 def broken(seq: object) -> LedgerError:
     """The error for an entry that is not what was written."""
     place = f"entry {seq}" if isinstance(seq, int) else "an entry"
-    return LedgerError("corrupt", f"{place} is not as it was written", fix="restore the ledger from its latest backup")
+    return LedgerError("corrupt", f"{place} is not as it was written", fix=RESTORE)
 
 
 def read(row: Row) -> Record:

@@ -1,13 +1,18 @@
 """Opening and making a ledger's file, and the closed list of what can go wrong with it.
 
-The file is SQLite's, through apsw, which brings its own current copy of the library: older ones can damage a
-WAL file that two processes write.
+The file is SQLite's, through apsw, which brings its own current copy of the library. It is written with a rollback
+journal, not with a write-ahead log: between two transactions all that was charged is in the one file, so that to copy,
+to move or to lose the files beside it takes nothing back. The journal exists while a commit writes. If a crash leaves
+it, the next to open the ledger puts back what it holds; if it is lost or damaged then, the file is what it was, or is
+refused (`note`): what stood in it was no acknowledged charge.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,7 +20,7 @@ from pathlib import Path
 import apsw
 
 from discreet.errors import LedgerError
-from discreet.ledger import chain, schema
+from discreet.ledger import chain, note, schema
 from discreet.ledger.steps import step
 
 _BUSY = ("busy", "another process holds the ledger", "try again, or end that process")
@@ -28,7 +33,7 @@ _UNWRITABLE = (
 _CORRUPT = (
     "corrupt",
     "the ledger file is damaged, or no ledger",
-    "restore the ledger from its latest backup",
+    note.RESTORE,
 )
 _OTHER = ("storage", "the ledger's storage failed", "try again")
 _PROBLEMS: dict[type[Exception], tuple[str, str, str]] = {
@@ -76,19 +81,66 @@ def connect(path: Path | None, busy_milliseconds: int, *, make: bool) -> apsw.Co
         _fill(connection)
         return connection
     if make and not path.exists():
+        if note.read(path) is not None:
+            message = f"the ledger is gone: its last entry is noted in {note.place(path).name}"
+            fix = f"put it back; else {note.RESTORE}; for other persons, begin anew: remove {note.place(path).name}"
+            raise LedgerError("missing", message, fix=fix)
         _create(path, busy_milliseconds)
+    only_name(path)
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         _prepare(connection, busy_milliseconds)
         schema.check(connection)
         if connection.readonly("main"):
             raise apsw.ReadOnlyError
-        if connection.pragma("journal_mode", "wal") != "wal":
-            raise apsw.CantOpenError
     except BaseException:
         connection.close(True)
         raise
     return connection
+
+
+def has_log(connection: apsw.Connection) -> bool:
+    """Whether the ledger is still in WAL mode, in which earlier versions left it."""
+    return bool(connection.pragma("journal_mode") == "wal")
+
+
+def leave_log(path: Path, busy_milliseconds: int) -> None:
+    """Take into the one file what an earlier version left in a write-ahead log, and go on without a log.
+
+    For that nobody else may have the ledger open. Raises apsw.BusyError where somebody has.
+    """
+    end = time.monotonic() + busy_milliseconds / 1000
+    while True:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            _prepare(connection, busy_milliseconds)
+            if connection.pragma("journal_mode", "delete") == "delete":
+                return
+        except apsw.BusyError:
+            pass
+        finally:
+            connection.close(True)
+        if time.monotonic() > end:
+            raise apsw.BusyError
+        time.sleep(0.01 + secrets.randbelow(20) / 1000)  # of two who wait for each other one goes first
+
+
+def only_name(path: Path) -> None:
+    """Make sure that the file has one name.
+
+    Under two names it would have two journals and two notes: after a crash, whoever comes by the other name does not
+    see what has to be put back. Raises LedgerError "linked".
+    """
+    found = path.stat()
+    if found.st_nlink == 1 or not stat.S_ISREG(found.st_mode):
+        return
+    for draft in path.parent.glob(f"{note.DRAFT}*"):  # left by a crash, or another process is just making the ledger
+        with suppress(OSError):
+            if draft.samefile(path):
+                draft.unlink()
+    if path.stat().st_nlink > 1:
+        fix = "remove the other hard links, or make the ledger's name a file of its own: copy it, and rename the copy"
+        raise LedgerError("linked", "the ledger file has several names", fix=fix)
 
 
 def _prepare(connection: apsw.Connection, busy_milliseconds: int) -> None:
@@ -96,7 +148,8 @@ def _prepare(connection: apsw.Connection, busy_milliseconds: int) -> None:
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
     connection.pragma("cell_size_check", True)
-    connection.pragma("synchronous", "FULL")  # a commit returns when it is on the disk
+    # a commit returns when it is on the disk, and the journal's end too: a journal that came back would undo it
+    connection.pragma("synchronous", "EXTRA")
 
 
 def _fill(connection: apsw.Connection) -> None:
@@ -112,27 +165,22 @@ def _create(path: Path, busy_milliseconds: int) -> None:
 
     It is made under another name and then linked: of several processes that do so at once, the first wins.
     """
-    draft = path.parent / f".discreet-{secrets.token_hex(8)}"
+    draft = path.parent / f"{note.DRAFT}{secrets.token_hex(8)}"
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             _prepare(connection, busy_milliseconds)
-            connection.pragma("journal_mode", "wal")
             _fill(connection)
         finally:
             connection.close(True)
         step("create-before-link")
         os.link(draft, path)
         step("create-after-link")
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        note.sync_folder(path)
     except FileExistsError:
         pass
     finally:
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-journal"):
             with suppress(OSError):
                 draft.with_name(draft.name + suffix).unlink()

@@ -19,7 +19,10 @@ from discreet.accounting import Loss, loss_from_json
 from discreet.errors import LedgerError
 from discreet.ledger import chain, schema
 from discreet.ledger.chain import Key, Record
-from discreet.ledger.states import Account, TableState
+from discreet.ledger.note import RESTORE
+from discreet.ledger.states import TOTAL, Account, TableState
+
+_PAGE = 500  # entries read at a time
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Look:
         schema.version(connection)  # a newer program may have migrated the file since it was opened
         head = self._find("ORDER BY e.seq DESC LIMIT 1")
         if head is None:
-            raise LedgerError("corrupt", "the ledger has no entries", fix="restore it from a backup")
+            raise LedgerError("corrupt", "the ledger has no entries", fix=RESTORE)
         self.head = head
         self._states: dict[Key, str] = {}
         for kind, name, state in connection.execute("SELECT kind, name, state FROM states"):
@@ -51,8 +54,7 @@ class Look:
                 raise chain.broken(head.seq)
             self._states[kind, name] = state
         if chain.balances(self._states) != head.body["balances"]:
-            fix = "restore the ledger from its latest backup"
-            raise LedgerError("corrupt", "the ledger's balances do not fit its last entry", fix=fix)
+            raise LedgerError("corrupt", "the ledger's balances do not fit its last entry", fix=RESTORE)
 
     def append(self, fields: Mapping[str, object], changed: Mapping[Key, object], answer: bytes | None = None) -> None:
         """Write the next entry, which becomes the head."""
@@ -69,6 +71,17 @@ class Look:
         state = self.state("account", name)
         return None if state is None else Account.from_json(state)
 
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts, in order."""
+        return tuple(sorted(name for kind, name in self._states if kind == "account"))
+
+    @property
+    def charged(self) -> bool:
+        """Whether anything was ever charged."""
+        total = self.account(TOTAL)
+        return total is not None and not total.spent.nothing
+
     def registered(self, name: str) -> Account:
         """The account. Raises LedgerError "account" where it was never registered."""
         account = self.account(name)
@@ -80,6 +93,9 @@ class Look:
     def table(self, name: str) -> TableState:
         return TableState.from_json(self.state("table", name))
 
+    def tables(self) -> dict[str, TableState]:
+        return {name: self.table(name) for kind, name in self._states if kind == "table"}
+
     # history
 
     def hash(self, seq: int) -> bytes | None:
@@ -87,6 +103,14 @@ class Look:
         for (found,) in self._connection.execute("SELECT hash FROM entries WHERE seq = ?", (seq,)):
             return found if isinstance(found, bytes) else None
         return None
+
+    def follows(self, seq: int, found: bytes) -> bool:
+        """Whether the head is the entry of this number and hash, or follows from it, link by link."""
+        if self.hash(seq) != found:
+            return False
+        while seq < self.head.seq:
+            seq = self.page(seq, _PAGE)[-1][0].seq  # each entry is verified with the hash of the one before it
+        return True
 
     def entry(self, seq: int) -> Record | None:
         return self._find("WHERE e.seq = ?", seq)
@@ -121,6 +145,24 @@ class Look:
             raise chain.broken(commit.seq)
         return Answer(reserve, data, stored_loss(reserve.body["loss"]), debit_seq is not None)
 
+    def ended(self, reserve_id: int) -> bool:
+        """Whether a reserve has an answer, a failure or an end."""
+        return any(reserve == reserve_id for _, kind, reserve in self.ends(reserve_id) if kind != "reserve")
+
+    def ends(self, after: int) -> list[tuple[int, str, int]]:
+        """The reserves behind an entry, and what ended some: number, kind, and the reserve that is meant."""
+        rows = self._connection.execute(
+            "SELECT seq, kind, reserve FROM entries"
+            " WHERE seq > ? AND kind IN ('reserve', 'commit', 'failure', 'end') ORDER BY seq",
+            (after,),
+        )
+        return [(seq, kind, reserve) for seq, kind, reserve in rows]
+
+    def settled(self) -> int:
+        """An entry up to which every reserve has come to its end, as the last reserve remembers it."""
+        last = self._find("WHERE e.kind = 'reserve' ORDER BY e.seq DESC LIMIT 1")
+        return 0 if last is None else int(last.body.get("settled", 0))
+
     def page(self, after: int, count: int) -> list[tuple[Record, bool]]:
         """The next entries in order, and whether each is a reserve that has an answer."""
         answered = "EXISTS (SELECT 1 FROM entries AS c WHERE c.kind = 'commit' AND c.reserve = e.seq)"
@@ -139,8 +181,7 @@ class Look:
     def check_file(self) -> None:
         """Walk every page of the file, and hold each index against its table."""
         if self._connection.execute("PRAGMA integrity_check(1)").fetchall() != [("ok",)]:
-            fix = "restore the ledger from its latest backup"
-            raise LedgerError("corrupt", "the ledger file is damaged", fix=fix)
+            raise LedgerError("corrupt", "the ledger file is damaged", fix=RESTORE)
 
     def _entry(self, seq: object, **fields: object) -> Record:
         """An entry that an index led to: it must say what the index said."""

@@ -1,58 +1,97 @@
-"""The words of a refusal for the budget: what was asked, what is left, what would still fit."""
+"""The words of a refusal for the budget: what was asked, what is left, what would still fit; and of a declaration that
+does not go with what the ledger knows."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting import Filter, Gaussian, Loss, Pure
-from discreet.errors import BudgetError
+from discreet.accounting import Filter, Gaussian, Loss
+from discreet.accounting.balance import for_publishing, for_questions, price_delta
+from discreet.errors import BudgetError, LedgerError
 from discreet.exact import ceiling, floor, show, sqrt_ceiling
-from discreet.ledger.states import TOTAL
+from discreet.ledger.states import TOTAL, Account, Caps, Unit
 
 _DIGITS = 6
-_HALVINGS = 20
 
 
-def refusal(account: str, filter_: Filter, loss: Loss) -> BudgetError:
-    """The error of an account that does not admit a loss. It depends on prices only.
+def refusal(account: str, filter_: Filter, loss: Loss, whole: Filter, keep: Loss | None = None) -> BudgetError:
+    """The error of an account that does not admit a loss; `whole` is the whole budget, `keep` what the owner keeps
+    of it: what is left is what would be left after that. It depends on prices only.
 
     What was asked is rounded up and what is left is rounded down, so that the two never look equal.
     """
     whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    if keep is not None:
+        filter_ = filter_.after(keep)
+        whose += ", of which a part is kept for publishing,"
     asked, left = _amounts(filter_, loss)
-    return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=_fits(filter_, loss))
+    fits = _fits(filter_, loss, whole)
+    return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=fits)
+
+
+def raised(account: str, known: Caps, wanted: Caps) -> LedgerError:
+    """The error of a declaration that allows an account more than the ledger does."""
+    whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    fix = (
+        "if another declaration names the same ledger, give both the same budget; to raise it for good, the owner runs"
+        " `discreet ledger DECLARATION --raise-budget`"
+    )
+    return LedgerError(
+        "raised", f"{whose} is {_caps(known)} in the ledger, and the declaration says {_caps(wanted)}", fix=fix
+    )
+
+
+def other_unit(table: str, known: str, wanted: Unit, total: Account) -> LedgerError:
+    """The error of a declaration that means other persons than those for whom answers were charged.
+
+    Whoever is k of the old persons was promised k times the ε (the group bound: Dwork & Roth 2014, Theorem 2.2); δ
+    grows by the factor 1 + e^ε + … + e^((k−1)ε), and is not worked out here.
+    """
+    spent, k = total.spent, wanted.rows
+    if spent.pure is None or spent.keys:
+        figure = f"{k} times the ε that was spent, and more than {k} times the δ"
+    else:
+        figure = f"ε {_up(spent.pure)} becomes ε {_up(k * spent.pure)}"
+    message = f"a person was {known} in the answers so far, and the declaration says {wanted.person}"
+    fix = (
+        "declare the person as before; or begin a new ledger for the new persons, and charge it for the old answers"
+        f" with `--spend-unknown`: K times what was spent, where one is K of the old persons (K = {k}: {figure})"
+    )
+    return LedgerError("unit", f"tables.{table}: {message}", fix=fix)
+
+
+def _caps(caps: Caps) -> str:
+    return f"{caps}, of it {show(caps.keys_delta)} for private keys" if caps.keys_delta else str(caps)
 
 
 def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
     spent = filter_.spent
     overdrawn = spent.keys > filter_.keys_delta  # its cap was lowered
     if loss.pure is not None:
-        room = Fraction(0) if spent.pure is None else filter_.epsilon - spent.pure
-        asked, left = f"ε {_up(loss.pure)}", f"ε {_down(room)}"
+        asked, left = f"ε {_up(loss.pure)}", f"ε {_down(filter_.room)}"
     else:
         mu = loss.mu if isinstance(loss, Gaussian) else sqrt_ceiling(loss.mu_squared or Fraction(0))
-        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(filter_.residue))}"
+        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(filter_.gaussian_room))}"
     if loss.keys_delta:
         asked += f" and δ {_up(loss.keys_delta)} for private keys"
         left += f" and δ {_down(filter_.keys_delta - spent.keys)} for private keys"
     return asked, "nothing, its δ for private keys is overdrawn" if overdrawn else left
 
 
-def _fits(filter_: Filter, loss: Loss) -> str:
-    """The largest price of a pure release that is admitted, nearly, and never above it."""
-    spent = filter_.spent
-    known = Fraction(0) if spent.pure is None else max(Fraction(0), filter_.epsilon - spent.pure)
-    low, high = Fraction(0), max(known, 2 * _root(filter_.residue))
-    for _ in range(_HALVINGS):
-        middle = floor((low + high) / 2, _DIGITS)
-        low, high = (middle, high) if filter_.admits(Pure(middle)) else (low, middle)
-    price = max(low, floor(known, _DIGITS))
-    if price == 0 or not filter_.admits(Pure(price)):
+def _fits(filter_: Filter, loss: Loss, whole: Filter) -> str:
+    """The largest price that is admitted, nearly, and never above it; with its δ where what was asked needs one."""
+    if loss.pure is None:
+        price = for_publishing(filter_, whole, bool(loss.keys_delta))
+        if price:
+            return f"a price of at most ε {show(price)} and δ {show(price_delta(whole, price))}"
+        price = for_questions(filter_)
+        return f"questions without delta, at a price of at most ε {show(price)}" if price else "nothing is left"
+    price = for_questions(filter_)
+    if not price:
         return "nothing is left"
-    if spent.keys + loss.keys_delta > filter_.keys_delta:
+    if filter_.spent.keys + loss.keys_delta > filter_.keys_delta:
         return f"declare the values of the group keys, and ask at a price of at most ε {show(price)}"
-    noise = " with Laplace noise" if loss.pure is None else ""
-    return f"a price of at most ε {show(price)}{noise}"
+    return f"a price of at most ε {show(price)}"
 
 
 def _up(value: Fraction) -> str:

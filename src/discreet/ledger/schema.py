@@ -9,9 +9,10 @@ from __future__ import annotations
 import apsw
 
 from discreet.errors import LedgerError
+from discreet.ledger.note import RESTORE
 
 APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
-VERSION = 2
+VERSION = 3
 
 TABLES = (
     # the columns from `kind` to `request` repeat fields of the body so that they can be indexed; readers
@@ -46,6 +47,7 @@ TABLES = (
 # from version n to n + 1; when all have run, the schema must read as TABLES
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
+    2: (),  # an account's state names its family of filters; one without, once charged, goes on with the first family
 }
 
 
@@ -64,7 +66,7 @@ def check(connection: apsw.Connection) -> None:
     "newer".
     """
     if not connection.pragma("page_count"):
-        raise LedgerError("corrupt", "the ledger file is empty", fix="restore it from a backup")
+        raise LedgerError("corrupt", "the ledger file is empty", fix=RESTORE)
     if connection.pragma("application_id") != APPLICATION:
         fix = "name another file for the ledger"
         raise LedgerError("foreign", "the file is a database of another program", fix=fix)
@@ -74,7 +76,7 @@ def check(connection: apsw.Connection) -> None:
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
     if sorted(str(sql) for (sql,) in rows) != sorted(TABLES):
-        raise LedgerError("corrupt", "the ledger's tables are not as they must be", fix="restore it from a backup")
+        raise LedgerError("corrupt", "the ledger's tables are not as they must be", fix=RESTORE)
 
 
 def version(connection: apsw.Connection) -> int:
@@ -91,7 +93,7 @@ def _migrate(connection: apsw.Connection) -> None:
     try:
         for step in range(version(connection), VERSION):
             if step not in MIGRATIONS:
-                raise LedgerError("corrupt", "the ledger's version is unknown", fix="restore it from a backup")
+                raise LedgerError("corrupt", "the ledger's version is unknown", fix=RESTORE)
             for statement in MIGRATIONS[step]:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

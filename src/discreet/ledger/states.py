@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Filter, Loss, Spent
+from discreet.accounting import Family, Filter, Loss, Spent
+from discreet.errors import LedgerError
 from discreet.exact import show
 
 TOTAL = ""  # the account of the whole budget
@@ -32,6 +33,11 @@ class Caps:
     def from_json(caps: Mapping[str, str]) -> Caps:
         return Caps(Fraction(caps["epsilon"]), Fraction(caps["delta"]), Fraction(caps["keys_delta"]))
 
+    def within(self, other: Caps) -> bool:
+        """Whether these are nowhere larger: not in ε, not in the δ for keys, not in the δ for all else."""
+        mine, its = self.delta - self.keys_delta, other.delta - other.keys_delta
+        return self.epsilon <= other.epsilon and self.keys_delta <= other.keys_delta and mine <= its
+
     def __str__(self) -> str:
         return f"ε {show(self.epsilon)}" + (f" δ {show(self.delta)}" if self.delta else "")
 
@@ -49,17 +55,47 @@ class Account:
     def to_json(self) -> dict[str, Any]:
         return {"caps": self.caps.to_json(), "spent": self.spent.to_json()}
 
+    @property
+    def promise(self) -> str:
+        """What holds for all that was released from this account, in words."""
+        return str(replace(self.caps, delta=self.filter().promised_delta))
+
     @staticmethod
     def from_json(state: Mapping[str, Any]) -> Account:
-        return Account(Caps.from_json(state["caps"]), Spent.from_json(state["spent"]))
+        """The state that `to_json` wrote. Raises LedgerError "newer" for filters that this version does not know."""
+        try:
+            return Account(Caps.from_json(state["caps"]), Spent.from_json(state["spent"]))
+        except ValueError:
+            message = "the ledger began with filters that this version does not know"
+            raise LedgerError("newer", message, fix="upgrade discreet") from None
 
 
-def respent(caps: Caps, losses: Iterable[Loss]) -> Account:
-    """The account that these releases, one after another, would have left under these caps."""
-    filter_ = caps.filter()
+@dataclass(frozen=True)
+class Unit:
+    """Who counts as a person in a table, in words, and of how many rows of one its declaration speaks."""
+
+    person: str
+    rows: int
+
+
+def respent(caps: Caps, losses: Iterable[Loss], family: Family | None) -> Account:
+    """The account that these releases, one after another, would have left under these caps.
+
+    `family` is that of the account: whatever its caps, it keeps the filters that it began with. None before the first
+    charge.
+    """
+    filter_ = caps.filter(Spent(family))
     for loss in losses:
         filter_ = filter_.after(loss)
     return Account(caps, filter_.spent)
+
+
+def renewed(account: Account, losses: Iterable[Loss]) -> Account | None:
+    """The account with the present filters, charged anew, where it began with older ones and something would be
+    left."""
+    family = account.filter().renewable
+    after = None if family is None else respent(account.caps, losses, family)
+    return after if after is not None and after.filter().alive else None
 
 
 @dataclass(frozen=True)
@@ -72,21 +108,34 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class TableState:
-    """A table's snapshot (number 0 before the first), and whether it is frozen until the next."""
+    """A table's snapshot (number 0 before the first), whether it is frozen until the next, how many measurements failed
+    in it, and which analysts are suspended on it since one of theirs did ("" for those who name none)."""
 
     snapshot: Snapshot
     frozen: bool
+    failures: int = 0
+    suspended: tuple[str, ...] = ()
+
+    def failed(self, analyst: str, *, counted: bool, limit: int) -> TableState:
+        """After a failed measurement. One that is `counted` may be the last before the table is frozen."""
+        failures = self.failures + counted
+        suspended = tuple(sorted({*self.suspended, analyst}))
+        return replace(self, frozen=self.frozen or failures >= limit, failures=failures, suspended=suspended)
+
+    def lifted(self, analyst: str) -> TableState:
+        """After the owner has lifted an analyst's suspension. What failed stays counted."""
+        return replace(self, suspended=tuple(name for name in self.suspended if name != analyst))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "number": self.snapshot.number,
-            "fingerprint": self.snapshot.fingerprint,
-            "frozen": self.frozen,
-        }
+        """What is 0 or empty is left out, as older versions wrote it."""
+        plain = {"number": self.snapshot.number, "fingerprint": self.snapshot.fingerprint, "frozen": self.frozen}
+        failures: dict[str, Any] = {"failures": self.failures} if self.failures else {}
+        return plain | failures | ({"suspended": list(self.suspended)} if self.suspended else {})
 
     @staticmethod
     def from_json(state: Mapping[str, Any] | None) -> TableState:
         """The state that `to_json` wrote; None is a table that the ledger does not know."""
         if state is None:
             return TableState(Snapshot(0, ""), False)
-        return TableState(Snapshot(state["number"], state["fingerprint"]), state["frozen"])
+        snapshot = Snapshot(state["number"], state["fingerprint"])
+        return TableState(snapshot, state["frozen"], state.get("failures", 0), tuple(state.get("suspended", ())))

@@ -3,29 +3,42 @@
 Every charge is one serialised transaction that is on the disk before `reserve` returns. Entries are only ever
 added: there is no refund, no change and no deletion, and a reserve that a crash left without an answer stays
 charged.
+
+That a measurement failed is an answer that no price bounds, so it is counted. A failure suspends the analyst whose
+measurement it was on the tables that he asked about, until the owner acts, and the last of a declared number in one
+snapshot freezes them for everybody. Which failures there are:
+* what `fail` records;
+* a reserve without an answer whose process has ended, however it ended: who can make the process die must not learn for
+  nothing that it did. It counts from the next question or opening on (`settle`). The death of one process is one event,
+  whose part in it nobody can tell, so it counts once for each table, however many were answered there, and suspends
+  everybody who had a question in it. A power cut suspends them, and freezes nothing unless others failed before.
+A reserve that `end` has ended is none: nothing of its measurement failed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.accounting import Filter, Loss, loss_from_json
-from discreet.errors import LedgerError, QuestionError
+from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key
 from discreet.ledger.connection import translated
 from discreet.ledger.file import File, rewritten
 from discreet.ledger.history import Entry, Replay, Verification, debited, entry
 from discreet.ledger.look import Answer, Look, stored_loss
-from discreet.ledger.refusal import refusal
-from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, respent
+from discreet.ledger.process import lives, this_process
+from discreet.ledger.refusal import other_unit, raised, refusal
+from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, Unit, renewed, respent
 from discreet.ledger.steps import step
 
 __all__ = ["Ledger", "Reserved", "Stored", "step"]
 
+LONGEST = 50_000
+"""Letters of a question, an analyst's name or a request that the ledger keeps: it keeps them for ever."""
 _PAGE = 500  # entries read at a time
 _TRIAL = Filter(1, "1e-6", "1e-7")
 
@@ -52,21 +65,60 @@ class Ledger:
 
     It may be used from several threads, and the file from several processes. Every method raises LedgerError
     where the ledger cannot be trusted or written: "corrupt", "foreign", "newer", "rewritten", "unwritable",
-    "moved", "busy", "full", "storage", "closed", "forked". Nothing is charged then, or the charge stands.
+    "unnoted", "missing", "linked", "moved", "busy", "full", "storage", "closed", "forked". Nothing is charged then, or
+    the charge stands.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._file = File(path)
+        self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
     # what the owner does
 
-    def register(self, caps: Mapping[str, Caps], declaration: str) -> None:
+    @classmethod
+    def spend_unknown(cls, path: Path, loss: Loss | None) -> Ledger:
+        """The ledger in a file that lacks its last entries, or may lack them, charged for what these may have held.
+
+        Privacy: the caller says what the questions that are not in the file cost together, as an upper bound; `loss`
+        is debited from the whole budget and from each analyst's, since any of them may have asked, and whether or not
+        it is admitted, since it has happened. Releases before and after compose with it as with any release. None says
+        that nothing was asked. What was noted of the lost entries counts no more.
+        """
+        ledger = cls.__new__(cls)
+        ledger._file = File(path, lost=True)
+        ledger.verify()
+        with ledger._file.write("unknown") as look:
+            charged = look.accounts if loss is not None else ()
+            fields = {"accounts": charged, "loss": None if loss is None else loss.to_json()}
+            after = {name: look.registered(name) for name in charged}
+            changed: dict[Key, object] = {
+                ("account", name): Account(account.caps, account.filter().after(loss).spent).to_json()
+                for name, account in after.items()
+                if loss is not None
+            }
+            ledger._append(look, "unknown", fields, changed)
+        ledger._file.accept()
+        return ledger
+
+    def register(
+        self,
+        caps: Mapping[str, Caps],
+        declaration: str,
+        *,
+        units: Mapping[str, Unit] | None = None,
+        raising: bool = False,
+    ) -> None:
         """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names.
 
         One entry, and only where something differs from what is registered. An account that `caps` leaves out
         stays as it is. Under other caps what was spent is reckoned anew from every release so far: what a
         release takes of the Gaussian residue depends on the cap. Raises ValueError on caps that no filter can
         have.
+
+        Of two declarations that name one ledger the smaller budget holds, whichever is opened last: a cap is lowered
+        by whoever opens the ledger with a lower one, and raised with `raising` only, the owner's own word. Else
+        LedgerError "raised". `units` says of each table about people who counts as a person in it. What was charged
+        was charged for these: LedgerError "unit" where that changes after anything was charged.
         """
         for wanted in caps.values():
             wanted.filter()
@@ -74,16 +126,25 @@ class Ledger:
         with self._file.write("register") as look:
             changes: list[tuple[str, dict[str, str] | None, dict[str, str]]] = []
             changed: dict[Key, object] = {}
+            named = [(name, unit) for name, unit in (units or {}).items() if look.state("unit", name) != unit.person]
+            for table, unit in named:
+                if look.state("unit", table) is not None and look.charged:
+                    raise other_unit(table, look.state("unit", table), unit, look.registered(TOTAL))
+                changed["unit", table] = unit.person
             for name, wanted in sorted(caps.items()):
                 account = look.account(name)
+                if account is not None and not raising and not wanted.within(account.caps):
+                    raise raised(name, account.caps, wanted)
                 if account is None or account.caps != wanted:
                     before = None if account is None else account.caps.to_json()
                     changes.append((name, before, wanted.to_json()))
-                    losses = () if account is None else _losses(look, name)
-                    changed["account", name] = respent(wanted, losses).to_json()
-            if changes or look.state("declaration", "") != digest:
+                    losses, family = ((), None) if account is None else (_losses(look, name), account.spent.family)
+                    changed["account", name] = respent(wanted, losses, family).to_json()
+            if changed or look.state("declaration", "") != digest:
                 changed["declaration", ""] = digest
                 fields: dict[str, object] = {"changes": changes, "declaration": declaration}
+                if named:
+                    fields["units"] = [[table, unit.person] for table, unit in named]
                 self._append(look, "register", fields, changed)
 
     def register_snapshot(self, table: str, fingerprint: str, *, first: bool = False) -> Snapshot:
@@ -103,13 +164,34 @@ class Ledger:
             self._append(look, "snapshot", fields, {("table", table): state})
             return snapshot
 
-    def freeze(self, table: str) -> None:
-        """Mark a table that must not be asked about until its next snapshot is registered."""
-        with self._file.write("freeze") as look:
-            before = look.table(table)
-            if not before.frozen:
-                state = replace(before, frozen=True).to_json()
-                self._append(look, "freeze", {"table": table}, {("table", table): state})
+    def lift(self, analyst: str) -> tuple[str, ...]:
+        """Let an analyst who was suspended ask again, TOTAL for those who name none. Gives the tables. What failed
+        stays counted, and what is frozen stays frozen until its next snapshot."""
+        self.settle()
+        with self._file.write("lift") as look:
+            tables = tuple(name for name, state in sorted(look.tables().items()) if analyst in state.suspended)
+            if tables:
+                changed: dict[Key, object] = {
+                    ("table", name): look.table(name).lifted(analyst).to_json() for name in tables
+                }
+                self._append(look, "lift", {"analyst": analyst, "tables": list(tables)}, changed)
+            return tables
+
+    def renew(self) -> Mapping[str, str]:
+        """Give accounts that began with the filters of an earlier version the present ones: what each then promises.
+
+        The owner's act, and not free: what is asked from then on is admitted by other filters, so for such an account
+        the δ that they share is promised once more, (ε, 2δ − keys_delta). Everything released so far is charged anew.
+        Accounts of which nothing would be left stay as they are. Empty where there is nothing to renew.
+        """
+        with self._file.write("renew") as look:
+            found = ((name, renewed(look.registered(name), _losses(look, name))) for name in look.accounts)
+            after = {name: account for name, account in found if account is not None}
+            promises = {name: account.promise for name, account in after.items()}
+            if after:
+                states = {("account", name): account.to_json() for name, account in after.items()}
+                self._append(look, "renew", {"promises": sorted(promises.items())}, states)
+            return promises
 
     # what holds now
 
@@ -138,22 +220,46 @@ class Ledger:
             snapshot = look.table(table).snapshot
             return snapshot if snapshot.number else None
 
-    def frozen(self, table: str) -> bool:
-        """Whether the table waits for its next snapshot."""
+    def tables(self) -> dict[str, TableState]:
+        """Every table that was registered: its snapshot, what failed in it, who is suspended on it."""
         with self._file.read() as look:
-            return look.table(table).frozen
+            return look.tables()
+
+    def check(self, tables: Sequence[str], account: str) -> None:
+        """Raises EngineError where one of the tables is frozen, or the analyst suspended on it. Depends on the ledger
+        alone, and on which of its processes still run."""
+        self.settle()
+        with self._file.read() as look:
+            for name in tables:
+                state = look.table(name)
+                if state.frozen:
+                    raise EngineError(frozen=name)
+                if account in state.suspended:
+                    raise EngineError(suspended=name)
 
     # questions
 
     def reserve(
-        self, loss: Loss, *, question: str, key: str, account: str = TOTAL, request: str | None = None
+        self,
+        loss: Loss,
+        *,
+        question: str,
+        key: str,
+        account: str = TOTAL,
+        request: str | None = None,
+        tables: Sequence[str] = (),
+        limit: int = 1,
+        keep: Loss | None = None,
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it.
 
         `key` says what makes two questions the same; `request` names one asking of it, so that a retry is not
         another charge; it is the asker's own. `account` is the analyst who asks, or TOTAL for nobody in
         particular. The whole budget and his own account, where he has one, are charged together or not at
-        all. A stored answer costs the whole budget nothing, and his own account once.
+        all. A stored answer costs the whole budget nothing, and his own account once. `tables` are those about
+        people that the measurement reads: where it fails he is suspended on them, and the failure number `limit` in
+        a snapshot freezes them. Whether they are open to him is for `check` to say. After
+        the charge the whole budget must still admit `keep`, which the owner has set apart.
 
         Raises BudgetError (nothing is written), QuestionError "request" where the request belongs to another
         question, LedgerError "pending" where it was charged and has no answer.
@@ -175,7 +281,9 @@ class Ledger:
             if known is not None:
                 message = "this request was charged and has no answer: it runs elsewhere, or a crash lost it"
                 raise LedgerError("pending", message, where="request", fix="ask again with a new request id")
-            return self._charge(look, loss, own, asked)
+            if tables:
+                asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
+            return self._charge(look, loss, own, asked, keep)
 
     def commit(self, reserve_id: int, answer: bytes) -> None:
         """Store the answer of a reserve, once. Raises LedgerError "unknown" or "committed"."""
@@ -189,9 +297,60 @@ class Ledger:
             fields: dict[str, object] = {"reserve": reserve_id, "key": reserve.body["key"], "answer": digest}
             self._append(look, "commit", fields, {}, answer)
 
-    def _charge(self, look: Look, loss: Loss, own: str | None, asked: dict[str, object]) -> Reserved:
+    def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
+        """Record that a measurement failed; of the tables that it was reserved for, those that it read."""
+        with self._file.write("failure") as look:
+            self._fail(look, reserve_id, tables, set())
+
+    def end(self, reserve_id: int) -> None:
+        """Record that a reserve gets no answer, and that nothing of its measurement failed."""
+        with self._file.write("end") as look:
+            if not look.ended(reserve_id):
+                self._append(look, "end", {"reserve": reserve_id}, {})
+
+    def settle(self) -> None:
+        """Count as failures what processes that have ended left without an answer."""
+        with self._file.read() as look:
+            after, open_ = self._read
+            still = set(open_)
+            for seq, kind, reserve in look.ends(after or look.settled()):
+                if kind == "reserve":
+                    still.add(seq)
+                else:
+                    still.discard(reserve)
+            self._read = look.head.seq, frozenset(still)
+            dead = [seq for seq in sorted(still) if _left(look, seq)]
+        if not dead:
+            return
+        with self._file.write("failure") as look:
+            counted: set[tuple[str, str]] = set()
+            for seq in dead:
+                self._fail(look, seq, None, counted)
+
+    def _settled(self) -> int:
+        """Whatever was reserved up to this entry has come to its end."""
+        seen, open_ = self._read
+        return min(open_, default=seen + 1) - 1
+
+    def _fail(self, look: Look, reserve_id: int, tables: Sequence[str] | None, counted: set[tuple[str, str]]) -> None:
+        """`counted` are the processes whose end was counted for a table."""
+        reserve = look.entry(reserve_id)
+        if reserve is None or look.ended(reserve_id):
+            return  # another process has settled it
+        body = reserve.body
+        read = [name for name in body.get("tables", ()) if tables is None or name in tables]
+        fresh = [name for name in read if (body["process"], name) not in counted]
+        counted |= {(body["process"], name) for name in fresh}
+        fields = {"reserve": reserve_id, "analyst": body["analyst"], "tables": read, "counted": fresh}
+        changed: dict[Key, object] = {}
+        for name in read:
+            state = look.table(name).failed(body["analyst"], counted=name in fresh, limit=body["limit"])
+            changed["table", name] = state.to_json()
+        self._append(look, "failure", fields | {"limit": body.get("limit")}, changed)
+
+    def _charge(self, look: Look, loss: Loss, own: str | None, asked: dict[str, object], keep: Loss | None) -> Reserved:
         accounts = (TOTAL,) if own is None else (TOTAL, own)
-        changed = {("account", name): _debit(look, name, loss) for name in accounts}
+        changed = {("account", name): _debit(look, name, loss, keep if name == TOTAL else None) for name in accounts}
         fields = asked | {"reserve": look.head.seq + 1, "account": own, "loss": loss.to_json()}
         self._append(look, "reserve", fields, changed)
         return Reserved(look.head.seq, dict.fromkeys(accounts, loss))
@@ -266,6 +425,15 @@ class Ledger:
         step(f"{kind}-after-insert")
 
 
+def _left(look: Look, seq: int) -> bool:
+    """Whether a reserve's process has ended. Older versions' reserves do not say."""
+    reserve = look.entry(seq)
+    if reserve is None:
+        raise chain.broken(seq)
+    process = reserve.body.get("process")
+    return process is not None and not lives(process)
+
+
 def _losses(look: Look, name: str) -> Iterator[Loss]:
     """Every loss that an account was debited with, in order."""
     seq = 0
@@ -276,13 +444,16 @@ def _losses(look: Look, name: str) -> Iterator[Loss]:
             seq = record.seq
 
 
-def _debit(look: Look, name: str, loss: Loss) -> object:
-    """The account after the loss. Raises BudgetError where it does not admit it."""
+def _debit(look: Look, name: str, loss: Loss, keep: Loss | None = None) -> object:
+    """The account after the loss. Raises BudgetError where it does not admit it, and then `keep`."""
     account = look.registered(name)
     filter_ = account.filter()
-    if not filter_.admits(loss):
-        raise refusal(name, filter_, loss)
-    return Account(account.caps, filter_.charge(loss).spent).to_json()
+    after = filter_.after(loss)
+    if not after.alive:
+        raise refusal(name, filter_, loss, look.registered(TOTAL).filter())
+    if keep is not None and not after.admits(keep):
+        raise refusal(name, filter_, loss, filter_, keep)
+    return Account(account.caps, after.spent).to_json()
 
 
 def _checked(loss: Loss) -> Loss:
@@ -300,3 +471,6 @@ def _check_text(*texts: str) -> None:
         fix = "write it in Unicode, without lone surrogates"
         message = "the question, the analyst or the request is no text"
         raise QuestionError("text", message, fix=fix) from None
+    if any(len(text) > LONGEST for text in texts):
+        message = f"the question, the analyst or the request has more than {LONGEST:,} letters"
+        raise QuestionError("long", message, fix="ask something shorter")

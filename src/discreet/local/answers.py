@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ AnyChannel = Response | Projective | Hybrid | Hashed
 MOST_STEPS = 1 << 16
 LONGEST = 32
 _TEXT = 200
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 def fault(where: str, message: str, fix: str) -> DeclarationError:
@@ -119,7 +121,7 @@ class Lattice:
     def code(self, value: object) -> int:
         """How many steps above low the value lies. Raises QuestionError on what is no finite number."""
         try:
-            if isinstance(value, str) and len(value) > 60:
+            if isinstance(value, str) and (len(value) > 60 or not _DECIMAL.fullmatch(value)):
                 raise ValueError
             known = fraction(value)  # type: ignore[arg-type]
         except (ValueError, TypeError, OverflowError):

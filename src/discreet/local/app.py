@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -28,6 +29,9 @@ HEADERS = {
     "cache-control": "no-store",
 }
 """With every reply. The page may load and ask its own origin, and nothing else."""
+
+BODY_SECONDS = 30
+"""How long a report may take to arrive."""
 
 RECEIVED = {"status": "received"}
 """The reply to every report that could be one: new or not, whatever it says."""
@@ -79,7 +83,11 @@ class App:
         headers = {bytes(name).lower(): bytes(value) for name, value in scope["headers"]}
         if headers.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
             return _failed(415, "type")
-        body = await _body(receive)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _body(receive)
+        except TimeoutError:
+            return _failed(408, "slow")
         if body is None:
             return _failed(413, "size")
         try:
@@ -101,6 +109,7 @@ _MESSAGES = {
     "method": ("this cannot be done here", "see the header Allow"),
     "type": ("a report is JSON", "send it with Content-Type: application/json"),
     "size": (f"a report has at most {LARGEST:,} bytes", "send what Client.report gives"),
+    "slow": ("the report took too long to arrive", "send it again: the same one, which costs nothing"),
     "store": ("the report could not be stored", "send it again later: the same one, which costs nothing"),
 }
 

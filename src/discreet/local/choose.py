@@ -60,6 +60,7 @@ def hashed(odds: Odds) -> Hashed:
     )
 
 
+@lru_cache(maxsize=256)
 def branching(bins: int, odds: Odds, again: Odds | None = None) -> int:
     """Into how many parts each node of a tree over the bins is split: least exact variance of a range, or 0 if none.
 

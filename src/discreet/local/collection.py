@@ -197,10 +197,11 @@ class Collection:
 
     @classmethod
     def from_json(cls, text: str) -> Collection:
-        """The collection of a document. Everything that follows from the rest is worked out again, and must be the
-        same: nobody can publish odds that are not those of the epsilon beside them. Raises DeclarationError."""
+        """The collection of a document, which is what `to_json` writes, to the last byte. Everything that follows from
+        the rest is worked out again, and must be the same: nobody can publish odds that are not those of the epsilon
+        beside them, nor a document that another client would read otherwise. Raises DeclarationError."""
         try:
-            if len(text) > _LARGEST_DOCUMENT:
+            if len(text.encode("utf-8")) > _LARGEST_DOCUMENT:
                 raise ValueError
             document = json.loads(text)
             attributes = [(one["name"], answer_of(one)) for one in document["attributes"]]
@@ -218,8 +219,8 @@ class Collection:
             )
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
             raise fault("document", "this is no document of a collection", "publish what to_json gives") from None
-        if json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":")) != found.text:
-            what = "its channels and odds are not those of its epsilon and answers"
+        if text != found.text:
+            what = "it is not what follows from its epsilon and answers, or written in another way"
             raise fault("document", what, "publish what to_json gives")
         return found
 

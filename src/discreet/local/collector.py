@@ -160,7 +160,7 @@ class Collector:
         assert isinstance(channel, Hybrid)
         assert isinstance(lattice, Number)
         counts = self._store.counts(span, first, channel.outputs)
-        rows, warnings = mean_of(lattice, channel, counts, confidence)
+        rows, warnings = mean_of(lattice, channel, counts, confidence, sampled=len(self.collection.parts) > 1)
         weight = float(channel.numbers.max()) / channel.steps
         facts = self._facts(span, confidence, int(counts.sum()), weight)
         return Estimate(rows, warnings=warnings, reach=float(lattice.high - lattice.low), **facts)
@@ -192,8 +192,11 @@ class Collector:
 
     def _weigh(self) -> None:
         """The tables behind `weights`, once: the weight of every report for every value, and the view that joins."""
-        if self._weighed:
-            return
+        with self._store.lock:
+            if not self._weighed:
+                self._weigh_once()
+
+    def _weigh_once(self) -> None:
         collection, pieces = self.collection, []
         for attribute, first in zip(collection.attributes, collection.starts, strict=True):
             if isinstance(attribute.answer, Choice | Number):

@@ -180,16 +180,18 @@ def rows_of(
 
 
 def mean_of(
-    lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float
+    lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float, sampled: bool
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The row of a mean, and warnings. Its variance is the channel's largest, which is nearly the same for all answers;
-    where the lot decides who reports, that of the reports' own numbers, which has the population's in it, if it is
+    """The row of a mean, and warnings. Where all report, the randomisation alone makes it vary: its variance is at most
+    the channel's largest, which is nearly the same for all answers. Where the lot decides who reports (`sampled`), so
+    does the choice of them: it is that of the reports' own numbers, which has the population's in it, if that is
     larger."""
     reports = int(counts.sum())
     step = float(lattice.step)
     mean = channel.mean(counts)
-    own = float(counts @ (channel.numbers - mean) ** 2) / max(1, reports - 1)
-    variance = max(own, float(channel.worst))
+    variance = float(channel.worst)
+    if sampled:
+        variance = max(variance, float(counts @ (channel.numbers - mean) ** 2) / max(1, reports - 1))
     deviation = step * math.sqrt(variance / reports)
     wide = quantile_of(confidence) * deviation
     value = lattice.value(mean)

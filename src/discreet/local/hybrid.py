@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -133,16 +133,19 @@ def _squares(count: int) -> int:
     return (count - 1) * count * (2 * count - 1) // 6
 
 
+@lru_cache(maxsize=256)
 def hybrid(steps: int, odds: Odds) -> Hybrid | None:
     """The one of least worst variance, of windows near the best one on real numbers, N·stride·√(B/A), and mixtures.
 
     For a given window, each end's and the middle's variance is linear in the mixture, so the best mixture is all of
-    one channel or the one at which the two are equal. None if a client could not draw any of them.
+    one channel or the one at which the two are equal. None if a client could not draw any of them. Where several are
+    the least, the first: all clients must try them in this order.
     """
     stride = -(-FINENESS // steps)
     centre = int(sqrt_ceiling(Fraction(odds[1], odds[0])) * steps * stride)
     found: list[Hybrid] = []
-    for width in {max(1, centre + offset) for offset in (-1, 0, 1)}:
+    widths = {max(1, centre + offset) for offset in (-1, 0, 1)}
+    for width in sorted(widths, key=lambda one: one % 8):  # any order does; documents were written with this one
         one = Hybrid(steps, odds, stride, width, UNIT)
         if max(one.whole, one.pair) > MOST:
             continue

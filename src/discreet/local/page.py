@@ -66,6 +66,7 @@ def _field(place: int, attribute: Attribute) -> str:
         )
         return f'<label>{label} <select {start}><option value="">…</option>{options}</select></label>'
     if isinstance(answer, Number | Ordered):
-        ends = f'min="{show(answer.low, 25)}" max="{show(answer.high, 25)}" step="{show(answer.step, 25)}"'
-        return f'<label>{label} <input type="number" {ends} {start}></label>'
+        ends = f"{show(answer.low, 25)} to {show(answer.high, 25)}, what lies outside counts as the nearest"
+        # a browser that refused what the client takes would keep some people's reports back, because of their answers
+        return f'<label>{label} ({ends}) <input type="number" step="any" {start}></label>'
     return f'<label>{label} <input type="text" maxlength="1000" {start}></label>'

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from discreet.errors import LedgerError, QuestionError
+from discreet.forks import Lock
 from discreet.local.channels import Counts
 from discreet.local.collection import Collection
 from discreet.local.report import Report
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
 _FIX = "end the other process, or look at the file and its folder"
 
 
+def _alone(method: Callable[Concatenate[Store, Arguments], Result]) -> Callable[Concatenate[Store, Arguments], Result]:
+    """One thread at a time: what one is about to read another would end, or add to."""
+
+    @wraps(method)
+    def one_at_a_time(self: Store, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        with self.lock:
+            return method(self, *arguments, **named)
+
+    return one_at_a_time
+
+
 class Store:
-    """The file of one collection. Each `add` is one transaction, on the disk when it returns."""
+    """The file of one collection, for several threads. Each `add` is one transaction, on the disk when it returns."""
 
     def __init__(self, collection: Collection, path: str | Path) -> None:
         import duckdb
 
+        self.lock = Lock()
         self.collection, self._where, self._error = collection, str(path), duckdb.Error
         names = [f'"{name}" VARCHAR NOT NULL' for name in collection.public]
         fields = [
@@ -48,6 +65,7 @@ class Store:
             fix = "open it with its own collection, or name a new file"
             raise LedgerError("collection", "the file holds reports of another collection", where=self._where, fix=fix)
 
+    @_alone
     def add(self, reports: Sequence[Report]) -> int:
         """How many of them are new; of several with one token and window the first counts, for ever."""
         first: dict[tuple[str, str], Report] = {}
@@ -74,15 +92,18 @@ class Store:
             raise LedgerError("store", what, where=self._where, fix=_FIX) from None
         return int(new)
 
+    @_alone
     def windows(self) -> list[str]:
         """All windows of which there are reports, the latest last."""
         return [window for (window,) in self.query("SELECT DISTINCT window_ FROM reports ORDER BY window_")]
 
+    @_alone
     def has(self, window: str, part: int) -> bool:
         """Whether there is a report of a part in a window."""
         ask = "SELECT 1 FROM reports WHERE window_ = ? AND part = ? LIMIT 1"
         return bool(self._connection.execute(ask, [window, part]).fetchall())
 
+    @_alone
     def alike(self, window: str, columns: Sequence[str]) -> int:
         """How many reports of a window agree in these columns, where they are fewest."""
         groups = ", ".join(["window_", *(f'"{name}"' for name in columns)])
@@ -90,6 +111,7 @@ class Store:
         found = self._connection.execute(ask, [window]).fetchall()
         return int(found[0][0]) if found else 0
 
+    @_alone
     def counts(self, window: str, part: int, outputs: int) -> Counts:
         """How often each report of a part came in a window."""
         ask = "SELECT report, COUNT(*) AS n FROM reports WHERE window_ = ? AND part = ? GROUP BY report"
@@ -98,17 +120,20 @@ class Store:
         counts[np.asarray(found["report"])] = np.asarray(found["n"])
         return counts
 
+    @_alone
     def raw(self, window: str, part: int) -> Counts:
         """The reports of a part themselves."""
         ask = "SELECT report FROM reports WHERE window_ = ? AND part = ?"
         return np.asarray(self._connection.execute(ask, [window, part]).fetchnumpy()["report"], np.int64)
 
+    @_alone
     def load(self, table: str, columns: dict[str, Any]) -> None:
         """A table of this connection alone."""
         self._connection.register("arrived", columns)
         self._connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM arrived")
         self._connection.unregister("arrived")
 
+    @_alone
     def view(self, name: str, statement: str) -> None:
         """A view of this connection alone."""
         self._connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {statement}")
@@ -116,6 +141,7 @@ class Store:
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         return self.table(statement)[1]
 
+    @_alone
     def table(self, statement: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Names and rows of one SELECT; should it change anything, that is undone. Raises QuestionError."""
         fix = "read from the table weights"

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.catalog.model import Column, Table
+from discreet.catalog.model import Column, Table, own_name
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
-from discreet.plan.jointly import may_be_null
-from discreet.plan.lattice import ROW_LIMIT, Lattice, lattice
+from discreet.plan.lattice import ROW_LIMIT, Lattice, clamping, lattice, sized
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
     Aggregate,
@@ -32,8 +31,9 @@ from discreet.plan.nodes import (
     Total,
     Vector,
 )
+from discreet.plan.nulls import may_be_null
 from discreet.plan.public_groups import group_count
-from discreet.plan.sensitivity import cell_count
+from discreet.plan.sensitivity import touched
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.together import KEYS, together
 
@@ -103,7 +103,7 @@ def plan(request: Request) -> Plan:
     outputs, hidden = [], []
     for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
         if place >= len(request.wanted):
-            hidden.append(_output(builder, f"part {place}", one, estimate, hidden=True))
+            hidden.append(_output(builder, own_name("part", place), one, estimate, hidden=True))
     width = len(request.columns)
 
     def column(name: str, index: int, *, out_of_sight: bool = False) -> Output:
@@ -133,7 +133,7 @@ def plan(request: Request) -> Plan:
 
 def part_name(index: int) -> str:
     """How the aggregate of this index is called in a formula."""
-    return f"aggregate {index}"
+    return own_name("aggregate", index)
 
 
 def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:
@@ -155,8 +155,8 @@ class _Builder:
         self.columns: Mapping[str, Column] = {column.name: column for column in request.table.columns}
         self.single = request.table.person is None or request.table.one_row_per_person
         self.private = any(key.values is None for key in request.keys)
-        self.quantities: list[Quantity] = []
-        self.totals: list[Total] = []
+        self.quantities: _Once[Quantity] = _Once()
+        self.totals: _Once[Total] = _Once()
         self.parts: list[Part] = []
         self.specials: list[Special] = []
         self.missing: list[Expression] = []
@@ -217,7 +217,7 @@ class _Builder:
         """
         assert one.expression is not None
         bounds = one.bounds or self.bounds_of(one.expression) or self.unknown(one.expression)
-        inside = lattice(_sized(bounds, "AVG"), None)
+        inside = lattice(sized(bounds, "AVG"), None)
         grid = lattice(None, inside.step, scale=max(abs(bounds[0]), abs(bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
         total = self.total(Total("average", quantity, (inside.low, inside.high)))
@@ -324,7 +324,7 @@ class _Builder:
             part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
             return self.part(part), "sum", (grid.step,)
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
-            grid = lattice(_sized(one.bounds, "SUM"), self.step(one.expression))
+            grid = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
             total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
             part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
             return self.part(part), "sum", (grid.step,)
@@ -342,14 +342,14 @@ class _Builder:
             kind = "rows" if quantity is None else "present"
             return self.total(Total(kind, quantity, (low, high))), Lattice(Fraction(1), low, max(high, low + 1))
         assert one.expression is not None
-        inside = lattice(_sized(one.bounds, "SUM"), self.step(one.expression))
+        inside = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
         grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
         return self.total(Total("sum", quantity, (inside.low, inside.high))), inside
 
     def grid(self, expression: Expression, function: str) -> Lattice:
         known = self.bounds_of(expression) or self.unknown(expression)
-        return lattice(_sized(known, function), self.step(expression))
+        return lattice(sized(known, function), self.step(expression))
 
     def step(self, expression: Expression) -> Fraction | None:
         """The unit of an expression: a declared step, 1 for whole numbers."""
@@ -364,10 +364,10 @@ class _Builder:
         return Vector(((total, 1),))
 
     def quantity(self, quantity: Quantity) -> int:
-        return _place(self.quantities, quantity)
+        return self.quantities.place(quantity)
 
     def total(self, total: Total) -> int:
-        return _place(self.totals, total)
+        return self.totals.place(total)
 
     def part(self, part: Part) -> int:
         return _place(self.parts, part)
@@ -388,26 +388,32 @@ class _Builder:
             return Aggregate(bounded, tuple(self.totals))
         grouped = PersonGroup(bounded)
         most = request.groups or request.rows or table.groups_per_person
-        cells = cell_count(request.keys)
+        cells = touched(request.keys, table.relation)
         assert most is not None
         if request.keys and (cells is None or cells > most) and not ((by_row or request.rows) and rows <= most):
             return Aggregate(Clip(LimitGroups(grouped, most)), tuple(self.totals))
         return Aggregate(Clip(grouped), tuple(self.totals))
 
 
-def _sized(bounds: tuple[Fraction, Fraction], function: str) -> tuple[Fraction, Fraction]:
-    """The bounds, if their sums with noise can be written as floating-point numbers."""
-    largest = max(abs(bounds[0]), abs(bounds[1]))
-    if largest and not Fraction(1, 10**240) < largest < 10**240:
-        fix = "scale the values to between 1e-240 and 1e240"
-        raise QuestionError("number", f"the values of {function} are out of range", where=function, fix=fix)
-    return bounds
-
-
 Item = TypeVar("Item")
 
 
+class _Once(list[Item]):
+    """Items in the order in which they came, each once; found by their hash, so that many cost no square of time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._places: dict[Item, int] = {}
+
+    def place(self, item: Item) -> int:
+        if self._places.setdefault(item, len(self)) == len(self):
+            self.append(item)
+        return self._places[item]
+
+
 def _place(items: list[Item], item: Item) -> int:
-    if item not in items:
-        items.append(item)
-    return items.index(item)
+    for place, known in enumerate(items):
+        if known == item:
+            return place
+    items.append(item)
+    return len(items) - 1

@@ -25,12 +25,10 @@ as Σ(x − low) and Σ(high − x) at full price each, which is that square tur
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.catalog.model import Column
-from discreet.plan.expressions import ColumnOf, Expression, Literal
 from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Axis, Part, Vector
 
@@ -115,14 +113,3 @@ def axis_of(part: Part, weights: Sequence[Fraction]) -> Axis:
 def with_zero(grid: Lattice) -> Lattice:
     """The lattice, widened to contain 0."""
     return Lattice(grid.step, min(grid.low, 0), max(grid.high, 0))
-
-
-def may_be_null(expression: Expression, columns: Mapping[str, Column]) -> bool:
-    """Whether a row may be without a value, as far as declarations say."""
-    if isinstance(expression, Literal):
-        return expression.value is None
-    if isinstance(expression, ColumnOf):
-        return columns[expression.name].nulls
-    if expression.operator in ("add", "subtract", "multiply", "negate", "absolute"):
-        return any(may_be_null(part, columns) for part in expression.arguments)
-    return True

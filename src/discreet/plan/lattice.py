@@ -7,9 +7,11 @@ re-ordering nor rounding of floating-point sums can give a person away (Casacube
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from discreet.errors import QuestionError
 from discreet.plan.expressions import Interval
 
 FINENESS = 30
@@ -18,14 +20,26 @@ FINENESS = 30
 ROW_LIMIT = 2**53
 """No row counts for more steps than this, so 2^63 rows still add up within 128 bits."""
 
+_FINEST = 2**50
+"""A bound is at most so many steps from zero; where a declared step is finer than that, a coarser one is taken."""
+
 
 @dataclass(frozen=True)
 class Lattice:
-    """Multiples of `step`; a row's value lies in [low, high] steps."""
+    """Multiples of `step`; a row's value lies in [low, high] steps, which are ROW_LIMIT at most in size.
+
+    However a lattice was made, it has no larger numbers: they are refused here, in the one place where all are made,
+    and so before anything is paid. A double holds each of them, so the engine clamps a row to them without error; the
+    cast to 64 bits that follows cannot overflow, whatever stands in the row; nor can the sum of all rows in 128 bits.
+    """
 
     step: Fraction
     low: int
     high: int
+
+    def __post_init__(self) -> None:
+        if self.step <= 0 or not -ROW_LIMIT <= self.low <= self.high <= ROW_LIMIT:
+            raise ValueError("a lattice has steps above 0, from low to high, which a double holds")
 
     @property
     def width(self) -> int:
@@ -39,13 +53,53 @@ def lattice(bounds: Interval, step: Fraction | None, *, scale: Fraction | None =
     the question puts on a person's total in a group).
     """
     largest = max(abs(bounds[0]), abs(bounds[1])) if bounds else (scale or Fraction(1))
-    if step is None or largest / step > 2**50:
+    if step is None or largest / step > _FINEST:
         step = _power_of_two_below(largest / 2**FINENESS) if largest else Fraction(1)
     if bounds is None:
         return Lattice(step, -ROW_LIMIT, ROW_LIMIT)
     low = bounds[0] // step
     high = -(-bounds[1] // step)
     return Lattice(step, low, max(high, low + 1))
+
+
+def clamping(bounds: tuple[Fraction, Fraction], step: Fraction | None) -> Lattice:
+    """The lattice for a clamp to `bounds` that the question names: both lie on it, with the declared `step`, so that
+    nothing is clamped to less or more than was asked; within 2^−29 of that where the step would be too fine."""
+    unit = step
+    for bound in bounds:
+        unit = _common(unit, bound) if unit is not None else None
+    if unit is None or max(abs(bounds[0]), abs(bounds[1])) / unit > _FINEST:
+        return lattice(bounds, None)
+    return Lattice(unit, int(bounds[0] / unit), int(bounds[1] / unit))
+
+
+def buckets(bounds: tuple[Fraction, Fraction], step: Fraction | None, most: int) -> Lattice:
+    """The lattice of what is chosen by rank: the declared step, or a power of two, doubled until there are `most`
+    buckets or few more, and until both bounds are so few steps from zero that doubles tell them apart."""
+    width, largest = bounds[1] - bounds[0], max(abs(bounds[0]), abs(bounds[1]))
+    fine = width / most or Fraction(1)
+    if step is None:
+        exponent = fine.numerator.bit_length() - fine.denominator.bit_length()
+        step = Fraction(2) ** exponent
+    while width / step > most or 2 * largest / step > ROW_LIMIT:
+        step *= 2
+    low = bounds[0] // step
+    return Lattice(step, low, max(-(-bounds[1] // step), low + 1))
+
+
+def sized(bounds: tuple[Fraction, Fraction], where: str) -> tuple[Fraction, Fraction]:
+    """The bounds, if they and sums of what lies in them can be written as floating-point numbers."""
+    largest = max(abs(bounds[0]), abs(bounds[1]))
+    if largest and not Fraction(1, 10**240) < largest < 10**240:
+        fix = "scale the values to between 1e-240 and 1e240"
+        raise QuestionError("number", f"the values of {where} are out of range", where=where, fix=fix)
+    return bounds
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    """The largest number of which both are multiples."""
+    numerator = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
+    return Fraction(numerator, one.denominator * other.denominator)
 
 
 def _power_of_two_below(value: Fraction) -> Fraction:

@@ -54,7 +54,7 @@ from discreet.plan.nodes import (
     project_of,
 )
 from discreet.plan.relations import Base, Computed, Joined, Listed, Matched, Renamed, Where, beside
-from discreet.plan.sensitivity import cell_count
+from discreet.plan.sensitivity import touched
 
 MOST_VALUES = 20
 """Keys with more declared values than these are not spelled out in a question."""
@@ -122,7 +122,7 @@ def _limit(node: LimitRows | LimitGroups, table: Table, keys: tuple[Key, ...]) -
     if isinstance(node, LimitRows):
         return Limit("rows", node.rows, plain.rows_per_person if plain else None)
     declared = plain.groups_per_person if plain else None
-    cells = cell_count(keys)
+    cells = touched(keys, table.relation)
     return Limit("groups", node.groups, declared if declared is None or cells is None else min(declared, cells))
 
 
@@ -214,7 +214,11 @@ def at_limit(plan: Plan, what: str, limit: int) -> Plan:
 
 
 def lost(plan: Plan, table: Table) -> tuple[str, ...]:
-    """What the bounds are, and what they may have left out, in words."""
+    """What the bounds are, and what they may have left out, in words.
+
+    They follow from the plan and the declaration alone: of rows that are left out where there are any, it is said
+    whether there are any or not. Said only where it is true of the rows, it would be an exact answer.
+    """
     words = []
     single = table.person is None or table.one_row_per_person
     for one in limits(plan, table):
@@ -237,11 +241,38 @@ def lost(plan: Plan, table: Table) -> tuple[str, ...]:
             words.append(f"{column.name} is clamped to [{_end(column.minimum)}, {_end(column.maximum)}]")
     if single:
         words.insert(0, "one row a person")
-    if any(key.values is not None for key in plan.keys):
-        words.append("rows whose key is NULL or not declared are left out")
+    for base in table.bases:
+        if base.person is not None and base.one_row_per_person:
+            words.append(f"of {base.name}, rows of a person beyond the first are left out")
+    for base in table.bases:
+        if base.shared:
+            words.append(f"of {base.name}, a row of several persons counts once for each")
+    if any(base.person is not None for base in table.bases):
+        words.append("rows of no person are left out")
+    if (missing := without_group(plan.keys, table)) is not None:
+        words.append(missing)
     if plan.private:
         words.append("groups of too few persons are left out")
     return tuple(words)
+
+
+def unit(table: Table) -> str:
+    """What is added or removed, in words."""
+    shared = [base.name for base in table.bases if base.shared]
+    part = (
+        f"; of rows of {' and '.join(shared)}, which may be of several persons, with the part in them" if shared else ""
+    )
+    return f"one person, added or removed with all rows{part}"
+
+
+def without_group(keys: tuple[Key, ...], table: Table) -> str | None:
+    """Which rows have no group, in words: of a key for which NULL is none, and of one that may have other values than
+    the declared ones. A whole number within declared bounds, and what is true or false, has none."""
+    whole = {column.name for column in table.columns if column.values is None}
+    null = any(not key.null for key in keys)
+    other = any(key.values is not None and key.name not in whole for key in keys)
+    which = " or ".join(word for word, may in (("NULL", null), ("not declared", other)) if may)
+    return f"rows whose key is {which} are left out" if which else None
 
 
 def clamps(plan: Plan) -> list[tuple[str, Fraction, Total]]:
@@ -377,7 +408,8 @@ class Telling:
                 continue
             if not self._has(key.name):
                 return None
-            conditions.append(f"{quoted(key.name)} IS NULL")
+            if not key.null:
+                conditions.append(f"{quoted(key.name)} IS NULL")
             if key.type is Type.TEXT:
                 if len(key.values) > MOST_VALUES:
                     return None
@@ -385,7 +417,7 @@ class Telling:
                 conditions.append(f"{quoted(key.name)} NOT IN ({values})")
             elif key.type is not Type.BOOLEAN and not self._all_values(key):
                 return None
-        return f"SELECT COUNT(*) AS outside FROM {self.name} WHERE {' OR '.join(conditions)}"
+        return f"SELECT COUNT(*) AS outside FROM {self.name} WHERE {' OR '.join(conditions)}" if conditions else None
 
     def groups(self) -> str | None:
         """How many groups there are, where one column with private keys makes them."""

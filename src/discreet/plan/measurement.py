@@ -119,7 +119,7 @@ class Measurement:
 class Noisy:
     """What leaves the door: the groups' keys in a fixed order, and for each part its noisy vectors."""
 
-    keys: tuple[tuple[Value, ...], ...]
+    keys: tuple[tuple[Value | None, ...], ...]
     parts: tuple[tuple[tuple[int, ...], ...], ...]
     specials: tuple[tuple[tuple[int, ...], ...], ...] = ()
     """For each special, for each group: places of quantiles or winners, or a noisy number."""

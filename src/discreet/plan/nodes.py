@@ -43,11 +43,18 @@ class Filter:
 
 @dataclass(frozen=True)
 class Key:
-    """A column that groups. `values` are its public keys; None where keys are private."""
+    """A column that groups. `values` are its public keys; None where keys are private. With `null`, NULL is one more,
+    public where the others are."""
 
     name: str
     type: Type
     values: tuple[Value, ...] | None
+    null: bool = False
+
+    @property
+    def groups(self) -> tuple[Value | None, ...] | None:
+        """All public keys, NULL as the last; None where keys are private."""
+        return self.values if self.values is None or not self.null else (*self.values, None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Project:
-    """Keeps the person, keys and quantities of each row. Rows outside the public keys, or with a NULL key, go."""
+    """Keeps the person, keys and quantities of each row. Rows outside the public keys go, and those with a key that is
+    NULL where NULL is no key."""
 
     child: Scan | Filter
     keys: tuple[Key, ...]

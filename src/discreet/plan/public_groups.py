@@ -11,7 +11,7 @@ from discreet.plan.expressions import ColumnOf
 from discreet.plan.nodes import Aggregate, Filter, Key, project_of
 from discreet.plan.relations import Computed, Joined, Listed, Matched, Relation, Renamed, Where, shape
 
-Group = tuple[Value, ...]
+Group = tuple[Value | None, ...]
 Factor = tuple[tuple[int, ...], tuple[Group, ...]]
 """Some places among the keys, and the values that stand there together."""
 
@@ -22,7 +22,7 @@ def public_groups(keys: tuple[Key, ...], root: Aggregate) -> list[Group]:
     factors = _factors(keys, (scan.child if isinstance(scan, Filter) else scan).relation)
     found = []
     for combination in itertools.product(*(groups for _, groups in factors)):
-        values: dict[int, Value] = {}
+        values: dict[int, Value | None] = {}
         for (places, _), group in zip(factors, combination, strict=True):
             values.update(zip(places, group, strict=True))
         found.append(tuple(values[place] for place in range(len(keys))))
@@ -45,9 +45,11 @@ def _factors(keys: tuple[Key, ...], relation: Relation | None) -> list[Factor]:
         if len(places) > 1:
             columns = [names[keys[place].name] for place in places]
             groups = dict.fromkeys(tuple(row[column] for column in columns) for row in rows)
+            if all(keys[place].null for place in places):  # an outer join may leave all of them without a value
+                groups[(None,) * len(places)] = None
             factors.append((places, tuple(groups)))
             taken.update(places)
-    alone = [((place,), tuple((value,) for value in key.values or ())) for place, key in enumerate(keys)]
+    alone = [((place,), tuple((value,) for value in key.groups or ())) for place, key in enumerate(keys)]
     return sorted([*factors, *(one for one in alone if one[0][0] not in taken)], key=lambda one: one[0])
 
 

@@ -26,15 +26,16 @@ carried along, where it survives: it decides which plan is cheapest.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.catalog.model import Column, Source, Table, Type, Value
+from discreet.catalog.model import Column, Source, Table, Type, Value, own_name
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of, interval
 from discreet.plan.lattice import Lattice
+from discreet.plan.nulls import may_be_null, without_nulls
 
-HIDDEN = "the person of a row"
+HIDDEN = own_name("person")
 """The name of the person where no column of a relation shows it."""
 
 
@@ -55,6 +56,13 @@ class Attributed:
 
     A row belongs to whoever the row there belongs to. Where several rows there carry the same value, each gets a copy:
     a copy depends on that person's rows alone.
+
+    What is protected. Where no value leads to two persons, which is held against the rows when they are loaded unless
+    the table is declared `shared`, a person's rows here are the rows that lead to the person: to remove all of them
+    is to remove the person's copies and no others. (Taking persons out never makes a value lead to two, so neighbours
+    of such tables are such tables.) Where the table is `shared`, a person's rows are those of the tables that hold the
+    person: without these the person's copies are gone, those of others stay, and so does the row. That there is such
+    a row is then not hidden: taken out itself, it takes the copies of all its persons along.
     """
 
     child: Base
@@ -85,6 +93,9 @@ class Computed:
 
     child: Relation
     columns: tuple[tuple[str, Expression], ...]
+
+    def __post_init__(self) -> None:
+        _told_apart([name for name, _ in self.columns])
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,9 @@ class Shape:
     rows: int = 1
     groups: int = 1
 
+    def __post_init__(self) -> None:
+        _told_apart([column.name for column in self.columns])
+
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
 
@@ -182,19 +196,41 @@ class Shape:
         return {column.name: column for column in self.columns}
 
 
+def _told_apart(names: Sequence[str]) -> None:
+    """Raises ValueError where two columns have one name: what is checked would be one of them, what is read the other,
+    of another type or with other bounds."""
+    if len(set(names)) < len(names):
+        raise ValueError("columns of a relation have names of their own")
+
+
 def shape(relation: Relation) -> Shape:
-    """The columns of a relation, whose rows they are, and how many a person may have."""
+    """The columns of a relation, whose rows they are, and how many a person may have.
+
+    It is kept beside the relation's fields, which never change: each level asks for those below it several times."""
+    known: Shape | None = vars(relation).get("_shape")
+    if known is None:
+        known = _shape(relation)
+        object.__setattr__(relation, "_shape", known)
+    return known
+
+
+def _shape(relation: Relation) -> Shape:
     if isinstance(relation, Base):
         return _base(relation.table)
     if isinstance(relation, Attributed):
         table = relation.child.table
         limits = table.rows_per_person or 1, table.groups_per_person or 1
-        return Shape(table.columns, True, (), False, shape(relation.owner).person_type, *limits)
+        columns = _known(table.columns, [relation.column])  # without a value it leads to nobody
+        return Shape(columns, True, (), False, shape(relation.owner).person_type, *limits)
     if isinstance(relation, Joined):
         return _joined(relation)
     if isinstance(relation, Stacked):
         return _stacked(relation)
     below = shape(relation.child)
+    if isinstance(relation, Where):
+        return replace(below, columns=without_nulls(below.columns, relation.predicate))
+    if isinstance(relation, Matched) and isinstance(relation.value, ColumnOf) and not relation.negated:
+        return replace(below, columns=_known(below.columns, [relation.value.name]))
     if isinstance(relation, Renamed):
         names = dict(zip((column.name for column in below.columns), relation.names, strict=True))
         columns = tuple(replace(column, name=names[column.name]) for column in below.columns)
@@ -207,7 +243,10 @@ def shape(relation: Relation) -> Shape:
     if isinstance(relation, Listed):
         keyed = {
             name: Column(
-                name, below.column(name).type, values=tuple(dict.fromkeys(row[place] for row in relation.rows))
+                name,
+                below.column(name).type,
+                values=tuple(dict.fromkeys(row[place] for row in relation.rows)),
+                nulls=False,
             )
             for place, names in enumerate(relation.names)
             for name in names
@@ -224,6 +263,11 @@ def shape(relation: Relation) -> Shape:
     return below
 
 
+def _known(columns: tuple[Column, ...], names: Sequence[str]) -> tuple[Column, ...]:
+    """The columns, some of them without NULL."""
+    return tuple(replace(column, nulls=False) if column.name in names else column for column in columns)
+
+
 def holds_person(expression: Expression, below: Shape) -> bool:
     """Whether the expression is a row's person, as it stands: what is computed from a person is none."""
     return isinstance(expression, ColumnOf) and expression.name in below.persons
@@ -232,7 +276,7 @@ def holds_person(expression: Expression, below: Shape) -> bool:
 def _base(table: Table) -> Shape:
     column = table.column(table.person) if table.person is not None else None
     return Shape(
-        table.columns,
+        _known(table.columns, [column.name] if column is not None else []),  # rows of nobody are not loaded
         not table.public,
         (column.name,) if column is not None else (),
         not table.public and table.one_row_per_person,
@@ -244,7 +288,9 @@ def _base(table: Table) -> Shape:
 
 def _joined(relation: Joined) -> Shape:
     left, right = shape(relation.left), shape(relation.right)
-    columns = (*left.columns, *right.columns)
+    columns = (*_extended(left.columns, relation, "right"), *_extended(right.columns, relation, "left"))
+    if relation.kind == "inner":
+        columns = without_nulls(columns, relation.condition)
     if not (left.private and right.private):
         about = left if left.private else right
         single = about.single and _at_most_one(relation, about is left)
@@ -261,6 +307,11 @@ def _joined(relation: Joined) -> Shape:
     return Shape(columns, True, persons, single, left.person_type, rows, groups)
 
 
+def _extended(columns: tuple[Column, ...], relation: Joined, other: str) -> tuple[Column, ...]:
+    """The columns of one side: NULL where the `other` side keeps rows without a partner."""
+    return tuple(replace(one, nulls=True) for one in columns) if relation.kind in (other, "full") else columns
+
+
 def beside(relation: Joined) -> Relation | None:
     """The side about people of a join with a public table that meets each of its rows once at most; None of others."""
     left, right = shape(relation.left).private, shape(relation.right).private
@@ -270,22 +321,28 @@ def beside(relation: Joined) -> Relation | None:
 
 
 def _at_most_one(relation: Joined, left_is_private: bool) -> bool:
-    """Whether a row of the private side meets at most one row: the public side has one row for each value of what is
-    compared, and each of these is compared, without rounding, with something that the private row alone decides."""
+    """Whether a row of the private side meets at most one row."""
+    return found_by(relation, left_is_private) is not None
+
+
+def found_by(relation: Joined, left_is_private: bool) -> Mapping[str, Sequence[Expression]] | None:
+    """By what a row of the private side finds the only row of the public side that it can meet; None where it may meet
+    several: the public side has one row for each value of some columns, and each of these is compared, without
+    rounding, with something that the private row alone decides."""
     public = relation.right if left_is_private else relation.left
     keys = _distinct_by(public)
-    if not keys or relation.condition is None:
-        return keys == frozenset()
+    if keys is None:
+        return None
     mine = {column.name for column in shape(public).columns}
-    met = set()
-    for part in conjuncts(relation.condition):
+    met: dict[str, list[Expression]] = {}
+    for part in conjuncts(relation.condition) if relation.condition is not None else ():
         if not isinstance(part, Call) or part.operator != "equal":
             continue
         for one, other in (part.arguments, part.arguments[::-1]):
             exact = one.type is not Type.INTEGER or (isinstance(other, ColumnOf) and other.type is Type.INTEGER)
             if isinstance(one, ColumnOf) and one.name in keys and exact and not columns_of(other) & mine:
-                met.add(one.name)
-    return met == keys
+                met.setdefault(one.name, []).append(other)
+    return met if met.keys() == keys else None
 
 
 def _distinct_by(relation: Relation) -> frozenset[str] | None:
@@ -351,7 +408,7 @@ def _either(first: Column, same: list[Column]) -> Column:
         low = min(one.minimum for one in same)  # type: ignore[type-var]
         high = max(one.maximum for one in same)  # type: ignore[type-var]
     step = first.step if all(one.step == first.step for one in same) else None
-    return Column(first.name, kind, low, high, step, values)
+    return Column(first.name, kind, low, high, step, values, any(one.nulls for one in same))
 
 
 def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> Column:
@@ -359,13 +416,14 @@ def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> C
     if isinstance(expression, ColumnOf):
         return replace(known[expression.name], name=name)
     bounds = interval(expression, known) if expression.type.numeric else None
+    nulls = may_be_null(expression, known)
     low = high = None
     if bounds is not None:
         low, high = bounds
         if expression.type is Type.INTEGER:
             low, high = Fraction(-(-low // 1)), Fraction(high // 1)
-            return Column(name, expression.type, int(low), int(high), values=_listed(expression, known))
-    return Column(name, expression.type, low, high, values=_listed(expression, known))
+            return Column(name, expression.type, int(low), int(high), None, _listed(expression, known), nulls)
+    return Column(name, expression.type, low, high, None, _listed(expression, known), nulls)
 
 
 def _listed(expression: Expression, known: Mapping[str, Column]) -> tuple[Value, ...] | None:

@@ -10,7 +10,7 @@ that contribution:
 * `rows`   the most rows of one person that reach a node (Scan: 1 where each row is a person or one row is enforced,
            else unbounded; LimitRows: its limit);
 * `cells`  the most groups that one person touches (a row touches one group, so at most `rows`; at most the number of
-           groups there are; LimitGroups: its limit);
+           groups there are; fewer where keys belong to the person: `plan.belonging`; LimitGroups: its limit);
 * `each`   the ℓ1 norm of what one person adds to a part's vectors in one group: at most rows · row_bound, since a row
            adds at most row_bound; at most the clip, which holds after PersonGroup whatever the rows;
 * `total`  the same over all groups: at most rows · row_bound, as a row lies in one group, and at most cells · each.
@@ -28,6 +28,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from discreet.plan.belonging import own
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -43,6 +44,7 @@ from discreet.plan.nodes import (
     Project,
     Scan,
 )
+from discreet.plan.relations import Relation
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def reach(node: Node) -> Reach:
         return Reach(1, 1) if node.person is None or node.one_row_per_person else Reach(None, None)
     below = reach(node.child)
     if isinstance(node, Project):
-        return Reach(below.rows, _least(below.rows, cell_count(node.keys)))
+        scan = node.child.child if isinstance(node.child, Filter) else node.child
+        return Reach(below.rows, _least(below.rows, touched(node.keys, scan.relation)))
     if isinstance(node, LimitRows):
         return Reach(_least(below.rows, node.rows), _least(below.cells, node.rows))
     if isinstance(node, LimitGroups):
@@ -101,9 +104,19 @@ def sensitivity(plan: Aggregate, part: Part) -> Sensitivity:
 
 def cell_count(keys: tuple[Key, ...]) -> int | None:
     """How many groups there are: 1 without keys, the product of public keys, None with a private one."""
-    sizes = [len(key.values) if key.values is not None else None for key in keys]
-    known = [size for size in sizes if size is not None]
-    return prod(known) if len(known) == len(sizes) else None
+    sizes = [len(groups) for key in keys if (groups := key.groups) is not None]
+    return prod(sizes) if len(sizes) == len(keys) else None
+
+
+def touched(keys: tuple[Key, ...], relation: Relation | None) -> int | None:
+    """The most groups that one person's rows can lie in, by what the keys are; None where that does not bound them.
+
+    Keys that belong to the person have 2^s values together, s their switches (`plan.belonging`); the others, with each
+    of these, at most as many as there are."""
+    mine = own(relation) if relation is not None else {}
+    rest = cell_count(tuple(key for key in keys if key.name not in mine))
+    switches = frozenset().union(*(mine[key.name] for key in keys if key.name in mine))
+    return _least(cell_count(keys), None if rest is None else rest << len(switches))
 
 
 def _least(*values: int | None) -> int | None:

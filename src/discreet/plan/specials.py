@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from discreet.catalog.model import Column, Table, Type
 from discreet.errors import QuestionError
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.lattice import Lattice
+from discreet.plan.lattice import buckets, sized
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -33,7 +33,7 @@ from discreet.plan.nodes import (
     Special,
     Total,
 )
-from discreet.plan.sensitivity import cell_count
+from discreet.plan.sensitivity import cell_count, touched
 
 MOMENTS = ("variance", "deviation", "covariance", "correlation")
 MOST_BUCKETS = 2**16
@@ -128,7 +128,9 @@ def special(builder: Builder, one: Any) -> Special:
     keys = builder.request.keys
     if one.kind == "quantiles":
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
-        grid = _buckets(bounds, builder.step(one.expression), cell_count(keys) or PRIVATE_GROUPS)
+        groups = cell_count(keys) or PRIVATE_GROUPS
+        most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
+        grid = buckets(sized(bounds, one.text[:60]), builder.step(one.expression), most)
         root = Histogram(builder.rows(keys, (Quantity(one.expression, grid),)))
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
@@ -156,18 +158,6 @@ def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
     if one.bounds is not None:
         most = int(one.bounds[1]) * ((request.groups or table.groups_per_person or 1) if request.keys else 1)
     grouped = PersonGroup(builder.selected(keys, ()))
-    return Distinct(Aggregate(Clip(LimitGroups(grouped, most)), (Total("persons"),)))
-
-
-def _buckets(bounds: Bounds, step: Fraction | None, groups: int) -> Lattice:
-    """The lattice of a quantile: the declared step, doubled until there are few enough buckets, or a power of two."""
-    width = bounds[1] - bounds[0]
-    most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
-    fine = width / most or Fraction(1)
-    if step is None:
-        exponent = fine.numerator.bit_length() - fine.denominator.bit_length()
-        step = Fraction(2) ** exponent
-    while width / step > most:
-        step *= 2
-    low = bounds[0] // step
-    return Lattice(step, low, max(-(-bounds[1] // step), low + 1))
+    cells = touched(keys, table.relation)
+    limited = grouped if cells is not None and cells <= most else LimitGroups(grouped, most)
+    return Distinct(Aggregate(Clip(limited), (Total("persons"),)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from discreet.plan.expressions import Expression
 from discreet.plan.jointly import Summand
 from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Axis, Part, Quantity, Total
+from discreet.plan.nulls import may_be_null
 
 Estimate = tuple[int, str, tuple[Fraction, ...]]
 """The part, the kind of output, and the weights of the part's vectors."""
@@ -93,8 +94,10 @@ def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], c
     SUM and the counts has the same noise already. With private keys the count is not wanted here, and two sums without
     it are as good by themselves.
     """
-    needed = {place: _column(wanted, places, place) for place in places}
+    averaged = {wanted[place].expression for place in places if wanted[place].kind == "mean"}
+    needed = {place: _column(wanted[place], averaged) for place in places}
     columns = list(dict.fromkeys(column for column in needed.values() if column))
+    first = {needed[place]: wanted[place] for place in reversed(places)}
     means = any(column[2] == "mean" for column in columns)
     counts = any(column is None for column in needed.values())
     enough = 3 if builder.private and not means else 2
@@ -104,7 +107,7 @@ def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], c
     summands: list[Summand] = []
     kept: list[Needed] = []
     for column in columns:
-        summand = _summand(builder, column, wanted[next(place for place in places if needed[place] == column)])
+        summand = _summand(builder, column, first[column])
         if 1 + sum(other.size for other in summands) + summand.size <= jointly.MOST:
             summands.append(summand)
             kept.append(column)
@@ -118,15 +121,13 @@ def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], c
     }
 
 
-def _column(wanted: Sequence[Wanted], places: Sequence[int], place: int) -> Needed | None:
+def _column(one: Wanted, averaged: Collection[Expression | None]) -> Needed | None:
     """The column that an aggregate needs; None where the count will do. An AVG brings the SUM and COUNT of its own."""
-    one = wanted[place]
     if one.bounds is not None:
         return one.expression, one.bounds, one.kind
     if one.kind in ("count", "persons"):
         return None
-    averaged = any(wanted[other].kind == "mean" and wanted[other].expression == one.expression for other in places)
-    return one.expression, None, "mean" if averaged else one.kind
+    return one.expression, None, "mean" if one.expression in averaged else one.kind
 
 
 def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
@@ -144,7 +145,7 @@ def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
     if kind == "sum":
         return replace(summand, lattice=jointly.with_zero(grid))
     present = builder.total(Total("present", quantity))
-    return replace(summand, present=present, absent=jointly.may_be_null(expression, builder.columns))
+    return replace(summand, present=present, absent=may_be_null(expression, builder.columns))
 
 
 def _estimate(index: int, part: Part, one: Wanted, column: Needed | None, axis: Axis | None) -> Estimate:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from discreet.catalog.model import Source, Table
 from discreet.door import Door
+from discreet.door.finishing import finishing
 from discreet.door.grant import Measurable
 from discreet.ledger import Stored
 
@@ -35,15 +36,17 @@ def released(
     key: str,
     request: str | None,
 ) -> tuple[dict[str, Any], bool]:
-    """The content of the release, and whether this call was charged.
+    """The content of the release, and whether this call was charged. A signal waits until the answer is stored.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
     """
-    reserved = door.open(
-        measurement.loss, measurement.table, analyst=analyst, question=question, key=key, request=request
-    )
-    if isinstance(reserved, Stored):
-        return json.loads(reserved.answer), bool(reserved.charged)
-    stored = json.dumps(content(reserved.measure(measurement)), ensure_ascii=False).encode()
-    reserved.commit(stored)
-    return json.loads(stored), True  # what a repeat will read
+    with finishing():
+        reserved = door.open(
+            measurement.loss, measurement.table, analyst=analyst, question=question, key=key, request=request
+        )
+        if isinstance(reserved, Stored):
+            return json.loads(reserved.answer), bool(reserved.charged)
+        with reserved:
+            stored = json.dumps(content(reserved.measure(measurement)), ensure_ascii=False).encode()
+            reserved.commit(stored)
+        return json.loads(stored), True  # what a repeat will read

@@ -16,7 +16,7 @@ from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.jointly import axis_of, count_of, ends_of
 from discreet.plan.lattice import Lattice
-from discreet.plan.left_out import lost
+from discreet.plan.left_out import lost, unit
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
 from discreet.plan.settled import settled
@@ -93,7 +93,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
         "mechanisms": [*described_ranges(priced), *mechanisms(measurement)],
         "bounds": [*found_bounds(priced, noisy.found), *lost(plan, table), *special_words(measurement)],
         "left_out": [one.to_dict() for one in left_out(priced, measurement, noisy, table, columns.of)],
-        "unit": "one person, added or removed with all rows",
+        "unit": unit(table),
     }
 
 

@@ -39,7 +39,7 @@ from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.jointly import axis_of, count_of
-from discreet.plan.left_out import Kept, Limit, Telling, clamps, kept, lattice_of, limits, row_clamps
+from discreet.plan.left_out import Kept, Limit, Telling, clamps, kept, lattice_of, limits, row_clamps, without_group
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output, Part
 from discreet.release.intervals import CONFIDENCE
@@ -53,7 +53,7 @@ class LeftOut:
     """One thing that may be missing from an answer. `words` say it whole.
 
     `what` is rows, groups or values (a limit on how many of each person count), clamped (totals or values outside their
-    bounds), keys (rows without a declared key), small groups, or number: what all limits together leave of a `column`.
+    bounds), keys (rows whose key has no group), small groups, or number: what all limits together leave of a `column`.
     `limit` is how many count, `declared` how many the declaration lets count at most, None where it does not say.
     `share` is the least part of the number that is there, on average over what is drawn; `at_most` how much more it
     would be at the declared limits, added up over all groups, also those that HAVING or LIMIT leave out, with the
@@ -91,9 +91,9 @@ def may_be_left_out(measurement: Measurement, table: Table) -> tuple[LeftOut, ..
     for name, least, most in row_clamps(plan, table):
         words = f"{name} is clamped to [{show(least)}, {show(most)}]: by how much is not known"
         found.append(LeftOut("clamped", words, name, question=telling.values_outside(name, least, most)))
-    if any(key.values is not None for key in plan.keys):
-        words = "rows whose key is NULL or not declared are left out: how many is not known"
-        found.append(LeftOut("keys", words, question=telling.rows_without_key(plan.keys)))
+    if (missing := without_group(plan.keys, table)) is not None:
+        question = telling.rows_without_key(plan.keys)
+        found.append(LeftOut("keys", f"{missing}: how many is not known", question=question))
     if plan.private:
         found.append(_small_groups(measurement, telling))
     return tuple(found)
@@ -130,7 +130,7 @@ def _of_limit(one: Limit, telling: Telling) -> LeftOut:
     elif one.limit < one.declared:
         words = f"{one.limit:,} {one.what} of each person count, of {one.declared:,} that the declaration lets count"
     else:
-        words = f"nothing is missing of the {one.what} that the declaration lets count, {one.declared:,} a person"
+        words = f"at most {one.declared:,} {one.what} of each person count, as declared: how many more is not known"
     return LeftOut(one.what, words, limit=one.limit, declared=one.declared, question=question)
 
 

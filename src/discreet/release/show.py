@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from discreet.release.left_out import summary
+from discreet.texts import visible
 
 if TYPE_CHECKING:
     from discreet.release.table import Release
@@ -19,7 +20,7 @@ def text(release: Release) -> str:
     """The answer as aligned columns, then one line: price, what is used, what was left out."""
     cells = _cells(release)
     shown = cells if len(cells) <= MOST_ROWS else cells[:MOST_ROWS]
-    table = [release.columns, *shown]
+    table = [[visible(name) for name in release.columns], *shown]
     widths = [max(_width(row[index]) for row in table) for index in range(len(release.columns))]
     lines = ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
     if len(cells) > len(shown):
@@ -46,13 +47,14 @@ def footer(release: Release) -> str:
         paid += " (asked before: free)"
     parts = [f"price {paid}", f"{percent(release.used)} of the budget used"]
     parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
+    parts.append(release.left)
     left = [bound for bound in release.bounds if "left out" in bound or bound.startswith("each person's")]
     if left:
         parts.append("bounds: " + "; ".join(left))
     else:
         one_row = "one row a person" in release.bounds
         parts.append("rows left out: none" + (" (one row a person)" if one_row else ""))
-    return " · ".join([*parts, *summary(release.left_out), *release.notes])
+    return visible(" · ".join([*parts, *summary(release.left_out), *release.notes]))
 
 
 def percent(used: float) -> str:
@@ -72,12 +74,7 @@ def _cells(release: Release) -> list[list[str]]:
 def _cell(value: Any, interval: tuple[float, float] | None) -> str:
     if value is None:
         return "NULL"
-    return _key(value) if interval is None else estimate(value, interval)
-
-
-def _key(value: Any) -> str:
-    """A key on one line; letters that would steer a terminal are spelled out."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(value))
+    return visible(str(value)) if interval is None else estimate(value, interval)
 
 
 def estimate(value: float, interval: tuple[float, float]) -> str:

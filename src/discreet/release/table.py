@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Filter, Loss
+from discreet.accounting.balance import in_words
 from discreet.catalog.model import Type, Value
 from discreet.errors import QuestionError
 from discreet.exact import fraction, show
@@ -72,6 +73,11 @@ class Release:
         """How many more questions of this price the budget admits. Worked out when somebody looks: it takes as long as
         the rest of a small question."""
         return self.budget.left(self.loss)
+
+    @functools.cached_property
+    def left(self) -> str:
+        """What the whole budget leaves for questions or for publishing, in words."""
+        return in_words(self.budget, self.budget)
 
     @property
     def columns(self) -> list[str]:
@@ -173,13 +179,17 @@ def _extra(module: str, extra: str) -> Any:
 
 
 def _typed(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
     if kind == Type.DATE:
         return datetime.date.fromisoformat(value)
     return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
 
 
-def plain(value: Value) -> Any:
+def plain(value: Value | None) -> Any:
     """A key as JSON can hold it."""
+    if value is None:
+        return None
     if isinstance(value, Fraction):
         return float(value)
     return value if isinstance(value, bool | int | str) else value.isoformat()

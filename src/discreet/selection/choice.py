@@ -12,7 +12,7 @@ from discreet.catalog.model import Table, Type
 from discreet.door import Choice, Chosen
 from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
-from discreet.plan.left_out import lost
+from discreet.plan.left_out import lost, unit
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
 from discreet.plan.public_groups import group_count
@@ -75,7 +75,7 @@ class Select:
             "cost": self.cost,
             "mechanisms": [self._described()],
             "bounds": [*lost(self.plan, self.table), self._accuracy()],
-            "unit": "one person, added or removed with all rows",
+            "unit": unit(self.table),
         }
 
     def _described(self) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from fractions import Fraction
 from types import TracebackType
@@ -11,6 +10,7 @@ from types import TracebackType
 from discreet.catalog.model import Table
 from discreet.door import Watching
 from discreet.errors import EngineError, QuestionError
+from discreet.forks import Lock
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
@@ -46,7 +46,7 @@ class AboveThresholdRun:
         self._lower, self._load = lower, load
         self._replies: list[tuple[str, bool]] = []
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def halted(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +16,7 @@ from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.door.weights import Weighing
 from discreet.errors import EngineError, QuestionError
 from discreet.exact import Number
+from discreet.forks import Lock
 from discreet.plan.coding import Coding, Listed, rows_of_person
 from discreet.plan.expressions import Expression, columns_of
 from discreet.plan.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
@@ -98,7 +98,7 @@ class WeightsRun:
         self._weighing, self._call, self._lower = weighing, call, lower
         self._answers: list[tuple[str, int]] = []
         self._closed = False
-        self._lock = threading.RLock()
+        self._lock = Lock()
 
     @property
     def ended(self) -> bool:

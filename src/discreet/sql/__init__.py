@@ -1,5 +1,5 @@
 """From an analyst's text to a checked plan, by allow-list. The text itself goes no further."""
 
-from discreet.sql.lower import Question, lower
+from discreet.sql.lower import Question, lower, lower_tree
 
-__all__ = ["Question", "lower"]
+__all__ = ["Question", "lower", "lower_tree"]

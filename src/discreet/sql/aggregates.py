@@ -76,6 +76,9 @@ class Named:
         if low > high:
             message = "Lower bound cannot be greater than upper bound"
             raise QuestionError("option", message, where=name, fix="exchange them")
+        if low == high == 0:
+            fix = f"write {name} => (0, 10)"
+            raise QuestionError("option", "bounds of 0 leave nothing of anybody's values", where=name, fix=fix)
         return low, high
 
     def counts(self) -> tuple[Fraction, Fraction] | None:

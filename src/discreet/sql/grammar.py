@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
@@ -20,12 +19,7 @@ from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.errors import QuestionError
 from discreet.plan.dialect_table import BY_NAME
-
-LONGEST = 100_000
-"""The longest question, in characters."""
-
-LONGEST_NUMBER = 400
-_DEEPEST_TYPES = 12
+from discreet.sql.limits import LONGEST_NUMBER, Counted, Endless, numbers, several, shallow, small, too_deep, words
 
 
 class DifferentialPrivacy(exp.Expression):
@@ -101,7 +95,7 @@ class Questions(Dialect):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
         KEYWORDS: ClassVar[dict[str, TokenType]] = {**BaseTokenizer.KEYWORDS, "XOR": TokenType.XOR}
 
-    class Parser(BaseParser):
+    class Parser(Counted):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
             **BaseParser.FUNCTIONS,
             **{name: _statistic(name) for name in STATISTICS},
@@ -148,30 +142,16 @@ class Questions(Dialect):
             return self.expression(DifferentialPrivacy(expressions=options))
 
 
-def _shallow(text: str) -> None:
-    """Refuses types nested as functions: each level of DATE((…)) is tried twice over, so twenty would take minutes."""
-    stack: list[bool] = []
-    before = TokenType.SELECT
-    for token in sqlglot.tokenize(text, dialect=Questions):
-        if token.token_type is TokenType.L_PAREN:
-            inside = before is TokenType.L_PAREN and bool(stack) and stack[-1]
-            stack.append(before in BaseParser.TYPE_TOKENS or inside)
-            if sum(stack) > _DEEPEST_TYPES:
-                fix = "ask something simpler"
-                raise QuestionError("syntax", "this is nested too deeply", where="question", fix=fix)
-        elif token.token_type is TokenType.R_PAREN and stack:
-            stack.pop()
-        before = token.token_type
-
-
 def parse(text: str) -> exp.Expression:
     """The tree of one statement. Raises QuestionError on anything else."""
-    if len(text) > LONGEST:
-        message = f"the question is longer than {LONGEST:,} characters"
-        raise QuestionError("too-long", message, where="question", fix="ask something shorter")
+    words(text)
     try:
-        _shallow(text)
-        statements = [statement for statement in sqlglot.parse(text, dialect=Questions) if statement is not None]
+        dialect = Questions()
+        tokens = dialect.tokenize(text)
+        shallow(tokens)
+        for token in tokens:
+            token.comments = []  # no message, name or label repeats them
+        statements = [one for one in dialect.parser().parse(tokens, text) if one is not None]
     except ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         where = f"line {first['line']}, column {first['col']}" if first.get("line") else "question"
@@ -184,19 +164,16 @@ def parse(text: str) -> exp.Expression:
         raise QuestionError(
             "syntax", "this is not SQL: it ends in the middle of a word", where="question", fix=fix
         ) from None
-    except (RecursionError, ValueError):
-        raise QuestionError(
-            "syntax", "this is nested too deeply", where="question", fix="ask something simpler"
-        ) from None
+    except (Endless, RecursionError, ValueError):
+        raise too_deep() from None
     if not statements:
         raise QuestionError("empty", "there is no question", where="question", fix="write SELECT COUNT(*) FROM table")
     if len(statements) > 1:
-        raise QuestionError(
-            "statements", "there are several statements", where="question", fix="ask one SELECT at a time"
-        )
+        raise several()
     tree = cast(exp.Expression, statements[0])
-    for number in tree.find_all(exp.Literal):
-        if not number.is_string and len(number.name) > LONGEST_NUMBER:
+    small(tree)
+    for number in numbers(tree):
+        if len(number.name) > LONGEST_NUMBER:
             fix = f"write a number of at most {LONGEST_NUMBER} digits"
             raise QuestionError("number", "this number is out of range", where=number.name[:20], fix=fix)
     return tree

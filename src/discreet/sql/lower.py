@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Declaration, Table, Type
+from discreet.catalog.model import Column, Declaration, Table, Type, own_name, writable
 from discreet.errors import QuestionError
 from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.expressions import ColumnOf, Expression
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
+from discreet.plan.nulls import known_where, may_be_null, without_nulls
 from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.aggregates import NAMES, Aggregates
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
+from discreet.sql.limits import few, short, too_deep
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
 from discreet.sql.words import only, refused, unknown_name
@@ -63,12 +64,17 @@ def lower(text: str, declaration: Declaration, values: PublicValues | None = Non
 
     Raises QuestionError where the question is not in the allow-list, with what to write instead.
     """
+    return lower_tree(parse(text), declaration, values)
+
+
+def lower_tree(tree: exp.Expression, declaration: Declaration, values: PublicValues | None = None) -> Question:
+    """The plan of a question that was parsed already. Nothing is taken from the tree but what the allow-list names."""
     try:
-        return _Select(parse(text), declaration, values).question()
+        question = _Select(tree, declaration, values).question()
+        short(question.plan.roots)
+        return question
     except RecursionError:
-        raise QuestionError(
-            "syntax", "this is nested too deeply", where="question", fix="ask something simpler"
-        ) from None
+        raise too_deep() from None
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,10 @@ class _Select:
         if not isinstance(statement, exp.Select):
             kind = statement.key.upper()
             raise QuestionError("statement", f"{kind} is no question", where=kind, fix="write SELECT … FROM table")
+        for written in statement.find_all(exp.Identifier):
+            if written.name and not writable(written.name):
+                message = "a name cannot hold control characters"
+                raise QuestionError("names", message, where=repr(written.name)[:60], fix="leave them out")
         self.tree = statement
         self.declaration = declaration
         self._clauses()
@@ -112,6 +122,7 @@ class _Select:
         self.labels: list[str] = []
         self.computed: list[tuple[str, Expression]] = []
         self.wanted: list[Wanted] = []
+        self._places: dict[Wanted, int] = {}
         self.formulas: list[Expression] = []
 
     def _clauses(self) -> None:
@@ -285,7 +296,7 @@ class _Select:
         for name, expression in self.computed:
             if expression == wanted.expression:
                 return replace(wanted, expression=ColumnOf(name, expression.type))
-        name = f"value {len(self.computed)}"
+        name = own_name("computed", len(self.computed))
         self.computed.append((name, wanted.expression))
         return replace(wanted, expression=ColumnOf(name, wanted.expression.type))
 
@@ -303,14 +314,9 @@ class _Select:
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
-                column = derived(self._unused(), expression, self.shape.by_name)
+                column = derived(own_name("computed", len(self.computed)), expression, self.shape.by_name)
                 self.computed.append((column.name, expression))
             self._key(column, label or node.sql()[:60], expression)
-
-    def _unused(self) -> str:
-        """A name for a computed key that no column has."""
-        taken = {*self.shape.by_name, *(name for name, _ in self.computed)}
-        return next(name for number in itertools.count() if (name := f"key {number}") not in taken)
 
     def _key(self, column: Column, label: str, expression: Expression) -> None:
         if expression in self.groups:
@@ -324,9 +330,18 @@ class _Select:
             fix = f"declare values for {label}, or its type as integer; or group by FLOOR({label})"
             message = f"{label} is a number with fractions: it makes no groups"
             raise QuestionError("number-key", message, where="GROUP BY", fix=fix)
-        self.keys.append(Key(column.name, column.type, values))
+        self.keys.append(Key(column.name, column.type, values, self._may_be_null(column, expression)))
         self.groups.append(expression)
         self.labels.append(label)
+
+    def _may_be_null(self, column: Column, expression: Expression) -> bool:
+        """Whether NULL is one more key: unless a declaration, a join or WHERE leaves no row without a value."""
+        if self.predicate is None:
+            return column.nulls
+        if expression in known_where(self.predicate):
+            return False
+        known = without_nulls(self.shape.columns, self.predicate)
+        return may_be_null(expression, {one.name: one for one in known})
 
     def _columns(self) -> list[tuple[str, str, int]]:
         """The select list: names, and which key or aggregate stands there."""
@@ -339,9 +354,7 @@ class _Select:
                 if not (name := node.alias if isinstance(node, exp.Alias) else ""):
                     unnamed += 1
                     name = f"{NAMES[wanted.kind]}_{unnamed}"
-                if wanted not in self.wanted:
-                    self.wanted.append(wanted)
-                columns.append((name, "aggregate", self.wanted.index(wanted)))
+                columns.append((name, "aggregate", self._measured(wanted)))
                 continue
             if inner.find(exp.AggFunc) is not None and inner.find(exp.Window, exp.Select) is None:
                 formula = self._formula(inner)
@@ -359,6 +372,14 @@ class _Select:
             )
         return columns
 
+    def _measured(self, wanted: Wanted) -> int:
+        """The place of an aggregate among those that are measured, each once."""
+        place = self._places.setdefault(wanted, len(self.wanted))
+        if place == len(self.wanted):
+            self.wanted.append(wanted)
+            few(len(self.wanted))
+        return place
+
     def _formula(self, node: exp.Expression) -> int:
         """Arithmetic on aggregates: computed on their noisy values."""
 
@@ -372,9 +393,7 @@ class _Select:
                 return None
             if wanted.kind == "winners" or wanted.many or wanted.report:
                 raise refused(part, "ask for it by itself")
-            if wanted not in self.wanted:
-                self.wanted.append(wanted)
-            return ColumnOf(part_name(self.wanted.index(wanted)), Type.NUMBER)
+            return ColumnOf(part_name(self._measured(wanted)), Type.NUMBER)
 
         self.formulas.append(Reader(resolve, aggregate, answers=True).number(node))
         return len(self.formulas) - 1

@@ -75,6 +75,10 @@ class Scope:
         """A column's name as it is declared or selected, without the table."""
         return next(name for one in self.sources for name, inside in one.names if inside == internal)
 
+    def written(self, internal: str) -> str:
+        """A column's name with the alias of its table."""
+        return next(f"{one.alias}.{name}" for one in self.sources for name, inside in one.names if inside == internal)
+
     def all(self, alias: str = "") -> list[tuple[str, Expression]]:
         """The columns that `*`, or `alias.*`, stands for."""
         listed: list[tuple[str, Expression]] = []

@@ -10,11 +10,10 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration, Table, Type, Value
 from discreet.errors import QuestionError
+from discreet.plan.belonging import declared, leads, same_keys
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.plan.relations import (
-    Attributed,
-    Base,
     Computed,
     Joined,
     Listed,
@@ -104,12 +103,9 @@ class Sources:
         if self.count > MOST_TABLES:
             fix = "ask something simpler"
             raise QuestionError("too-long", f"more than {MOST_TABLES} tables are read", where="FROM", fix=fix)
-        whole = Base.of(table)
-        if table.path is None:
-            return whole
-        owner, target = table.path
-        assert table.person is not None
-        return Attributed(whole, table.person, self.base(self.declaration.tables[owner]), target)
+        if table.path is not None:
+            self.base(self.declaration.tables[table.path[0]])  # is read too
+        return declared(table, self.declaration.tables)
 
     def _alias(self, node: exp.Expression) -> str:
         alias = node.args.get("alias")
@@ -202,14 +198,15 @@ class Sources:
         if one.person_type is not two.person_type:
             message = f"the persons of {names[0]} and {names[1]} are of different types"
             raise QuestionError("join", message, where="JOIN", fix="declare the person columns with one type")
-        if any(_joins_persons(part, one, two) for part in _all(relation.condition)):
+        pairs = [(a, b) for a in one.persons for b in two.persons]
+        pairs += same_keys(leads(left.relation), leads(right.relation))
+        if any(_equal(part, pairs) for part in _all(relation.condition)):
             return
-        if not one.persons or not two.persons:
-            return  # a foreign key leads to the person: the engine compares the persons by itself
-        a, b = (
-            f"{name}.{side.visible(side.shape.persons[0])}" for name, side in zip(names, (left, right), strict=True)
-        )
         message = "Joins between tables containing private data must also explicitly join on the user id column"
+        if not pairs:
+            fix = f"join the tables by which {names[0]} and {names[1]} lead to the person too, each on its foreign key"
+            raise QuestionError("join", message, where="JOIN", fix=fix)
+        a, b = (side.written(at) for side, at in zip((left, right), pairs[0], strict=True))
         raise QuestionError("join", message, where="JOIN", fix=f"add AND {a} = {b} to the ON expression")
 
     def _public_groups(
@@ -365,11 +362,12 @@ def _all(condition: Expression | None) -> tuple[Expression, ...]:
     return () if condition is None else conjuncts(condition)
 
 
-def _joins_persons(part: Expression, one: Shape, two: Shape) -> bool:
+def _equal(part: Expression, pairs: Sequence[tuple[str, str]]) -> bool:
+    """Whether a condition says that the columns of one of these pairs are equal."""
     if not isinstance(part, Call) or part.operator != "equal":
         return False
-    names = [side.name for side in part.arguments if isinstance(side, ColumnOf)]
-    return len(names) == 2 and any(a in one.persons and b in two.persons for a, b in (names, names[::-1]))
+    names = tuple(side.name for side in part.arguments if isinstance(side, ColumnOf))
+    return names in pairs or names[::-1] in pairs
 
 
 def _parts(node: exp.Expression) -> list[exp.Expression]:

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Type
+from discreet.catalog.model import Column, Type, own_name
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, interval
-from discreet.plan.lattice import lattice
+from discreet.plan.lattice import lattice, sized
 from discreet.plan.relations import Computed, Exact, PerPerson, Relation, Shape, Where, derived, shape
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
@@ -130,7 +130,7 @@ class _Reading:
         for written in group.expressions:
             expression = reader.read(group_item(self.tree, written, self.scope))
             if expression not in [known for _, known in self.keys]:
-                self.keys.append((f"key {len(self.keys)}", expression))
+                self.keys.append((own_name("key", len(self.keys)), expression))
 
     def _key(self, node: exp.Column) -> Expression:
         """A column above the groups: it has to be grouped by."""
@@ -157,8 +157,10 @@ class _Reading:
         for name, known, _ in self.totals:
             if known == total:
                 return ColumnOf(name, column.type or Type.NUMBER)
-        name = f"total {len(self.totals)}"
-        self.totals.append((name, total, Column(name, column.type, column.minimum, column.maximum, column.step)))
+        name = own_name("total", len(self.totals))
+        nulls = total.kind not in ("rows", "present", "distinct")  # a count is never without a value
+        made_of = Column(name, column.type, column.minimum, column.maximum, column.step, nulls=nulls)
+        self.totals.append((name, total, made_of))
         return ColumnOf(name, column.type or Type.NUMBER)
 
     def _grouped_expression(self, node: exp.Expression) -> Expression | None:
@@ -223,6 +225,8 @@ def _summed(node: exp.Expression, expression: Expression, below: Shape, rows: in
     step = Fraction(1) if expression.type is Type.INTEGER else None
     if isinstance(expression, ColumnOf):
         step = below.column(expression.name).step or step
+    if bounds is not None:
+        bounds = sized(bounds, node.key.upper())
     grid = lattice(bounds, step, scale=_SCALE)
     if isinstance(node, exp.Avg):
         low, high = bounds if bounds else (None, None)

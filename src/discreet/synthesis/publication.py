@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, Declared, Gaussian
+from discreet.accounting import Batch, Declared, Filter, Gaussian
+from discreet.accounting.balance import event_delta, price_delta
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Condition, Table
@@ -101,7 +102,8 @@ def publication(
     price = epsilon_of(declaration, epsilon)
     spend = _delta(declaration, price, delta)
     search = [one for one in kept if one.found]
-    event = floor(spend * declaration.budget.keys_delta / declaration.budget.delta, 3)
+    budget = declaration.budget
+    event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
     struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
     mu = min(mu_of_budget(price, spend - event - struck * len(search)), Fraction(MOST_MU))
@@ -204,7 +206,7 @@ def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) ->
         fix = "declare a budget with delta = 1e-6 (a tenth of it is kept for private keys, which publishing needs too)"
         raise refused("delta", "publishing a table needs a delta", "delta", fix)
     if delta is None:
-        return floor(min(budget.delta, budget.delta * epsilon / budget.epsilon), 3)
+        return price_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), epsilon)
     known = amount("delta", delta, f"delta={show(budget.delta / 10)}")
     if not 0 < known < 1:
         raise refused("delta", "delta must lie between 0 and 1", "delta", f"write delta={show(budget.delta / 10)}")

@@ -45,16 +45,18 @@ def carried_out(
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
     after the first marginals were measured, the table is made of these.
     """
-    grant = door.open(call.declared.loss, call.table, analyst=analyst, question=call.question, key=key, request=request)
+    loss, words = call.declared.loss, call.question
+    grant = door.open(loss, call.table, analyst=analyst, question=words, key=key, request=request, publishing=True)
     if isinstance(grant, Stored):
         return json.loads(grant.answer), bool(grant.charged)
     run = Marginals(grant, call.table, call.declared)
-    try:
-        made = _made(call, run, tell)
-        stored = json.dumps(made, ensure_ascii=False).encode()
-        run.commit(stored)
-    finally:
-        run.close()
+    with grant:
+        try:
+            made = _made(call, run, tell)
+            stored = json.dumps(made, ensure_ascii=False).encode()
+            run.commit(stored)
+        finally:
+            run.close()
     return json.loads(stored), True  # what a repeat will read
 
 

@@ -132,7 +132,8 @@ class Synthetic(Release):
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN:,} more synthetic rows")
         paid = f"price {self.cost}" + ("" if self.charged else " (asked before: free)")
-        lines.append(" · ".join([paid, f"{percent(self.used)} of the budget used", *self._words(), *self.notes]))
+        used = f"{percent(self.used)} of the budget used"
+        lines.append(" · ".join([paid, used, self.left, *self._words(), *self.notes]))
         return "\n".join(lines)
 
     def _words(self) -> list[str]:

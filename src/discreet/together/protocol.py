@@ -5,11 +5,22 @@ What holds, and where:
 * what leaves a party before it knows the roster are shares, each uniform (`mechanisms.shares`);
 * a party gives out its sum once, and only after everybody in the roster has named the same one, of at least parties −
   absent members (`_roster`): so its vector is in one total, and with it the noise shares of at least k honest parties;
+* one total is opened, and no second one over other parties, whatever up to `colluding` of them say (below);
 * sums are committed to before any is shown, so nobody chooses what to add from what the others added (`_sums`);
-* whatever is not the next message ends the session for the one who got it, who tells the others; a total is opened
+* whatever is not the next message ends the session for the one who got it, who tells the others; a total is returned
   only where all in the roster have seen the same transcript (`_sums`).
 A party may drop out until it is agreed who is in, as far as `absent` allows; later that ends the session. What parties
 see of each other beside these messages is when they come.
+
+One total. Model: m parties, of whom at most t = `colluding` send whatever they like, other things to each; the other,
+honest ones follow the protocol; a link shows who wrote, and may be cut by anybody; d = `absent`. A session is one only
+if 2(m − d) > m + t (`session`). Say an honest party P shows its sum for a roster R, and an honest party Q for S. An
+honest party names one roster in a session, to all that are in it, and P goes on only if everybody in R has named R to
+it (`_roster`); Q likewise. Both rosters have at least m − d of the m members, so at least 2(m − d) − m > t in common:
+one of those is honest, has named R to P and S to Q, and names but one. So R = S. What is shown is thus the sums of one
+roster, of which each honest member shows its own once; they add up to one total (`mechanisms.shares`: all else in them
+is uniform). With 2(m − d) = m + t there are two rosters that share liars alone: the t liars with half of the honest
+parties, and with the other half. Liars can have up to d honest parties left out, as if these had dropped out, no more.
 """
 
 from __future__ import annotations
@@ -24,7 +35,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from discreet.errors import Error
+from discreet.errors import Error, SessionError
 from discreet.mechanisms.shares import Residues, Ring
 from discreet.together.largest import needed, place_of_largest
 from discreet.together.meeting import Meeting
@@ -57,8 +68,8 @@ class Opened:
 def take_part(session: Session, name: str, key: str | Path, contribution: Contribution) -> Opened:
     """Takes part in a session as the party of that name, whose private key is in the file `key`.
 
-    Raises SessionError where it ends before anything was opened, QuestionError where the session has no such party, and
-    what `contribution` raises.
+    Raises SessionError where this party has no result, and says in it whether others may have one; QuestionError where
+    the session has no such party, and what `contribution` raises.
     """
     part = partial(_take_part, session, name, Path(key), contribution)
     if not _in_a_loop():
@@ -75,29 +86,51 @@ def _in_a_loop() -> bool:
     return True
 
 
+@dataclass
+class _Progress:
+    """How far a party is. `shown`: whether it may have sent what the others need to open the result."""
+
+    absent: int
+    shown: bool = False
+
+    def said(self, error: SessionError) -> SessionError:
+        """The same error, with what is true of the result where a session ends here. Others see no sum of this party
+        before it is shown, so until then no total that they can open has this party in it."""
+        if self.shown:
+            what = "this party has no result, but the others may have opened it"
+        else:
+            what = "no total with this party in it was opened" if self.absent else "nothing was opened"
+        return ended(error.code, f"{error.message}; {what}", error.fix)
+
+
 async def _take_part(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
     """The session's result; or its error, raised outside all frames that held shares, with none of them behind it."""
     end: BaseException
+    progress = _Progress(session.absent)
     try:
-        return await _meet_and_open(session, name, key, contribution)
+        return await _meet_and_open(session, name, key, contribution, progress)
+    except SessionError as error:
+        end = progress.said(error)
     except Error as error:
         end = error
     except Exception:
-        end = ended("failed", "this party failed")
+        end = progress.said(ended("failed", "this party failed"))
     except BaseException as interrupt:
         end = type(interrupt)(*interrupt.args)
     end.__cause__ = end.__context__ = end.__traceback__ = None
     raise end
 
 
-async def _meet_and_open(session: Session, name: str, key: Path, contribution: Contribution) -> Opened:
+async def _meet_and_open(
+    session: Session, name: str, key: Path, contribution: Contribution, progress: _Progress
+) -> Opened:
     if session.opens == "largest":
         needed()
     meeting = Meeting(session, name, key)
     done = False
     try:
         await meeting.meet()
-        opened = await _Round(session, name, dict(meeting.links)).run(contribution)
+        opened = await _Round(session, name, dict(meeting.links), progress).run(contribution)
         done = True
         return opened
     finally:
@@ -118,8 +151,8 @@ def added_up(
 class _Round:
     """What one party holds between the phases. `links` are the parties still there."""
 
-    def __init__(self, session: Session, name: str, links: dict[str, Link]) -> None:
-        self.session, self.name, self.links = session, name, links
+    def __init__(self, session: Session, name: str, links: dict[str, Link], progress: _Progress) -> None:
+        self.session, self.name, self.links, self.progress = session, name, links, progress
         self.ring = session.mechanism.ring
         self.length = len(session.cells) * self.ring.width
 
@@ -167,6 +200,7 @@ class _Round:
         shown = {self.name: salt + self.ring.pack(mine)}
         promised = {self.name: self._commitment(self.name, shown[self.name])}
         promised |= await self._exchange(Kind.COMMITMENT, lambda _: promised[self.name], _DIGEST, all_=True)
+        self.progress.shown = True
         shown |= await self._exchange(Kind.SUM, lambda _: shown[self.name], _SALT + self.length, all_=True)
         for party, body in shown.items():
             if self._commitment(party, body) != promised[party]:
@@ -186,6 +220,7 @@ class _Round:
     async def _largest(self, contribution: Contribution) -> Opened:
         """Where the largest noisy total is; the totals themselves stay shared."""
         own = self.ring.signed(self.ring.total(contribution.shares()))
+        self.progress.shown = True  # less than all of the parties can open the place, once they share it
         place = await place_of_largest(self.session, self.name, self.links, own)
         seen = hashlib.sha256(bytes.fromhex(self.session.hash) + place.to_bytes(8, "big")).hexdigest()
         return Opened((place,), tuple(self.session.names), seen)

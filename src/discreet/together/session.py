@@ -47,9 +47,10 @@ class Session:
     `question` is what each asks its own table; `keys` with their `types`, `column` and `cells` are its shape, with the
     groups in their order, `step` the unit of what is added up, and `sensitivity` how many steps one person can move in
     all cells. `epsilon` is what each party's ledger is charged. The noise holds though `colluding` parties pool all
-    they know and `absent` others drop out; one party that looks by itself counts, as it sees the total and knows its
-    own noise. It `opens` the noisy "totals", or the place of the "largest" alone, with the `sensitivity` of one cell.
-    Each phase takes at most `seconds`. `nonce` makes the hash of each session its own.
+    they know and lie, and `absent` others drop out; one party that looks by itself counts, as it sees the total and
+    knows its own noise. `absent` is at most `most_absent`, so that there is one total. It `opens` the noisy "totals",
+    or the place of the "largest" alone, with the `sensitivity` of one cell. Each phase takes at most `seconds`. `nonce`
+    makes the hash of each session its own.
 
     Raises QuestionError where it is no session that could be held.
     """
@@ -191,15 +192,23 @@ def _fault_of_parties(session: Session) -> Fault | None:
             return "parties", f"two parties have the same {what}", "name each data holder once"
     if len({(party.host, party.port) for party in parties}) != len(parties):
         return "parties", "two parties have the same address", "give each a port of its own"
-    if len(parties) - session.absent < 2:
-        return "absent", "at least two parties must be there", f"write absent = {len(parties) - 2} or less"
-    if len(parties) - session.colluding - session.absent < 1:
-        message = "no noise holds if everybody who is there colludes"
-        return "colluding", message, f"write colluding = {len(parties) - session.absent - 1} or less"
+    if session.colluding >= len(parties):
+        message = "no noise holds if everybody colludes"
+        return "colluding", message, f"write colluding = {len(parties) - 1} or less"
+    most = most_absent(len(parties), session.colluding)
+    if session.absent > most:
+        message = "if so many may be absent, parties that lie could have two totals opened, over different parties"
+        return "absent", message, f"write absent = {most} or less"
     if session.opens == "largest" and (2 * session.colluding >= len(parties) or session.absent):
         message = "the largest is found only where less than half of the parties collude, and all are there"
         return "opens", message, f"write colluding = {(len(parties) - 1) // 2} or less, and absent = 0"
     return None
+
+
+def most_absent(parties: int, colluding: int) -> int:
+    """The largest d with 2(parties − d) > parties + colluding: then any two rosters share an honest party (`protocol`
+    argues what follows), and all have parties − colluding − d ≥ 1 honest ones."""
+    return (parties - colluding - 1) // 2
 
 
 def _fault_of(party: Party) -> str | None:
@@ -233,7 +242,7 @@ def _is_certificate(text: str) -> bool:
 
 
 def _is_value(value: object) -> bool:
-    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _fraction(value: object) -> Fraction:

@@ -99,8 +99,8 @@ class Link:
 
 
 def ended(code: str, message: str, fix: str = "find out why, and agree on a new session") -> SessionError:
-    """Nothing was opened."""
-    return SessionError(code, f"{message}; nothing was opened", where="together", fix=fix)
+    """The end of a session; `protocol` adds what is true of the result."""
+    return SessionError(code, message, where="together", fix=fix)
 
 
 def context(server: bool, certificate: str, key: str, trusted: str) -> ssl.SSLContext:

@@ -1,0 +1,53 @@
+"""What was begun is finished: a signal waits until the answer is stored."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)  # asked to end, the terminal is gone, Ctrl-C
+_within = False  # used by the main thread alone
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Holds back the first signal that would end what runs inside, and raises it at the end.
+
+    A question whose price is reserved has an answer that is paid for, and its end in the middle would count as a
+    failure (`discreet.ledger.store`). So it runs on, within the engine's limits, and is stored; the engine's process
+    has a session of its own and hears nothing. Who sends a second signal does not wait.
+
+    Signals come to the main thread alone: in others this does nothing. One that is ignored stays ignored.
+    """
+    global _within
+    if _within or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {one: signal.getsignal(one) for one in _SIGNALS}
+
+    def note(number: int, _: FrameType | None) -> None:
+        came.append(number)
+        if len(came) > 1:
+            restore()
+            signal.raise_signal(number)
+
+    def restore() -> None:
+        for one in _SIGNALS:
+            if signal.getsignal(one) is note:
+                signal.signal(one, before[one])
+
+    _within = True
+    try:
+        for one, handler in before.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(one, note)
+        yield
+    finally:
+        _within = False
+        restore()
+        if len(came) == 1:
+            signal.raise_signal(came[0])

@@ -1,0 +1,133 @@
+"""The declared tables without a row, in a child of their own: where a question's statements are tried before its price.
+
+What is tried is the very statements that the engine would run, salt and all, on tables made by the statements that load
+the real ones. So what the engine cannot bind, plan or fold, and whatever it would give as another type than the plan
+says, is found out while it costs nothing, and a row has no part in it: no row is here, and the child that holds the
+rows is not asked. Nor does anybody wait for a question that runs there. Where bounds are found first, what follows is
+planned after the trial; it differs from what was tried by numbers of its lattices alone, which `Lattice` holds.
+
+What a trial cannot show is that no row makes a statement fail: that is argued where expressions are compiled, in
+`discreet.engines.scalars` and `quantities`: every operator is total by itself, whatever stands around it, so that no
+order in which the engine may compute them matters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+
+from discreet.catalog.model import EngineLimits, Source, Table, Type
+from discreet.engines.compile import held, statement
+from discreet.engines.duckdb import creation, load_statements
+from discreet.engines.names import table_name
+from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.windows import name_of
+from discreet.errors import EngineError, QuestionError
+from discreet.plan.nodes import Aggregate, Distinct, Histogram, Root, project_of
+
+_SECONDS = 20
+"""A trial may take so long; then the question is refused. It takes milliseconds."""
+
+_MOST_GIB = 4
+_TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.NUMBER: "DOUBLE",
+    Type.TEXT: "VARCHAR",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+_WHOLE = ("BIGINT", "HUGEINT")
+
+
+class Twin:
+    """One child process with empty tables."""
+
+    def __init__(self, tables: Iterable[Table], limits: EngineLimits) -> None:
+        self._tables = [table for table in tables if _known(table)]
+        self._limits = limits
+        self._process: EngineProcess | None = None
+        self._ready = False
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        """Starts the child process, without waiting for it."""
+        with self._starting:
+            self._start()
+
+    def _start(self) -> EngineProcess:
+        if self._process is None or not self._process.usable:
+            self._process, self._ready = EngineProcess(), False
+        return self._process
+
+    def wait(self) -> None:
+        """Waits until the child has its tables. What fails now fails again, and is said, when a question is tried."""
+        with contextlib.suppress(Failed, Lost, Stopped):
+            self._loaded()
+
+    def hold(self, roots: Iterable[Root], table: Table) -> None:
+        """Raises QuestionError where the engine could not compute these, or would give other types than the plan."""
+        if not all(map(_known, table.bases)):
+            return  # a public table that could not be read: whoever asks for it is told so
+        roots = tuple(roots)
+        trials = [self._trial(root, table) for root in roots]
+        try:
+            found = self._loaded().call("prepare", trials, seconds=_SECONDS)["types"]
+        except Failed:
+            raise _impossible() from None
+        except (Lost, Stopped):  # too slow for its limit, or for the schedule: nothing is known of the question
+            raise EngineError(busy=True) from None
+        for root, kinds in zip(roots, found, strict=True):
+            keys, totals = types(root)
+            if kinds[: len(keys)] != keys or len(kinds) != len(keys) + totals:
+                raise _impossible()
+            if any(kind not in _WHOLE for kind in kinds[len(keys) :]):
+                raise _impossible()
+
+    def _trial(self, root: Root, table: Table) -> tuple[list[str], str]:
+        """What is built beside the tables for a plan, and its statement."""
+        windows, built = self._limits.windows, []
+        if windows and isinstance(root, Aggregate) and name_of(table_name(table), root) is not None:
+            built = [node.sql("duckdb") for node in held(root, table).build]
+        return built, statement(root, table, "a salt as long as those drawn.", windows=windows).sql("duckdb")
+
+    def _loaded(self) -> EngineProcess:
+        with self._starting:
+            process = self._start()
+            if not self._ready:
+                process.call("limit", min(self._limits.memory_gib, _MOST_GIB), seconds=_SECONDS)
+                for table in self._tables:
+                    empty = replace(table, source=Source("frame"))
+                    made, _ = load_statements(empty, "a key", windows=self._limits.windows)
+                    statements = [creation(empty), *made]
+                    process.call("empty", [node.sql("duckdb") for node in statements], seconds=_SECONDS)
+                process.call("lock", seconds=_SECONDS)
+                self._ready = True
+            return process
+
+    def close(self) -> None:
+        """Ends the child."""
+        with self._starting:
+            if self._process is not None:
+                self._process.kill()
+                self._process = None
+
+
+def types(root: Root) -> tuple[list[str], int]:
+    """The engine's types of a plan's keys, and how many whole numbers stand behind them."""
+    keys = project_of(root).keys
+    if isinstance(root, Distinct):
+        keys = keys[:-1]
+    totals = 2 if isinstance(root, Histogram) else 1 if isinstance(root, Distinct) else len(root.totals)
+    return [_TYPES[key.type] for key in keys], totals
+
+
+def _known(table: Table) -> bool:
+    return bool(table.columns) and all(column.type is not None for column in table.columns)
+
+
+def _impossible() -> QuestionError:
+    fix = "ask in other words; and tell the authors of discreet what you asked: it is their fault"
+    return QuestionError("engine", "this cannot be computed", where="question", fix=fix)

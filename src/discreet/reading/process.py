@@ -1,0 +1,188 @@
+"""The curator's side of the process that reads texts.
+
+What crosses: the declaration, without its sources, once; then a text there, and back a tree as data (`sql.trees`) or a
+refusal in words. The argument why a text can do no harm here, whatever it does to the process that reads it:
+
+* that process has no row, no ledger and no salt, so it has nothing to tell;
+* what it takes is bounded by limits that the kernel holds, and the lock is given back when it is killed: other
+  questions wait no longer than one text may take;
+* nothing is unpickled or looked up that it sends: a tree of a closed list of nodes comes of it, which the curator then
+  lowers by its own allow-list, and prices, as if the analyst had written that one. The worst that a process in the
+  wrong hands can do is to have another question asked at the price that was named, which its analyst might have asked.
+
+A refusal depends on the text and the declaration: the steps, sizes and processor time of reading them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import select
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.catalog.model import Declaration, Source
+from discreet.errors import QuestionError
+from discreet.sql.limits import LONGEST, small
+from discreet.sql.trees import read
+
+_SECONDS = 120.0
+"""The wall time of one text: ten times its processor time, for a busy machine."""
+
+_MOST = 1 << 25
+"""Bytes of an answer."""
+
+
+class _Gone(Exception):
+    """The child died, was killed by a limit, or said what it cannot say."""
+
+
+class Reading:
+    """One child. `tree` is safe from several threads, and in a forked process, which starts a child of its own."""
+
+    _program = "from discreet.reading.worker import main; main()"
+
+    def __init__(self, declaration: Declaration) -> None:
+        tables = {name: replace(table, source=Source(table.source.kind)) for name, table in declaration.tables.items()}
+        self._declaration = replace(declaration, tables=tables, ledger=None, file=None)
+        self._fresh()
+        _every.add(self)
+
+    def _fresh(self) -> None:
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._knows = False
+
+    def start(self) -> None:
+        """Starts the child, without waiting for it."""
+        with self._lock:
+            self._start()
+
+    def _start(self) -> None:
+        if self._child is not None and self._child.poll() is None:
+            return
+        environment = {
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": "/nonexistent",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "OPENBLAS_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
+        }
+        self._child = subprocess.Popen(
+            [sys.executable, "-P", "-c", self._program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: value for name, value in environment.items() if value},
+            start_new_session=True,
+        )
+        self._knows = False
+        self._end = weakref.finalize(self, _end, self._child, os.getpid())
+
+    def tree(self, text: str) -> exp.Expression:
+        """The tree of a question. Raises QuestionError where the text is none, or takes too much to be read."""
+        if len(text) > LONGEST:  # it need not even be sent
+            message = f"the question is longer than {LONGEST:,} characters"
+            raise QuestionError("too-long", message, where="question", fix="ask something shorter")
+        with self._lock:
+            try:
+                answer = self._call(text)
+            except _Gone:
+                fix = "ask something shorter, with fewer columns and constants"
+                message = "this takes too long, or too much memory, to be read"
+                raise QuestionError("too-long", message, where="question", fix=fix) from None
+            except BaseException:
+                self._kill()  # interrupted half-way: what the pipe holds belongs to nobody
+                raise
+        if "refused" in answer:
+            code, message, where, fix = (str(word) for word in answer["refused"])
+            raise QuestionError(code, message, where=where, fix=fix)
+        try:
+            tree = read(answer["tree"])
+        except (ValueError, KeyError):
+            raise QuestionError("syntax", "this cannot be read", where="question", fix="write plain SQL") from None
+        small(tree)
+        return tree
+
+    def _call(self, text: str) -> dict[str, Any]:
+        self._start()
+        assert self._child is not None
+        assert self._child.stdin is not None
+        deadline = time.monotonic() + _SECONDS
+        try:
+            if not self._knows:
+                pickle.dump(self._declaration, self._child.stdin, protocol=5)
+                self._knows = True
+            request = json.dumps(text).encode()
+            self._child.stdin.write(struct.pack(">Q", len(request)) + request)
+            self._child.stdin.flush()
+            (length,) = struct.unpack(">Q", self._read(8, deadline))
+            if length > _MOST:
+                raise _Gone
+            answer = json.loads(self._read(length, deadline))
+            if type(answer) is not dict:
+                raise _Gone
+            return answer
+        except (_Gone, OSError, ValueError, RecursionError):
+            self._kill()
+            raise _Gone from None
+
+    def _read(self, length: int, deadline: float) -> bytes:
+        assert self._child is not None
+        assert self._child.stdout is not None
+        descriptor = self._child.stdout.fileno()
+        pieces = []
+        while length:
+            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+            piece = os.read(descriptor, min(length, 1 << 20)) if ready else b""
+            if not piece:
+                raise _Gone
+            pieces.append(piece)
+            length -= len(piece)
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        """Ends the child."""
+        with self._lock:
+            self._kill()
+
+    def _kill(self) -> None:
+        if self._child is not None:
+            self._end()
+            self._child = None
+
+
+def _end(child: subprocess.Popen[bytes], owner: int) -> None:
+    """Kills a child and lets go of its pipes; in a forked process it belongs to somebody else."""
+    if owner != os.getpid():
+        return
+    child.kill()
+    child.wait()
+    for stream in (child.stdin, child.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+_every: weakref.WeakSet[Reading] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    """In a forked process: locks that other threads held, and children that are not its own, are let go."""
+    for one in list(_every):
+        one._fresh()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,121 @@
+"""The child process that reads texts: it parses them, and goes with each as far as the engine's statement.
+
+Started as `python -c "from discreet.reading.worker import main; main()"`. It gets the declaration once, then texts, and
+answers each with the tree, or with the refusal that the text deserves. What takes longer than `SECONDS` of processor
+time, or more than `MEMORY` beside what it needs to begin with, ends the process: the parent starts another.
+
+It holds no row, no ledger, no salt and no source: only declarations and texts pass here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import pickle
+import resource
+import struct
+import sys
+import threading
+import time
+from fractions import Fraction
+from typing import Any, BinaryIO
+
+from discreet.catalog.model import Declaration, Type, Value
+from discreet.engines.compile import statement
+from discreet.errors import QuestionError
+from discreet.plan.relations import Relation, shape
+from discreet.sql.grammar import parse
+from discreet.sql.limits import too_deep
+from discreet.sql.lower import lower_tree
+from discreet.sql.trees import written
+
+SECONDS = 10
+"""Processor time for one text. The slowest that is admitted takes about one second."""
+
+MEMORY = 1 << 30
+"""Bytes of address space for one text."""
+
+FRAMES = 800
+"""Calls in each other for one text: what needs more is refused here, before it costs anything."""
+
+_SOME: dict[Type, Value] = {
+    Type.INTEGER: 0,
+    Type.NUMBER: Fraction(0),
+    Type.TEXT: "",
+    Type.BOOLEAN: False,
+    Type.DATE: datetime.date(2000, 1, 1),
+    Type.TIMESTAMP: datetime.datetime(2000, 1, 1),
+}
+
+
+def main() -> None:
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    _end_with(os.getppid())
+    declaration: Declaration = pickle.load(requests)  # from the curator: no text has been here yet
+    limit = _held() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    sys.setrecursionlimit(FRAMES)
+    while header := requests.read(8):
+        text = json.loads(requests.read(struct.unpack(">Q", header)[0]))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        last = math.ceil(used.ru_utime + used.ru_stime) + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))
+        _send(answers, _answer(text, declaration))
+
+
+def _answer(text: str, declaration: Declaration) -> Any:
+    try:
+        return {"tree": rehearsed(text, declaration)}
+    except QuestionError as error:
+        return {"refused": [error.code, error.message, error.where, error.fix]}
+    except MemoryError:
+        os._exit(1)
+
+
+def rehearsed(text: str, declaration: Declaration) -> list[list[Any]]:
+    """The nodes of a text's tree, once the whole way to the engine's statement was gone with it.
+
+    Where groups come of a public table, one row of nothing stands for its rows."""
+    tree = parse(text)
+    nodes = written(tree)
+    checked = lower_tree(tree, declaration, _one_row)
+    try:
+        for root in checked.plan.roots:
+            statement(root, checked.table, "", windows=declaration.limits.windows).sql("duckdb")
+    except RecursionError:
+        raise too_deep() from None
+    return nodes
+
+
+def _one_row(relation: Relation) -> list[tuple[Value, ...]]:
+    return [tuple(_SOME[column.type or Type.TEXT] for column in shape(relation).columns)]
+
+
+def _send(stream: BinaryIO, answer: Any) -> None:
+    body = json.dumps(answer).encode()
+    stream.write(struct.pack(">Q", len(body)) + body)
+    stream.flush()
+
+
+def _held() -> int:
+    """The bytes of address space that this process takes already."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process once its parent is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,62 @@
+"""What is said to be left fits, and hardly more does."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from discreet.accounting import Filter, Gaussian, Loss, Pure
+from discreet.accounting.balance import ends, for_publishing, for_questions, in_words, published
+
+BUDGETS = [
+    (3, "1e-6", "1e-7"),
+    (1, "1e-5", "5e-6"),
+    ("0.2", "1e-9", "1e-10"),
+    (40, "1e-4", "1e-5"),
+    (900, "1e-6", "1e-7"),
+]
+COURSES: list[list[Loss]] = [
+    [],
+    [Pure("0.1")],
+    [Pure("0.5"), Pure("0.02")],
+    [Gaussian("0.01")],
+    [Gaussian("0.02"), Pure("0.3")],
+    [Pure("0.97")],
+]
+
+
+def scaled(loss: Loss, factor: Fraction) -> Loss:
+    return (
+        Pure(loss.pure * factor) if loss.pure is not None else Gaussian((loss.mu_squared or 0) ** 0.5 * float(factor))
+    )
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("course", COURSES)
+def test_what_is_left_fits(budget: tuple[str, str, str], course: list[Loss]) -> None:
+    whole = state = Filter(*budget)
+    for loss in course:
+        state = state.charge(scaled(loss, whole.epsilon))
+    question, table = for_questions(state), for_publishing(state, whole)
+    assert question == 0 or state.admits(Pure(question))
+    assert not state.admits(Pure(question * Fraction(102, 100) + whole.epsilon / 10**6))
+    assert table == 0 or state.admits(published(whole, table))
+    more = min(table * Fraction(112, 100) + whole.epsilon / 10**6, whole.epsilon)
+    assert table * Fraction(112, 100) > whole.epsilon or not state.admits(published(whole, more))
+    kept = state.after(published(whole, table)) if table else state
+    assert state.left(published(whole, whole.epsilon / 1000)) >= kept.left(published(whole, whole.epsilon / 1000))
+
+
+def test_words() -> None:
+    whole = Filter(3, "1e-6", "1e-7")
+    assert in_words(whole, whole) == "left: either ε 3 in questions or ε 2.9 in published tables"
+    assert in_words(Filter(3, 0), Filter(3, 0)) == "left: ε 3 in questions"
+    spent = whole.charge(Pure(Fraction(29, 10)))
+    assert in_words(spent, whole) == "left: ε 0.1 in questions"
+    over = Filter(3, 0).charge(Pure(3))
+    assert in_words(over, over) == "nothing is left"
+    assert ends(whole, whole.charge(Pure("0.5"))) == ""
+    assert ends(whole, whole.charge(Pure("2"))) == "tables can be published with at most ε 0.68, not 2.9"
+    assert ends(whole, spent) == "no table can be published"
+    assert ends(Filter(3, 0), Filter(3, 0).charge(Pure(2))) == ""

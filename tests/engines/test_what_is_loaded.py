@@ -1,0 +1,98 @@
+"""Which rows the engine holds of a source: of whom, how many, and how long their texts are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from discreet.catalog import declare
+from discreet.catalog.model import EngineLimits, Table
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.names import NOBODY, table_name
+from discreet.engines.relations import rows_of
+from discreet.engines.windows import PLACE, ROWS, WORD
+from discreet.plan.relations import Base, Joined, Renamed
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DuckDB]:
+    one = DuckDB(EngineLimits(memory_gib=2))
+    yield one
+    one.close()
+
+
+def loaded(engine: DuckDB, columns: dict[str, Any], frame: pd.DataFrame, **unit: Any) -> Table:
+    unit = unit or {"person": "p", "rows_per_person": 3}
+    raw = {"budget": {"epsilon": 1}, "tables": {"t": {"source": "t.csv", "columns": columns, **unit}}}
+    table = declare(raw).tables["t"]
+    table = Table(**{**vars(table), "source": type(table.source)("frame", frame=frame)})
+    engine.close()
+    engine.load(table, b"salt")
+    return table
+
+
+def held(engine: DuckDB, table: Table, what: str = "c0") -> list[Any]:
+    assert engine._process is not None
+    rows: Sequence[Any] = engine._process.call("run", f"SELECT {what} FROM {table_name(table)}", seconds=60)["rows"]
+    return sorted(row[0] for row in rows)
+
+
+def test_the_integer_of_nobody_is_no_person(engine: DuckDB) -> None:
+    """Joins use it for a row that meets none."""
+    frame = pd.DataFrame({"p": pd.array([int(NOBODY), int(NOBODY) + 1, 0, None, 5], "Int64")})
+    assert held(engine, loaded(engine, {"p": {"type": "integer"}}, frame)) == [int(NOBODY) + 1, 0, 5]
+
+
+@pytest.mark.parametrize("unit", [{"person": "p", "rows_per_person": 3}, {"person": "p", "one_row_per_person": True}])
+def test_rows_with_overlong_ids_are_left_out_and_ids_are_never_cut(engine: DuckDB, unit: dict[str, Any]) -> None:
+    """Cut, two persons could become one. Other texts are cut."""
+    ids = ["a" * 20, "a" * 20 + "b", "a" * 21, "é" * 20, None, "é" * 21, "c"]
+    frame = pd.DataFrame({"p": ids, "t": [one and one * 2 for one in ids]}, dtype="string")
+    columns = {"p": {"type": "text", "length": 20}, "t": {"type": "text", "length": 25}}
+    table = loaded(engine, columns, frame, **unit)
+    assert held(engine, table) == ["a" * 20, "c", "é" * 20]
+    assert held(engine, table, "c1") == ["a" * 25, "cc", "é" * 25]
+
+
+def test_of_a_person_with_one_row_the_first_is_held(engine: DuckDB) -> None:
+    frame = pd.DataFrame({"p": [1, 2, 1, 3, 2, 1], "x": range(6)})
+    columns = {"p": {"type": "integer"}, "x": {"type": "integer"}}
+    table = loaded(engine, columns, frame, person="p", one_row_per_person=True)
+    assert (held(engine, table), held(engine, table, "c1")) == ([1, 2, 3], [0, 1, 3])
+
+
+def test_of_each_person_so_many_rows_are_held_numbered_without_a_gap(engine: DuckDB) -> None:
+    """Of 250 rows 100, of 5 all: positions are 1 … n, n is what the engine holds of the person, one word each."""
+    frame = pd.DataFrame({"p": [1] * 250 + [2] * 5, "x": range(255)})
+    table = loaded(engine, {"p": {"type": "integer"}, "x": {"type": "integer"}}, frame)
+    for person, rows in ((1, 100), (2, 5)):
+        where = f"c0 = {person} THEN"
+        assert [x for x in held(engine, table, f"CASE WHEN {where} {PLACE} ELSE 0 END") if x] == list(
+            range(1, rows + 1)
+        )
+        assert {x for x in held(engine, table, f"CASE WHEN {where} {ROWS} ELSE 0 END") if x} == {rows}
+        assert len({x for x in held(engine, table, f"CASE WHEN {where} {WORD} ELSE 0 END") if x}) == 1
+    kept = [x for x in held(engine, table, "c1") if x < 250]
+    assert len(set(kept)) == 100
+    assert len([x for x in kept if x < 125]) in range(20, 81)  # spread over the source, and no stretch of it
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [("inner", [4, 1, 9]), ("left", [4, 1, 9]), ("right", [4, 1, 9]), ("full", [4, 1, 9])],
+)
+def test_rows_of_two_persons_never_meet_whatever_is_compared(engine: DuckDB, kind: str, rows: list[int]) -> None:
+    """Without any condition, the engine still compares the persons: each person's rows meet that person's own."""
+    frame = pd.DataFrame({"p": [1, 1, 2, 3, 3, 3], "x": range(6)})
+    columns = {"p": {"type": "integer"}, "x": {"type": "integer"}}
+    one = Base.of(loaded(engine, columns, frame))
+    joined = rows_of(Joined(kind, one, Renamed(one, ("q", "y")), None), lambda _: None)
+    assert engine._process is not None
+    sql = f"SELECT person, count(*), bool_and(c0 = c2) FROM ({joined.select.sql('duckdb')}) GROUP BY person"
+    found = sorted(engine._process.call("run", sql, seconds=60)["rows"])
+    assert [tuple(row) for row in found] == [
+        (person, count, True) for person, count in zip((1, 2, 3), rows, strict=True)
+    ]
