@@ -167,7 +167,7 @@ def totals(plan: Aggregate, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
         person = number if table.person is None else row[table.person]
         keys = tuple(row[key.name] for key in project.keys)
         shown = all(
-            value is not None and (key.values is None or value in key.values)
+            key.null if value is None else key.values is None or value in key.values
             for key, value in zip(project.keys, keys, strict=True)
         )
         if person is None or not shown or (predicate is not None and evaluate(predicate, row) is not True):

@@ -70,7 +70,7 @@ AGGREGATES = (
     f"SUM(u, {BOUNDS} => (-7, -3))",
     f"SUM(f, {BOUNDS} => (-0.75, 1e-3))",
     f"SUM(f * f, {BOUNDS} => (0, 1e9))",
-    f"SUM(u / f, {BOUNDS} => (0, 0))",
+    f"SUM(u / f, {BOUNDS} => (0, 1))",
     f"SUM(s, {BOUNDS} => (0.5, 2))",
 )
 KEYS = ("g", "h", "k", "b", "d")

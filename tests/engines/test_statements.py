@@ -24,8 +24,8 @@ GOLDEN = [
     (
         ONE,
         "SELECT g, COUNT(*) FROM t WHERE w / k > 0.5 AND NOT p = 'a\\''' GROUP BY g",
-        "SELECT k0, COALESCE(COUNT(*), 0) FROM (SELECT c1 AS k0 FROM t_74 WHERE c1 IN ('x', 'it''s') AND"
-        " (((c3 / NULLIF(CAST(c2 AS DOUBLE), CAST('0.0' AS DOUBLE))) > CAST('0.5' AS DOUBLE))"
+        "SELECT k0, COALESCE(COUNT(*), 0) FROM (SELECT c1 AS k0 FROM t_74 WHERE (c1 IS NULL OR c1 IN ('x', 'it''s'))"
+        " AND (((c3 / NULLIF(CAST(c2 AS DOUBLE), CAST('0.0' AS DOUBLE))) > CAST('0.5' AS DOUBLE))"
         " AND (NOT (c0 = 'a\\'''))))"
         " AS bounded GROUP BY k0",
     ),
@@ -45,7 +45,7 @@ GOLDEN = [
         "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT"
         " * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
         " HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM (SELECT person, k0, COUNT(*) AS a1 FROM (SELECT"
-        " c2 AS k0, c0 AS person FROM t_74 WHERE c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)"
+        " c2 AS k0, c0 AS person FROM t_74 WHERE (c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT))"
         " AND NOT c0 IS NULL) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
         " AS bounded GROUP BY k0",
     ),

@@ -16,7 +16,8 @@ from discreet.accounting.odds import best_guess, best_guess_of_budget
 @pytest.fixture(scope="module")
 def curator() -> Any:
     frame = pandas.DataFrame({"age": [20, 30, 40] * 40, "sex": ["f", "m"] * 60, "town": ["x"] * 120})
-    table = discreet.Table(frame, one_row_per_person=True, columns={"age": (0, 100), "sex": ["f", "m"], "town": str})
+    columns = {"age": (0, 100), "sex": {"values": ["f", "m"], "nulls": False}, "town": str}
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns)
     with discreet.Curator({"t": table}, epsilon=10**7, delta="1e-6") as curator:
         yield curator
 

@@ -43,7 +43,7 @@ ROWS = st.lists(
 def declaration(most: int) -> Declaration:
     columns = {
         "p": {"type": "integer"},
-        "t": {"type": "text"},
+        "t": {"type": "text", "length": 300},
         "x": {"type": "number"},
         "i": {"type": "integer"},
     }

@@ -43,7 +43,7 @@ def test_what_is_nested_too_deeply_is_refused_before_it_is_paid() -> None:
                         assert one.ledger.filter(TOTAL).spent == before
                     else:
                         outcomes.add("answered")
-    assert outcomes == {"answered", "syntax"}
+    assert outcomes == {"answered", "syntax", "too-long"}
 
 
 def test_a_key_that_leads_to_a_person_is_not_taken_for_the_person() -> None:
