@@ -170,6 +170,22 @@ def test_what_follows_a_branch_counts_for_the_vectors_it_may_start() -> None:
     assert one.of(10 * VECTOR) == 30 * VECTOR + 12 * VECTOR * 5
 
 
+@pytest.mark.parametrize(
+    ("join", "constants"),
+    [
+        ("JOIN", ""),
+        ("LEFT JOIN", "b"),
+        ("RIGHT JOIN", "a"),
+        ("FULL JOIN", "ab"),
+    ],
+)
+def test_only_a_side_without_partners_is_one_constant_for_many_rows(join: str, constants: str) -> None:
+    for side in "ab":
+        text = f"SELECT COUNT(*) FROM v a {join} v b ON a.id = b.id AND a.x = b.x WHERE {{}}"
+        dear = of(text.format(f"UPPER({side}.t) = 'X'"))[1] - of(text.format(f"{side}.t = 'X'"))[1]
+        assert (dear >= 2 * VECTOR * 1_000) is (side in constants)
+
+
 SCATTERED = {
     "found along a foreign key": ("SELECT COUNT(*) FROM items WHERE {}", "qty = 1", "CAST(qty AS STRING)", 14, 1_600),
     "stacked": (

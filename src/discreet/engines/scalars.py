@@ -16,13 +16,10 @@ from sqlglot import exp
 from discreet.catalog.model import Type
 from discreet.engines.casts import cast, kind
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.patterns import regular
+from discreet.plan.patterns import LOOKED_AT, regular
 
 Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]
-
-LOOKED_AT = 10_000
-"""The characters of a row's text that a regular expression is matched against."""
 
 
 def function(name: str, *arguments: exp.Expression) -> exp.Expression:

@@ -1,7 +1,7 @@
 """The child process in which the engine runs: it holds the tables, answers one request at a time, and can be killed.
 
 Started as `python -c "from discreet.engines.worker import main; main()"` with requests on standard input and answers on
-standard output. It limits its own address space, leaves no core dump, prints nothing, and ends when its parent does.
+standard output (`child`). It limits its own address space.
 An engine's error message may quote a private value, so it never crosses: the parent learns `failed` and no more.
 """
 
@@ -13,16 +13,14 @@ import json
 import os
 import pickle
 import resource
-import struct
-import sys
 import threading
-import time
 from decimal import Decimal
 from typing import Any, BinaryIO
 from uuid import UUID
 
 import duckdb
 
+from discreet.engines.child import HEADER, serve
 from discreet.engines.names import told_apart
 
 _GIB = 1 << 30
@@ -40,12 +38,7 @@ DISABLED = (
 
 
 def main() -> None:
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _end_with(os.getppid())
+    requests, answers = serve()
     worker = Worker()
     while True:
         try:
@@ -67,7 +60,7 @@ def _send(stream: BinaryIO, answer: Any) -> None:
     if buffers:
         answer = answer | {"buffers": [len(buffer) for buffer in buffers]}
     body = json.dumps(answer, default=_plain, ensure_ascii=False).encode()
-    stream.write(struct.pack(">Q", len(body)) + body)
+    stream.write(HEADER.pack(len(body)) + body)
     for buffer in buffers:
         stream.write(buffer)
     stream.flush()
@@ -79,17 +72,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, Decimal | UUID):
         return str(value)
     raise TypeError("not an integer, text or date")
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone, also in the middle of a long query."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class Worker:
@@ -161,9 +143,7 @@ class Worker:
         return {}
 
     def do_run(self, sql: str) -> Any:
-        if not self._is_select(sql):
-            return {"failed": True}
-        return {"rows": self.connection.execute(sql).fetchall()}
+        return {"rows": self._select(sql).fetchall()}
 
     def do_listed(self, sql: str, seconds: float) -> Any:
         """Rows of public tables, or failed where that takes longer: the tables that are here stay."""
@@ -201,26 +181,24 @@ class Worker:
         run = self.connection.execute
         types = []
         for built, sql in trials:
-            if not self._is_select(sql):
-                return {"failed": True}
-            run("BEGIN TRANSACTION")
+            if built:
+                run("BEGIN TRANSACTION")
             try:
                 for statement in built:
                     run(statement)
-                found = run(sql)
+                found = self._select(sql)
                 types.append([str(column[1]) for column in found.description or ()])
                 found.fetchall()
             finally:
-                run("ROLLBACK")
+                if built:
+                    run("ROLLBACK")
         return {"types": types}
 
     def do_vectors(self, sql: str) -> Any:
         """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""
-        if not self._is_select(sql):
-            return {"failed": True}
         import numpy as np  # it takes address space: only where it is needed
 
-        found: dict[str, Any] = self.connection.execute(sql).fetchnumpy()
+        found: dict[str, Any] = self._select(sql).fetchnumpy()
         first, *columns = found.values()
         buffers = [np.ascontiguousarray(np.ma.getdata(first), np.int64).tobytes()]
         for column in columns:
@@ -234,18 +212,19 @@ class Worker:
 
         buffers = []
         for sql, shape in wanted:
-            if not self._is_select(sql):
-                return {"failed": True}
-            *places, count = self.connection.execute(sql).fetchnumpy().values()
+            *places, count = self._select(sql).fetchnumpy().values()
             dense = np.zeros(shape, np.int64)
             held = tuple(np.ma.getdata(place) for place in places)
             dense.reshape(-1)[np.ravel_multi_index(held, shape) if held else slice(None)] = np.ma.getdata(count)
             buffers.append(dense.tobytes())
         return {"buffers": buffers}
 
-    def _is_select(self, sql: str) -> bool:
-        statements = self.connection.extract_statements(sql)
-        return len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+    def _select(self, sql: str) -> duckdb.DuckDBPyConnection:
+        """Runs what must be one SELECT. Raises ValueError on anything else."""
+        (statement,) = self.connection.extract_statements(sql)
+        if statement.type != duckdb.StatementType.SELECT:
+            raise ValueError
+        return self.connection.execute(statement)
 
 
 def _bytes(column: Any) -> list[bytes]:

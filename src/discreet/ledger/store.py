@@ -228,14 +228,11 @@ class Ledger:
     def check(self, tables: Sequence[str], account: str) -> None:
         """Raises EngineError where one of the tables is frozen, or the analyst suspended on it. Depends on the ledger
         alone, and on which of its processes still run."""
-        self.settle()
-        with self._file.read() as look:
-            for name in tables:
-                state = look.table(name)
-                if state.frozen:
-                    raise EngineError(frozen=name)
-                if account in state.suspended:
-                    raise EngineError(suspended=name)
+        while True:
+            with self._file.read() as look:
+                if not (dead := self._dead(look)):
+                    return _open(look, tables, account)
+            self._count(dead)
 
     # questions
 
@@ -311,17 +308,23 @@ class Ledger:
     def settle(self) -> None:
         """Count as failures what processes that have ended left without an answer."""
         with self._file.read() as look:
-            after, open_ = self._read
-            still = set(open_)
-            for seq, kind, reserve in look.ends(after or look.settled()):
-                if kind == "reserve":
-                    still.add(seq)
-                else:
-                    still.discard(reserve)
-            self._read = look.head.seq, frozenset(still)
-            dead = [seq for seq in sorted(still) if _left(look, seq)]
-        if not dead:
-            return
+            dead = self._dead(look)
+        if dead:
+            self._count(dead)
+
+    def _dead(self, look: Look) -> list[int]:
+        """The reserves without an end whose process has ended."""
+        after, open_ = self._read
+        still = set(open_)
+        for seq, kind, reserve in look.ends(after or look.settled()):
+            if kind == "reserve":
+                still.add(seq)
+            else:
+                still.discard(reserve)
+        self._read = look.head.seq, frozenset(still)
+        return [seq for seq in sorted(still) if _left(look, seq)]
+
+    def _count(self, dead: Sequence[int]) -> None:
         with self._file.write("failure") as look:
             counted: set[tuple[str, str]] = set()
             for seq in dead:
@@ -423,6 +426,16 @@ class Ledger:
         step(f"{kind}-before-insert")
         look.append({"kind": kind, **fields}, changed, answer)
         step(f"{kind}-after-insert")
+
+
+def _open(look: Look, tables: Sequence[str], account: str) -> None:
+    """Raises EngineError where one of the tables is not open to the analyst."""
+    for name in tables:
+        state = look.table(name)
+        if state.frozen:
+            raise EngineError(frozen=name)
+        if account in state.suspended:
+            raise EngineError(suspended=name)
 
 
 def _left(look: Look, seq: int) -> bool:

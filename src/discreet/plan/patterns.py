@@ -15,6 +15,9 @@ LARGEST = 250
 MOST_TIMES = 100
 """The largest number in braces."""
 
+LOOKED_AT = 10_000
+"""The characters of a row's text that an expression is matched against."""
+
 _CLASSES = "dDwWsS"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
 _NAMED = ("alpha", "digit", "alnum", "upper", "lower", "space", "punct", "xdigit", "word")

@@ -37,7 +37,7 @@ from discreet.catalog.model import MOST_WORK, EngineLimits, Table, Type
 from discreet.errors import QuestionError
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of
 from discreet.plan.nodes import Filter, Histogram, LimitGroups, LimitRows, PersonGroup, Root, project_of
-from discreet.plan.patterns import regular
+from discreet.plan.patterns import LOOKED_AT, regular
 from discreet.plan.relations import (
     Attributed,
     Base,
@@ -62,9 +62,6 @@ LONGEST = 100_000
 
 VECTOR = 2_048
 """The rows that the engine computes at a time."""
-
-LOOKED_AT = 10_000
-"""The characters of a text that a regular expression is matched against."""
 
 _ROW = 100
 """Steps of reading, matching or grouping one row."""
@@ -263,8 +260,11 @@ class _Measure:
             rows = side.rows * max(1, self.public.most(other, _compared(relation, other)))
             steps, seen = side.steps, side.seen
             columns, blocks = {**side.columns, **self._public(other)}, side.blocks
-        if relation.kind != "inner":  # where no row of a vector has a partner, its columns are one constant, NULL
-            columns = {name: replace(one, constant=True) for name, one in columns.items()}
+        # where no row of a vector has a partner, the columns of the side that lacks are one constant, NULL
+        lacking = {"inner": (), "left": (relation.right,), "right": (relation.left,)}
+        for other in lacking.get(relation.kind, (relation.left, relation.right)):
+            names = [column.name for column in shape(other).columns]
+            columns |= {name: replace(columns[name], constant=True) for name in names}
         seen = max(rows, seen)
         if relation.condition is not None:
             steps += self.cost(relation.condition, columns).of(seen, blocks)

@@ -15,14 +15,9 @@ A refusal depends on the text and the declaration: the steps, sizes and processo
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pickle
-import select
-import struct
-import subprocess
-import sys
 import threading
 import time
 import weakref
@@ -32,6 +27,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration, Source
+from discreet.engines.child import HEADER, Child, Gone
 from discreet.errors import QuestionError
 from discreet.sql.limits import LONGEST, small
 from discreet.sql.trees import read
@@ -41,10 +37,6 @@ _SECONDS = 120.0
 
 _MOST = 1 << 25
 """Bytes of an answer."""
-
-
-class _Gone(Exception):
-    """The child died, was killed by a limit, or said what it cannot say."""
 
 
 class Reading:
@@ -60,7 +52,7 @@ class Reading:
 
     def _fresh(self) -> None:
         self._lock = threading.Lock()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._knows = False
 
     def start(self) -> None:
@@ -68,28 +60,10 @@ class Reading:
         with self._lock:
             self._start()
 
-    def _start(self) -> None:
-        if self._child is not None and self._child.poll() is None:
-            return
-        environment = {
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            "PATH": os.environ.get("PATH", ""),
-            "HOME": "/nonexistent",
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
-        }
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-c", self._program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: value for name, value in environment.items() if value},
-            start_new_session=True,
-        )
-        self._knows = False
-        self._end = weakref.finalize(self, _end, self._child, os.getpid())
+    def _start(self) -> Child:
+        if self._child is None or not self._child.lives:
+            self._child, self._knows = Child(self._program), False
+        return self._child
 
     def tree(self, text: str) -> exp.Expression:
         """The tree of a question. Raises QuestionError where the text is none, or takes too much to be read."""
@@ -99,7 +73,7 @@ class Reading:
         with self._lock:
             try:
                 answer = self._call(text)
-            except _Gone:
+            except Gone:
                 fix = "ask something shorter, with fewer columns and constants"
                 message = "this takes too long, or too much memory, to be read"
                 raise QuestionError("too-long", message, where="question", fix=fix) from None
@@ -117,41 +91,26 @@ class Reading:
         return tree
 
     def _call(self, text: str) -> dict[str, Any]:
-        self._start()
-        assert self._child is not None
-        assert self._child.stdin is not None
+        """What the child says. Raises Gone where it died, was killed by a limit, or said what it cannot say."""
+        child = self._start()
         deadline = time.monotonic() + _SECONDS
         try:
             if not self._knows:
-                pickle.dump(self._declaration, self._child.stdin, protocol=5)
+                pickle.dump(self._declaration, child.requests, protocol=5)
                 self._knows = True
             request = json.dumps(text).encode()
-            self._child.stdin.write(struct.pack(">Q", len(request)) + request)
-            self._child.stdin.flush()
-            (length,) = struct.unpack(">Q", self._read(8, deadline))
+            child.requests.write(HEADER.pack(len(request)) + request)
+            child.requests.flush()
+            length = child.length(deadline)
             if length > _MOST:
-                raise _Gone
-            answer = json.loads(self._read(length, deadline))
+                raise Gone
+            answer = json.loads(child.read(length, deadline))
             if type(answer) is not dict:
-                raise _Gone
+                raise Gone
             return answer
-        except (_Gone, OSError, ValueError, RecursionError):
+        except (Gone, OSError, ValueError, RecursionError):
             self._kill()
-            raise _Gone from None
-
-    def _read(self, length: int, deadline: float) -> bytes:
-        assert self._child is not None
-        assert self._child.stdout is not None
-        descriptor = self._child.stdout.fileno()
-        pieces = []
-        while length:
-            ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-            piece = os.read(descriptor, min(length, 1 << 20)) if ready else b""
-            if not piece:
-                raise _Gone
-            pieces.append(piece)
-            length -= len(piece)
-        return b"".join(pieces)
+            raise Gone from None
 
     def close(self) -> None:
         """Ends the child."""
@@ -160,20 +119,8 @@ class Reading:
 
     def _kill(self) -> None:
         if self._child is not None:
-            self._end()
+            self._child.end()
             self._child = None
-
-
-def _end(child: subprocess.Popen[bytes], owner: int) -> None:
-    """Kills a child and lets go of its pipes; in a forked process it belongs to somebody else."""
-    if owner != os.getpid():
-        return
-    child.kill()
-    child.wait()
-    for stream in (child.stdin, child.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
 
 
 _every: weakref.WeakSet[Reading] = weakref.WeakSet()

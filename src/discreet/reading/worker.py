@@ -15,14 +15,12 @@ import math
 import os
 import pickle
 import resource
-import struct
 import sys
-import threading
-import time
 from fractions import Fraction
 from typing import Any, BinaryIO
 
 from discreet.catalog.model import Declaration, Type, Value
+from discreet.engines.child import HEADER, serve
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
 from discreet.plan.relations import Relation, shape
@@ -51,19 +49,14 @@ _SOME: dict[Type, Value] = {
 
 
 def main() -> None:
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    requests, answers = serve()
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    _end_with(os.getppid())
     declaration: Declaration = pickle.load(requests)  # from the curator: no text has been here yet
     limit = _held() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     sys.setrecursionlimit(FRAMES)
-    while header := requests.read(8):
-        text = json.loads(requests.read(struct.unpack(">Q", header)[0]))
+    while header := requests.read(HEADER.size):
+        text = json.loads(requests.read(HEADER.unpack(header)[0]))
         used = resource.getrusage(resource.RUSAGE_SELF)
         last = math.ceil(used.ru_utime + used.ru_stime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))
@@ -100,7 +93,7 @@ def _one_row(relation: Relation) -> list[tuple[Value, ...]]:
 
 def _send(stream: BinaryIO, answer: Any) -> None:
     body = json.dumps(answer).encode()
-    stream.write(struct.pack(">Q", len(body)) + body)
+    stream.write(HEADER.pack(len(body)) + body)
     stream.flush()
 
 
@@ -108,14 +101,3 @@ def _held() -> int:
     """The bytes of address space that this process takes already."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
-
-
-def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
