@@ -111,6 +111,11 @@ class Holdings:
         question about people, and whatever it does, their tables stay as they are."""
         self.load()
         self.number(view(relation))
+        self.load_public()
+        return self._public
+
+    def load_public(self) -> None:
+        """Loads the public tables into their own engine, where it does not hold them."""
         with self._loading:
             tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
             if not all(self._public.has(table.name) for table in tables):
@@ -118,7 +123,6 @@ class Holdings:
                 for table in tables:
                     self._public.load(table, self._ledger.salt())
                 self._public.lock()
-        return self._public
 
     def close(self) -> None:
         """Ends the engine of the public tables."""

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pandas
 import pytest
 
 import discreet
@@ -31,6 +32,22 @@ def test_answers_repeats_and_refusals_take_the_same_time(slow: Curator) -> None:
             slow.ask(f"SELECT {chosen} FROM t", epsilon=1)
         assert time.monotonic() - start >= 1
     slow.close()
+
+
+def test_what_is_started_and_loaded_is_no_part_of_a_slot() -> None:
+    """Else the first question, which loads the public tables, would fail, and stop their engine."""
+    tables = {
+        "t": discreet.Table(pandas.DataFrame({"x": [1]}), one_row_per_person=True, columns={"x": (0, 5)}),
+        "codes": discreet.Table(pandas.DataFrame({"k": [1, 2]}), public=True, columns={"k": (0, 5)}),
+    }
+    with (
+        Curator(tables, epsilon=10, engine={"answer_seconds": 1}) as one,
+        contextlib.suppress(discreet.EngineError),  # late, on a busy machine
+        one._on_schedule(),
+    ):
+        assert one._holdings._public.has("codes")
+        assert one._reading._knows
+        assert one._twin._ready
 
 
 def test_a_slot_is_chosen_beforehand_and_the_engine_has_half_of_it() -> None:

@@ -340,7 +340,9 @@ class Asking:
         owner's act and no part of that time."""
         if self._declaration.limits.answer_seconds is not None:
             self._holdings.load()
+            self._holdings.load_public()
             self._twin.wait()
+            self._reading.wait()
         return on_schedule(self._declaration.limits.answer_seconds, turn)
 
     def _priced(

@@ -15,6 +15,7 @@ A refusal depends on the text and the declaration: the steps, sizes and processo
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pickle
@@ -64,6 +65,12 @@ class Reading:
         if self._child is None or not self._child.lives:
             self._child, self._knows = Child(self._program), False
         return self._child
+
+    def wait(self) -> None:
+        """Waits until the child is ready. What fails now fails again, and is said, when a question is read."""
+        with self._lock, contextlib.suppress(Gone):
+            if self._child is None or not self._child.lives or not self._knows:
+                self._call("")
 
     def tree(self, text: str) -> exp.Expression:
         """The tree of a question. Raises QuestionError where the text is none, or takes too much to be read."""
