@@ -26,8 +26,7 @@ GOLDEN = [
         "SELECT g, COUNT(*) FROM t WHERE w / k > 0.5 AND NOT p = 'a\\''' GROUP BY g",
         "SELECT k0, COALESCE(COUNT(*), 0) FROM (SELECT c1 AS k0 FROM t_74 WHERE (c1 IS NULL OR c1 IN ('x', 'it''s'))"
         " AND (((c3 / NULLIF(CAST(c2 AS DOUBLE), CAST('0.0' AS DOUBLE))) > CAST('0.5' AS DOUBLE))"
-        " AND (NOT (c0 = 'a\\'''))))"
-        " AS bounded GROUP BY k0",
+        " AND (c0 <> 'a\\'''))) AS bounded GROUP BY k0",
     ),
     (
         MANY,

@@ -104,11 +104,11 @@ def test_the_attack_finds_noise_of_half_the_scale(
 
 
 def test_whole_questions_one_after_another(neighbours: tuple[Curator, Curator]) -> None:
-    """150 whole questions to either curator, each with its own name so that none is a repeat: below ε as well, and a
-    small price is no licence: the answers differ from each other, and follow the table."""
+    """150 whole questions to either curator, each with its own condition so that none is a repeat: below ε as well, and
+    a small price is no licence: the answers differ from each other, and follow the table."""
     samples: list[list[Any]] = []
     for one in neighbours:
-        taken = [one.ask(f"SELECT COUNT(DISTINCT p) AS n{index} FROM t", epsilon=1) for index in range(150)]
+        taken = [one.ask(f"SELECT COUNT(DISTINCT p) AS n FROM t WHERE {index} >= 0", epsilon=1) for index in range(150)]
         samples.append([release.rows[0][release.columns[0]] for release in taken])
     assert epsilon_at_least(*samples, [lambda n, least=least: n >= least for least in range(-5, 12)]) <= 1
     assert all(len(set(sample)) > 3 for sample in samples)

@@ -254,7 +254,9 @@ def test_what_fails_after_the_noise_is_no_failure(holder: Curator, monkeypatch: 
     with pytest.raises(ZeroDivisionError):
         holder.ask(QUESTION, epsilon=1)
     assert holder.ledger.tables()["t"].failures == 0
-    assert [entry.kind for entry in holder.ledger.entries()][-2:] == ["reserve", "end"]
+    assert [entry.kind for entry in holder.ledger.entries()][-2:] == ["reserve", "commit"]
+    monkeypatch.undo()
+    assert not holder.ask(QUESTION, epsilon=1).charged
 
 
 def test_a_failure_that_cannot_be_written_is_written_before_the_next_question(

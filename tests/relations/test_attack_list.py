@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -122,6 +123,11 @@ def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
         outcome: tuple[Any, ...] = (type(error), error.to_dict(), str(error), error.args)
     else:
         content = release.to_dict()
+        if any(
+            "bounds found" in bound for bound in content["bounds"]
+        ):  # they are noisy, and so is what follows of them
+            content["bounds"] = [re.sub(r"\[.*\]", "", bound) for bound in content["bounds"]]
+            content["mechanisms"] = [one["columns"] for one in content["mechanisms"]]
         outcome = tuple(content[name] for name in ("columns", "types", "cost", "mechanisms", "bounds", "unit"))
         keys = [name for name in release.columns if name in content["types"]]
         shown = [tuple(row[key] for key in keys) for row in release.rows]

@@ -74,10 +74,10 @@ def test_groups_of_a_person(small: Bench, table: tuple[str, list[Row]], most: in
     kind, rows = table
     values = ["a", "b", "it's"] if public else None
     declaration = known(50, most, kind, values)
-    head = f"SELECT q, h, SUM(v, {CLIP}), COUNT(DISTINCT p), COUNT(*, {CLIP}) FROM t"
-    plan = planned(f"{head} GROUP BY q, h", declaration)
-    through_rows = planned(f"{head} WHERE v >= 0 GROUP BY q, h", declaration)
-    filtered = planned(f"{head} WHERE bit <> 1 GROUP BY q, h", declaration)
+    head = f"SELECT q, r, SUM(v, {CLIP}), COUNT(DISTINCT p), COUNT(*, {CLIP}) FROM t"
+    plan = planned(f"{head} GROUP BY q, r", declaration)
+    through_rows = planned(f"{head} WHERE v >= 0 GROUP BY q, r", declaration)
+    filtered = planned(f"{head} WHERE bit <> 1 GROUP BY q, r", declaration)
     loaded = small.load(declaration.tables["t"], rows, kind=kind)
     kept = small.totals(plan, loaded, salt)
     whole: dict[Any, int] = defaultdict(int)
@@ -91,10 +91,10 @@ def test_groups_of_a_person(small: Bench, table: tuple[str, list[Row]], most: in
     for person, _ in whole:
         expected[person] = min(expected[person] + 1, most)
     assert found == expected
-    assert kept == {key: (whole[key], whole[key].bit_count(), 1) for key in kept}
+    assert kept == {key: (whole[key].bit_count(), whole[key], 1) for key in kept}
     assert small.totals(through_rows, loaded, salt) == kept
     left_over = {key: whole[key] & ~2 for key in kept if whole[key] & ~2}
-    assert small.totals(filtered, loaded, salt) == {key: (n, n.bit_count(), 1) for key, n in left_over.items()}
+    assert small.totals(filtered, loaded, salt) == {key: (n.bit_count(), n, 1) for key, n in left_over.items()}
     gone = rows[0].person
     fewer = small.load(declaration.tables["t"], [row for row in rows if row.person != gone], kind=kind)
     stays = {key: total for key, total in kept.items() if gone is None or key[0] != place(kind, gone)}
@@ -107,12 +107,12 @@ def place(kind: str, person: Any) -> int:
 
 
 QUESTIONS = (
-    "SELECT h, SUM(v), COUNT(*) FROM t {where} GROUP BY h",
-    "SELECT h, COUNT(DISTINCT p) FROM t {where} GROUP BY h",
-    f"SELECT h, SUM(v, {CLIP}), COUNT(v, contribution_bounds_per_group => (0, 2)) FROM t {{where}} GROUP BY h",
-    f"SELECT h, SUM(v, {CLIP}), COUNT(*) FROM t {{where}} GROUP BY h",
-    "SELECT h, COUNT(*, contribution_bounds_per_group => (2, 3)) FROM t {where} GROUP BY h",
-    "SELECT h, bit, COUNT(DISTINCT p) FROM t {where} GROUP BY h, bit",
+    "SELECT r, SUM(v), COUNT(*) FROM t {where} GROUP BY r",
+    "SELECT r, COUNT(DISTINCT p) FROM t {where} GROUP BY r",
+    f"SELECT r, SUM(v, {CLIP}), COUNT(v, contribution_bounds_per_group => (0, 2)) FROM t {{where}} GROUP BY r",
+    f"SELECT r, SUM(v, {CLIP}), COUNT(*) FROM t {{where}} GROUP BY r",
+    "SELECT r, COUNT(*, contribution_bounds_per_group => (2, 3)) FROM t {where} GROUP BY r",
+    "SELECT r, bit, COUNT(DISTINCT p) FROM t {where} GROUP BY r, bit",
     "SELECT AVG(v) FROM t {where}",
 )
 
@@ -122,7 +122,7 @@ QUESTIONS = (
     table=tables(),
     most=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     question=st.sampled_from(QUESTIONS),
-    where=st.sampled_from(["", "WHERE bit <> 1", "WHERE v > 3 OR h = 'a'"]),
+    where=st.sampled_from(["", "WHERE bit <> 1", "WHERE v > 3 OR r = 'a'"]),
     salt=st.sampled_from(["0", "1"]),
 )
 def test_neighbours_differ_by_no_more_than_the_sensitivity(
@@ -156,7 +156,7 @@ def test_every_salt_keeps_two_of_five(small: Bench) -> None:
     rows = [Row(-7, group, bit) for bit, group in enumerate("abcde")]
     declaration = known(2, 2)
     by_rows = planned("SELECT SUM(v) FROM t", declaration)
-    by_groups = planned("SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h", declaration)
+    by_groups = planned("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", declaration)
     loaded = small.load(declaration.tables["t"], rows)
     for salt in range(80):
         assert small.totals(by_rows, loaded, f"{salt:x}")[()][0].bit_count() == 2

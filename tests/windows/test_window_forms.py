@@ -25,11 +25,11 @@ RANKED, WINDOWED = "rank_of_person", "word_of_person"
         ("SELECT COUNT(*) FROM t", None, WINDOWED),
         ("SELECT bit, SUM(v), COUNT(*) FROM t WHERE bit < 3 GROUP BY bit", None, WINDOWED),
         ("SELECT COUNT(DISTINCT p) FROM t", None, ""),
-        ("SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h", "totals_", WINDOWED),
-        ("SELECT h, COUNT(DISTINCT p) FROM t WHERE bit < 3 GROUP BY h", "place_", WINDOWED),
-        (f"SELECT h, SUM(v, {CLIP}) FROM t GROUP BY h", "totals_", WINDOWED),
+        ("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", "totals_", WINDOWED),
+        ("SELECT r, COUNT(DISTINCT p) FROM t WHERE bit < 3 GROUP BY r", "place_", WINDOWED),
+        (f"SELECT r, SUM(v, {CLIP}) FROM t GROUP BY r", "totals_", WINDOWED),
         # rows are limited by a window first; of what is left, groups by rank
-        (f"SELECT h, SUM(v, {CLIP}), COUNT(*) FROM t GROUP BY h", None, RANKED),
+        (f"SELECT r, SUM(v, {CLIP}), COUNT(*) FROM t GROUP BY r", None, RANKED),
     ],
 )
 def test_the_form_follows_from_the_plan(question: str, beside: str | None, how: str) -> None:
@@ -51,7 +51,7 @@ def test_bounds_of_counts_and_limits_share_what_is_stored() -> None:
     names = set()
     for most, bound in ((1, 3), (2, 3), (2, 9)):
         declaration = known(5, most)
-        question = f"SELECT h, COUNT(*, contribution_bounds_per_group => (0, {bound})) FROM t GROUP BY h"
+        question = f"SELECT r, COUNT(*, contribution_bounds_per_group => (0, {bound})) FROM t GROUP BY r"
         names.add(name_of("t", planned(question, declaration).root))
     assert len(names) == 1
 
@@ -77,7 +77,7 @@ def locked() -> Iterator[tuple[Bench, Table, Mapping[str, Any]]]:
     bench.close()
 
 
-KEYS = ("h", "bit", "h, bit", "q", "q, h", "q, bit")
+KEYS = ("r", "bit", "r, bit", "q", "q, r", "q, bit")
 
 
 def test_a_locked_child_builds_what_is_needed_once_and_makes_room(locked: tuple[Bench, Table, Any]) -> None:
@@ -100,7 +100,7 @@ def test_a_locked_child_builds_what_is_needed_once_and_makes_room(locked: tuple[
 
 def test_a_build_that_fails_leaves_everything_as_it_was(locked: tuple[Bench, Table, Any]) -> None:
     bench, table, declaration = locked
-    plan = planned("SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h", declaration)
+    plan = planned("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", declaration)
     before = bench.totals(plan, table, "0")
     process = bench.engine._process
     assert process is not None
@@ -125,7 +125,7 @@ def test_a_build_that_fails_is_an_engine_error(
     locked: tuple[Bench, Table, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, table, declaration = locked
-    plan = planned("SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h", declaration)
+    plan = planned("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", declaration)
     with monkeypatch.context() as patched:
         patched.setattr("discreet.engines.windows.WORD", "no_such_column")
         with pytest.raises(EngineError):
@@ -141,8 +141,8 @@ def test_without_windows_nothing_is_built() -> None:
         table = bench.load(declaration.tables["t"], ROWS)
         for question in (
             "SELECT SUM(v) FROM t WHERE bit < 2",
-            "SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h",
-            "SELECT h, COUNT(DISTINCT p) FROM t WHERE bit < 2 GROUP BY h",
+            "SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r",
+            "SELECT r, COUNT(DISTINCT p) FROM t WHERE bit < 2 GROUP BY r",
         ):
             bench.totals(planned(question, declaration), table, "0")
         assert columns(bench, table) == set()
@@ -154,7 +154,7 @@ def test_without_windows_nothing_is_built() -> None:
 def test_a_table_that_is_loaded_anew_is_placed_anew() -> None:
     bench = Bench()
     declaration = known(5, 3)
-    plan = planned("SELECT h, COUNT(DISTINCT p) FROM t GROUP BY h", declaration)
+    plan = planned("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", declaration)
     table = bench.load(declaration.tables["t"], ROWS)
     assert bench.totals(plan, table, "0") == {("a",): (3,), ("b",): (3,), ("c",): (3,)}
     bench.close()

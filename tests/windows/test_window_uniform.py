@@ -13,8 +13,8 @@ PERSONS, OF, SALTS = 600, 7, 20
 ROWS = [Row(person, f"g{bit}", bit) for bit in range(OF) for person in range(100, 100 + PERSONS)]
 QUESTIONS = {
     "rows": "SELECT q, SUM(v) FROM t GROUP BY q",
-    "groups, stored": f"SELECT q, h, SUM(v, {CLIP}) FROM t GROUP BY q, h",
-    "groups, rows": f"SELECT q, h, SUM(v, {CLIP}) FROM t WHERE v > 0 GROUP BY q, h",
+    "groups, stored": f"SELECT q, r, SUM(v, {CLIP}) FROM t GROUP BY q, r",
+    "groups, rows": f"SELECT q, r, SUM(v, {CLIP}) FROM t WHERE v > 0 GROUP BY q, r",
 }
 
 

@@ -49,7 +49,7 @@ def known(rows: int, groups: int, kind: str = "integer", values: Sequence[str] |
     columns = {
         "p": {"type": kind},
         "q": {"type": "integer"},
-        "h": key,
+        "r": key,
         "bit": {"type": "integer", "min": 0, "max": BITS - 1},
         "v": {"type": "integer", "min": 0, "max": 2**BITS - 1},
     }
@@ -82,7 +82,7 @@ class Bench:
             {
                 "p": pyarrow.array([row.person for row in rows], KINDS[kind][0]),
                 "q": pyarrow.array([places.get(row.person, row.person) for row in rows], pyarrow.int64()),
-                "h": pyarrow.array([row.group for row in rows], pyarrow.string()),
+                "r": pyarrow.array([row.group for row in rows], pyarrow.string()),
                 "bit": pyarrow.array([row.bit for row in rows], pyarrow.int64()),
                 "v": pyarrow.array([1 << row.bit for row in rows], pyarrow.int64()),
             }

@@ -39,6 +39,7 @@ from discreet.release.choices import choices
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
 from discreet.release.specials import to_be_found
+from discreet.release.stored import measured, read, written
 from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
@@ -173,13 +174,14 @@ class Asking:
         content, charged = released(
             self._door,
             Groups(priced, table),
-            lambda noisy: answer(priced, noisy, table),
+            written,
             analyst=account,
             question=question,
             key=self._key(table, priced),
             request=request,
         )
-        return self._release(content, priced.loss, cost(priced) if charged else FREE)
+        answered = answer(priced, read(content, priced), table)
+        return self._release(answered, priced.loss, cost(priced) if charged else FREE)
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
         total = self._ledger.filter(TOTAL)
@@ -382,14 +384,13 @@ class Asking:
         return analyst
 
     def _key(self, table: Table, priced: Measurement) -> str:
-        """What makes two questions the same: plan with its bounds, declaration, snapshot and price.
+        """What makes two questions the same: what is measured, with which noise, of which snapshot.
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
         parts = [
-            repr(priced.plan),
+            measured(priced),
             *(repr(replace(base, source=Source(base.source.kind))) for base in table.bases),
-            repr(priced.price),
             self._holdings.number(table),
             self._engine.name,
         ]

@@ -70,6 +70,8 @@ class Plan:
     having: Expression | None = None
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
+    written: tuple[int, ...] = ()
+    """The places of the keys in the order in which the question groups: so are groups listed where it says nothing."""
 
     @property
     def roots(self) -> tuple[Root, ...]:
@@ -222,8 +224,9 @@ def _special_losses(one: MeasuredSpecial) -> list[Single]:
 
 
 def _uses(plan: Plan, index: int) -> int:
-    """How many columns a part counts for."""
-    made = sum(output.kind != "key" and output.index == index for output in plan.outputs)
+    """How many different numbers are made of a part, whatever they are called."""
+    own = [output for output in plan.outputs if output.kind not in ("key", "special") and output.index == index]
+    made = len({(output.kind, output.weights) for output in own})
     return max(1, made) + (1 if made and plan.parts[index].kind == "keys" else 0)
 
 

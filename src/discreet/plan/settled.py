@@ -22,6 +22,7 @@ def settled(priced: Measurement, found: Sequence[tuple[Fraction, Fraction]]) -> 
         return priced
     old = priced.plan
     bounds = tuple((one.expression, pair) for one, pair in zip(old.ranges, found, strict=True))
-    made = replace(plan(replace(old.request, found=bounds)), having=old.having, order=old.order, limit=old.limit)
+    made = plan(replace(old.request, found=bounds))
+    made = replace(made, having=old.having, order=old.order, limit=old.limit, written=old.written)
     rest = priced.price.epsilon * Fraction(4, 5)
     return measurement(made, Price(rest, priced.price.delta if made.private else Fraction(0)))

@@ -45,7 +45,7 @@ Interval = tuple[float, float]
 
 
 def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
-    """The content of a release, ready for JSON: what is stored in the ledger and given to whoever asks this again."""
+    """The content of a release, ready for JSON. It follows from the question and what was measured for it."""
     measurement = settled(priced, noisy.found)
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
@@ -72,7 +72,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
             if first is not None and second is not None:
                 single[index][output.name] = first[index]
                 joint[index][output.name] = second[index]
-    order = arranged(plan, rows)
+    order = arranged(plan, noisy.keys, rows)
     # picking groups by their noisy values makes the single intervals false: the joint ones hold for whatever is picked
     picked = plan.having is not None or plan.limit is not None
     shown = joint if picked else single

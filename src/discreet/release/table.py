@@ -199,9 +199,13 @@ def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tupl
     return [{name: (low, high) for name, (low, high) in row.items()} for row in rows]
 
 
-def arranged(plan: Plan, rows: Sequence[Row]) -> list[int]:
-    """Which rows stand in the answer, in which order: HAVING, ORDER BY and LIMIT on the noisy values."""
-    picked = [index for index, row in enumerate(rows) if plan.having is None or value_of(plan.having, row) is True]
+def arranged(plan: Plan, groups: Sequence[Sequence[Value | None]], rows: Sequence[Row]) -> list[int]:
+    """Which rows stand in the answer, in which order: HAVING, ORDER BY and LIMIT on the noisy values; without ORDER BY
+    as the values of the first column of GROUP BY come, then of the second, and so on."""
+    picked = [index for index in range(len(rows)) if plan.having is None or value_of(plan.having, rows[index]) is True]
+    for place in reversed(plan.written):
+        first = {value: number for number, value in reversed(list(enumerate(group[place] for group in groups)))}
+        picked.sort(key=lambda index: first[groups[index][place]])
     for place, descending in reversed(plan.order):
         name = plan.outputs[place].name
         picked.sort(key=lambda index: (rows[index][name] is not None, rows[index][name]), reverse=descending)

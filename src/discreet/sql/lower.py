@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -12,9 +13,10 @@ from discreet.catalog.model import Column, Declaration, Table, Type, own_name, w
 from discreet.errors import QuestionError
 from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
-from discreet.plan.expressions import ColumnOf, Expression
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Key
+from discreet.plan.normal import normal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
 from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.aggregates import NAMES, Aggregates
@@ -140,7 +142,7 @@ class _Select:
             return self.declaration.tables[relation.table.name]
         if self.computed:
             kept = [(column.name, ColumnOf(column.name, column.type or Type.TEXT)) for column in self.shape.columns]
-            relation = Computed(relation, (*kept, *self.computed))
+            relation = Computed(relation, (*kept, *sorted(self.computed)))
         return view(relation)
 
     def _declared(self, node: exp.Column) -> Column | None:
@@ -245,23 +247,27 @@ class _Select:
         return column.name
 
     def question(self) -> Question:
-        """The whole question."""
+        """The whole question. What is measured follows from what is asked, not from how it is written: aggregates and
+        keys come in an order of their own, and what stands in the answer refers to them."""
         self._group()
         columns = self._columns()
         self._public_groups()
         options = self.options
-        keys, wanted = tuple(self.keys), tuple(self._columns_of(one) for one in self.wanted)
+        wanted = [self._columns_of(one) for one in self.wanted]
+        aggregates = sorted(range(len(wanted)), key=lambda place: repr(replace(wanted[place], text="", report="")))
+        groups = sorted(range(len(self.keys)), key=lambda place: self.keys[place].name)
+        places = {"aggregate": _places(aggregates), "key": _places(groups)}
         table = self._view()
         request = Request(
             table,
             self.predicate,
-            keys,
-            wanted,
-            tuple(columns),
+            tuple(self.keys[place] for place in groups),
+            tuple(wanted[place] for place in aggregates),
+            tuple((name, kind, places[kind][index] if kind in places else index) for name, kind, index in columns),
             options.groups,
             options.rows,
             options.least,
-            formulas=tuple(self.formulas),
+            formulas=tuple(_moved(formula, places["aggregate"]) for formula in self.formulas),
         )
         if not self.wanted and not any(key.values is None for key in self.keys):
             fix = "add an aggregate such as COUNT(*)"
@@ -271,7 +277,8 @@ class _Select:
                 where="SELECT",
                 fix=fix,
             )
-        whole = replace(plan(request), having=self._having(columns), order=self._order(columns), limit=self._limit())
+        having, order, limit = self._having(columns), self._order(columns), self._limit()
+        whole = replace(plan(request), having=having, order=order, limit=limit, written=tuple(places["key"]))
         return Question(whole, self.options.epsilon, self.options.delta, table)
 
     def _public_groups(self) -> None:
@@ -296,7 +303,7 @@ class _Select:
         for name, expression in self.computed:
             if expression == wanted.expression:
                 return replace(wanted, expression=ColumnOf(name, expression.type))
-        name = own_name("computed", len(self.computed))
+        name = _computed_name(wanted.expression)
         self.computed.append((name, wanted.expression))
         return replace(wanted, expression=ColumnOf(name, wanted.expression.type))
 
@@ -309,12 +316,12 @@ class _Select:
             node = group_item(self.tree, written, self.scope)
             if node.find(exp.AggFunc) or isinstance(node, exp.Literal | exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise refused(node, "group by columns or expressions of one row")
-            expression = self.reader.read(node)
+            expression = normal(self.reader.read(node))
             label = node.name if isinstance(node, exp.Column) else ""
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
-                column = derived(own_name("computed", len(self.computed)), expression, self.shape.by_name)
+                column = derived(_computed_name(expression), expression, self.shape.by_name)
                 self.computed.append((column.name, expression))
             self._key(column, label or node.sql()[:60], expression)
 
@@ -402,7 +409,7 @@ class _Select:
         """Which group key stands here."""
         if not isinstance(node, exp.Column) and (node.find(exp.AggFunc) or not self.computed):
             raise self._not_selectable(node)
-        expression = self.reader.read(node)
+        expression = normal(self.reader.read(node))
         if expression not in self.groups:
             if not isinstance(node, exp.Column):
                 raise self._not_selectable(node)
@@ -427,7 +434,13 @@ class _Select:
 
     def _aggregate(self, node: exp.Expression) -> Wanted | None:
         """An aggregate, or None where the node is none."""
-        return self.aggregates.read(node)
+        wanted = self.aggregates.read(node)
+        if wanted is None:
+            return None
+        if wanted.kind == "present" and isinstance(wanted.expression, Literal) and wanted.expression.value is not None:
+            wanted = replace(wanted, kind="count", expression=None)  # COUNT(1) counts rows
+        first, second = (None if one is None else normal(one) for one in (wanted.expression, wanted.second))
+        return replace(wanted, expression=first, second=second)
 
     def _output(self, columns: Sequence[tuple[str, str, int]]) -> Reader:
         """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds."""
@@ -471,7 +484,7 @@ class _Select:
         if not self.computed or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
             return None
         try:
-            expression = self.reader.read(node)
+            expression = normal(self.reader.read(node))
         except QuestionError:
             return None
         found = [i for i, (_, kind, which) in enumerate(columns) if kind == "key" and self.groups[which] == expression]
@@ -514,3 +527,21 @@ class _Select:
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
+
+
+def _computed_name(expression: Expression) -> str:
+    """What a column that the question computes is called, wherever it stands there."""
+    return own_name("computed", int.from_bytes(hashlib.sha256(repr(expression).encode()).digest()[:8]))
+
+
+def _places(order: Sequence[int]) -> list[int]:
+    """Where each one stands in an order."""
+    return sorted(range(len(order)), key=lambda place: order[place])
+
+
+def _moved(formula: Expression, places: Sequence[int]) -> Expression:
+    """A formula of aggregates that have got other places."""
+    if isinstance(formula, Call):
+        return replace(formula, arguments=tuple(_moved(one, places) for one in formula.arguments))
+    names = {part_name(old): part_name(new) for old, new in enumerate(places)}
+    return replace(formula, name=names[formula.name]) if isinstance(formula, ColumnOf) else formula

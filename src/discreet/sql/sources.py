@@ -13,6 +13,7 @@ from discreet.errors import QuestionError
 from discreet.plan.belonging import declared, leads, same_keys
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.expressions import Call, ColumnOf, Expression, columns_of
+from discreet.plan.normal import normal
 from discreet.plan.relations import (
     Computed,
     Joined,
@@ -287,7 +288,7 @@ class Sources:
             plain.append(reader.boolean(part))
         if not plain:
             return scope, None
-        return scope, reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), plain)
+        return scope, normal(reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), plain))
 
     def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
         only(node, "this", "query", fix="write x IN (SELECT y FROM …)")

@@ -1,0 +1,76 @@
+"""What was measured for a question, as the ledger keeps it: noisy numbers, from which every answer to it is made.
+
+It is stored under a key of what is measured. How columns are called, in which order they and the rows stand, HAVING,
+LIMIT and formulas are no part of it: whoever asks for the same in other words gets an answer from the same numbers, and
+pays nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalog.model import Type, Value
+from discreet.plan.measurement import Measurement, Noisy
+
+VERSION = 1
+
+
+def measured(priced: Measurement) -> str:
+    """What decides the noisy numbers, but for the rows: statements, mechanisms, price. In the same words for every
+    question that asks for the same."""
+    plan = priced.plan
+    request = plan.request and replace(
+        plan.request,
+        columns=tuple(("", kind, index) for _, kind, index in plan.request.columns),
+        wanted=tuple(replace(one, text="", report="") for one in plan.request.wanted),
+    )
+    parts = (plan.root, priced.parts, plan.specials, priced.specials, plan.ranges, priced.ranges, request, plan.least)
+    return f"measured {VERSION}: {(*parts, priced.price)!r}"
+
+
+def written(noisy: Noisy) -> dict[str, Any]:
+    """Noisy numbers for JSON."""
+    return {
+        "measured": VERSION,
+        "keys": [[_written(value) for value in key] for key in noisy.keys],
+        "parts": noisy.parts,
+        "specials": noisy.specials,
+        "found": [[str(low), str(high)] for low, high in noisy.found],
+    }
+
+
+def read(stored: Mapping[str, Any], priced: Measurement) -> Noisy:
+    """What `written` wrote for a question that measures the same."""
+    kinds = [key.type for key in priced.plan.keys]
+    return Noisy(
+        tuple(tuple(_read(value, kind) for value, kind in zip(key, kinds, strict=True)) for key in stored["keys"]),
+        _numbers(stored["parts"]),
+        _numbers(stored["specials"]),
+        tuple((Fraction(low), Fraction(high)) for low, high in stored["found"]),
+    )
+
+
+def _numbers(parts: Any) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    return tuple(tuple(tuple(vector) for vector in part) for part in parts)
+
+
+def _written(value: Value | None) -> Any:
+    if isinstance(value, Fraction):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | str) else value.isoformat()
+
+
+def _read(value: Any, kind: Type) -> Value | None:
+    if value is None:
+        return None
+    if kind is Type.NUMBER:
+        return Fraction(value)
+    if kind is Type.DATE:
+        return datetime.date.fromisoformat(value)
+    if kind is Type.TIMESTAMP:
+        return datetime.datetime.fromisoformat(value)
+    return value  # type: ignore[no-any-return]

@@ -1,0 +1,173 @@
+"""A question asked again in other words measures the same, and so costs nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas
+import pytest
+
+import discreet
+from discreet.release.stored import VERSION
+
+COLUMNS = {
+    "age": {"type": "integer", "min": 0, "max": 99},
+    "hours": {"type": "integer", "min": 0, "max": 80},
+    "rate": {"type": "number", "min": 0, "max": 8},
+    "sex": {"values": ["f", "m"]},
+    "town": {"values": ["a", "b", "c"]},
+    "born": {"type": "date"},
+}
+ROWS = "FROM t WHERE age > 30 AND town IN ('a', 'b') GROUP BY sex, town"
+MEANS = f"SELECT sex, town, AVG(age) AS a, COUNT(*) AS n {ROWS}"
+SPELLINGS = {
+    MEANS: [
+        "select SEX, Town, avg(AGE) as a, count(*) as n from T where AGE > 30 and TOWN in ('a', 'b')"
+        " group by SEX, TOWN",
+        'SELECT "sex", "town", AVG("age") AS a, COUNT(1) AS n FROM t WHERE age > 30 AND town IN (\'a\', \'b\')'
+        " GROUP BY sex, town",
+        f"SELECT sex AS s, town AS place, AVG(age) AS mean, COUNT(*) AS rows {ROWS}",
+        f"SELECT COUNT(*) AS n, town, AVG(age) AS a, sex {ROWS}",
+        MEANS.replace("GROUP BY sex, town", "GROUP BY town, sex"),
+        f"{MEANS} ORDER BY a DESC",
+        f"{MEANS} ORDER BY n LIMIT 2",
+        f"{MEANS} HAVING COUNT(*) > 10",
+        f"SELECT AVG(age) AS a, COUNT(*) AS n {ROWS}",
+        MEANS.replace("age > 30", "30 < age"),
+        MEANS.replace("age > 30", "age >= 31"),
+        MEANS.replace("age > 30", "NOT age <= 30"),
+        MEANS.replace("age > 30", "31 <= age"),
+        MEANS.replace("age > 30 AND town IN ('a', 'b')", "town IN ('b', 'a') AND (age > 30)"),
+        MEANS.replace("town IN ('a', 'b')", "(town = 'a' OR town = 'b')"),
+        MEANS.replace("town IN ('a', 'b')", "('b' = town OR town = 'a' OR town IN ('a'))"),
+        MEANS.replace("age > 30", "age > 30 AND NOT (age < 31)"),
+        MEANS.replace("FROM t", "FROM t AS people").replace("age > 30", "people.age > 30"),
+        f"SELECT sex, town, AVG(age) AS a, COUNT(*) AS n, AVG(age) * 12 AS months, COUNT(*) / 2 AS pairs {ROWS}",
+        f"SELECT sex, town, AVG(age) AS a, COUNT(*) AS n, COUNT(*) AS m {ROWS}",
+    ],
+    "SELECT age + hours AS total, COUNT(*) AS n FROM t WHERE hours BETWEEN 10 AND 12 GROUP BY total": [
+        "SELECT hours + age AS total, COUNT(*) AS n FROM t WHERE hours >= 10 AND hours <= 12 GROUP BY total",
+        "SELECT COUNT(*) AS n FROM t WHERE hours < 13 AND 9 < hours GROUP BY age + hours",
+    ],
+    "SELECT SUM(age * hours) AS s FROM t": ["SELECT SUM(hours * age) AS product FROM t"],
+    "SELECT COUNT(*) AS n FROM t WHERE NOT (sex = 'f')": ["SELECT COUNT(*) AS n FROM t WHERE sex <> 'f'"],
+    "SELECT MEDIAN(age) AS m, COUNT(*) AS n FROM t": ["SELECT COUNT(*) AS n, MEDIAN(age) AS other FROM t"],
+    "SELECT AVG(rate) AS a FROM t": ["SELECT AVG(t.rate) AS b FROM t"],
+}
+OTHERS = [
+    MEANS.replace("30", "31"),
+    MEANS.replace("age > 30", "age >= 30"),
+    MEANS.replace("'b'", "'c'"),
+    MEANS.replace(" AND ", " OR ", 1),
+    MEANS.replace("AVG(age)", "AVG(hours)"),
+    MEANS.replace("GROUP BY sex, town", "GROUP BY sex").replace("sex, town,", "sex,"),
+    "SELECT COUNT(*) AS n FROM t WHERE rate >= 2",
+    "SELECT COUNT(*) AS n FROM t WHERE rate > 1",
+    "SELECT COUNT(*) AS n FROM t WHERE rate > 2",
+    "SELECT COUNT(*) AS n FROM t WHERE age - hours > 2",
+    "SELECT COUNT(*) AS n FROM t WHERE hours - age > 2",
+]
+"""Each of them measures something of its own."""
+
+
+@pytest.fixture
+def curator() -> Iterator[discreet.Curator]:
+    count = 600
+    frame = pandas.DataFrame(
+        {
+            "age": [n % 90 for n in range(count)],
+            "hours": [n % 50 for n in range(count)],
+            "rate": [n % 9 for n in range(count)],
+            "sex": ["f", "m", None] * (count // 3),
+            "town": ["a", "b", "c", "a"] * (count // 4),
+            "born": [None] * count,
+        }
+    )
+    table = discreet.Table(frame, one_row_per_person=True, columns=COLUMNS)
+    with discreet.Curator({"t": table}, epsilon=1000, delta=1e-6) as one:
+        yield one
+
+
+@pytest.mark.parametrize("question", SPELLINGS)
+def test_other_words_for_the_same_cost_nothing(curator: discreet.Curator, question: str) -> None:
+    first = curator.ask(question, epsilon=1)
+    assert first.charged
+    for text in SPELLINGS[question]:
+        again = curator.ask(text, epsilon=1)
+        assert not again.charged, text
+        assert again.cost == first.cost
+        names = [name for name in again.columns if name in first.columns]
+        if "HAVING" not in text and "LIMIT" not in text:
+            assert len(again.rows) == len(first.rows)
+        for place, row in enumerate(again.rows):
+            held = {name: row[name] for name in names}
+            assert held in [{name: other[name] for name in names} for other in first.rows], text
+            assert all(low <= row[name] <= high for name, (low, high) in again.intervals[place].items())
+
+
+def test_what_measures_something_else_is_charged(curator: discreet.Curator) -> None:
+    curator.ask(MEANS, epsilon=1)
+    for text in OTHERS:
+        assert curator.ask(text, epsilon=1).charged, text
+    assert curator.ask(MEANS, epsilon=2).charged
+
+
+def test_groups_are_listed_as_the_question_groups(curator: discreet.Curator) -> None:
+    def groups(text: str) -> list[tuple[object, ...]]:
+        return [(row["sex"], row["town"]) for row in curator.ask(text, epsilon=1).rows]
+
+    one = groups("SELECT sex, town, COUNT(*) AS n FROM t GROUP BY sex, town")
+    other = groups("SELECT sex, town, COUNT(*) AS n FROM t GROUP BY town, sex")
+    assert one == [(sex, town) for sex in ("f", "m", None) for town in ("a", "b", "c", None)]
+    assert other == [(sex, town) for town in ("a", "b", "c", None) for sex in ("f", "m", None)]
+
+
+def test_private_groups_and_found_bounds_are_stored_too() -> None:
+    frame = pandas.DataFrame(
+        {
+            "day": pandas.to_datetime(["2020-01-31", "2020-02-29"] * 300).date,
+            "at": pandas.to_datetime(["2020-01-31 10:00:00", "2020-02-29 11:00:01"] * 300),
+            "pay": [float(n) for n in range(600)],
+            "ward": ["x", "y"] * 300,
+            "id": range(600),
+        }
+    )
+    columns = {"day": {"type": "date"}, "at": {"type": "timestamp"}, "pay": float, "ward": str, "id": int}
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns)
+    with discreet.Curator({"t": table}, epsilon=100, delta=1e-6, keys_delta=1e-7) as one:
+        for text, other in (
+            (
+                "SELECT day, COUNT(*) AS n FROM t GROUP BY day",
+                "SELECT COUNT(*) AS m, day FROM t GROUP BY day ORDER BY m",
+            ),
+            (
+                "SELECT at, ward, COUNT(*) AS n FROM t GROUP BY at, ward",
+                "SELECT COUNT(*) AS n FROM t GROUP BY ward, at",
+            ),
+            ("SELECT SUM(pay) AS s FROM t WHERE id > 5", "SELECT SUM(pay) AS other FROM t WHERE NOT 6 > id"),
+        ):
+            first, again = one.ask(text, epsilon=5), one.ask(other, epsilon=5)
+            assert first.charged
+            assert not again.charged
+            assert 0 < len(first.rows) == len(again.rows)
+
+
+def test_what_the_ledger_keeps_says_how_it_is_written(tmp_path: Path) -> None:
+    """Another process, and a later version, find it by what was measured."""
+    frame = pandas.DataFrame({"age": [30] * 50})
+    table = discreet.Table(frame, one_row_per_person=True, columns={"age": COLUMNS["age"]})
+    path = tmp_path / "t.ledger"
+    with discreet.Curator({"t": table}, epsilon=10, ledger=path) as one:
+        first = one.ask("SELECT COUNT(*) AS n FROM t WHERE age > 20", epsilon=1)
+        with one.ledger._file.read() as look:
+            ((data,),) = look._connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
+        stored = json.loads(data)
+        assert stored["measured"] == VERSION
+        assert stored["parts"] == [[[first.rows[0]["n"]]]]
+        assert set(stored) == {"measured", "keys", "parts", "specials", "found"}
+    with discreet.Curator({"t": table}, epsilon=10, ledger=path) as one:
+        again = one.ask("SELECT COUNT(*) AS other FROM t WHERE 21 <= age", epsilon=1)
+        assert not again.charged
+        assert again.rows[0]["other"] == first.rows[0]["n"]
