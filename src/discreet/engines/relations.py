@@ -336,7 +336,8 @@ def _matched(relation: Matched, keep: Keep) -> Rows:
         value, column = _typed(relation.value, below.columns()), exp.column("c0")
     looked_up = _never_empty(among, (), relation.among) if among.person else among.select
     inner = exp.select(column, copy=False).from_(looked_up.subquery("m", copy=False), copy=False)
-    if relation.negated or relation.value is not None:
+    # a NULL in the list changes nothing for IN; x NOT IN (1, NULL) is true of no x; of persons none is NULL
+    if (relation.value is None) is relation.negated:
         inner = inner.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())), copy=False)
     test: exp.Expression = exp.In(this=value, query=inner.subquery(copy=False))
     if relation.negated:

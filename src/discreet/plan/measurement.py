@@ -31,6 +31,10 @@ from discreet.plan.expressions import Expression
 from discreet.plan.nodes import Aggregate, Distinct, Key, Output, Part, Range, Root, Special
 from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
 
+SMALLEST = Fraction(1, 10**12)
+"""The least epsilon of one aggregate. Noise for less may be larger than what can be drawn: that would be found out when
+the price is paid. A thousandth of the least that a whole question may cost, so no share of that is less."""
+
 Threshold = LaplaceThreshold | GaussianThreshold
 Mechanism = Laplace | Gaussian | Ball | Threshold
 
@@ -184,10 +188,14 @@ def _amounts(pieces: Sequence[Part | Special], uses: Sequence[int], whole: Fract
         fix = "name smaller ones, and leave something for the other aggregates and for private keys"
         raise QuestionError("price", message, where="epsilon", fix=fix)
     left = whole - named
-    return [
+    amounts = [
         piece.epsilon if piece.epsilon is not None else left * count / shared
         for piece, count in zip(pieces, uses, strict=True)
     ]
+    if min(amounts, default=SMALLEST) < SMALLEST:
+        message = f"an aggregate would get less than epsilon {float(SMALLEST):g}"
+        raise QuestionError("price", message, where="epsilon", fix="leave out its epsilon, or name more for it")
+    return amounts
 
 
 def _ranges(plan: Plan, epsilon: Fraction) -> tuple[LogarithmicRange, ...]:

@@ -25,7 +25,7 @@ from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
-from discreet.sql.words import only, refused, unknown_name
+from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
 
 _OPTIONS = (
     "epsilon",
@@ -316,7 +316,7 @@ class _Select:
             node = group_item(self.tree, written, self.scope)
             if node.find(exp.AggFunc) or isinstance(node, exp.Literal | exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise refused(node, "group by columns or expressions of one row")
-            expression = normal(self.reader.read(node))
+            expression = self._normal(self.reader.read(node))
             label = node.name if isinstance(node, exp.Column) else ""
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
@@ -439,11 +439,15 @@ class _Select:
             return None
         if wanted.kind == "present" and isinstance(wanted.expression, Literal) and wanted.expression.value is not None:
             wanted = replace(wanted, kind="count", expression=None)  # COUNT(1) counts rows
-        first, second = (None if one is None else normal(one) for one in (wanted.expression, wanted.second))
+        first, second = (None if one is None else self._normal(one) for one in (wanted.expression, wanted.second))
         return replace(wanted, expression=first, second=second)
 
-    def _output(self, columns: Sequence[tuple[str, str, int]]) -> Reader:
-        """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds."""
+    def _normal(self, expression: Expression) -> Expression:
+        return spelled_as_declared(normal(expression), self.shape.by_name)
+
+    def _output(self, columns: Sequence[tuple[str, str, int]], *, grouped: bool = False) -> Reader:
+        """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds. Where
+        one name means both, HAVING means the `grouped` column and ORDER BY the answer's."""
 
         def place(index: int) -> Expression:
             name, kind, which = columns[index]
@@ -458,12 +462,12 @@ class _Select:
             return ColumnOf(name, Type.NUMBER)
 
         def resolve(node: exp.Column) -> Expression:
-            for index, (name, _, _) in enumerate(columns):
-                if not node.table and name.casefold() == node.name.casefold():
-                    return place(index)
-            for index, (_, kind, which) in enumerate(columns):
-                if kind == "key" and self.labels[which].casefold() == node.name.casefold():
-                    return place(index)
+            wanted = node.name.casefold()
+            named = [at for at, (name, _, _) in enumerate(columns) if not node.table and name.casefold() == wanted]
+            labels = [self.labels[which].casefold() if kind == "key" else "" for _, kind, which in columns]
+            keys = [at for at, label in enumerate(labels) if label == wanted]
+            for index in (*keys, *named) if grouped else (*named, *keys):
+                return place(index)
             raise unknown_name(node.name, [name for name, _, _ in columns], kind="column", where="the answer")
 
         def aggregate(node: exp.Expression) -> Expression | None:
@@ -492,7 +496,7 @@ class _Select:
 
     def _having(self, columns: Sequence[tuple[str, str, int]]) -> Expression | None:
         having = self.tree.args.get("having")
-        return self._output(columns).boolean(having.this) if having is not None else None
+        return self._output(columns, grouped=True).boolean(having.this) if having is not None else None
 
     def _order(self, columns: Sequence[tuple[str, str, int]]) -> tuple[tuple[int, bool], ...]:
         order = self.tree.args.get("order")

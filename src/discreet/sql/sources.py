@@ -30,7 +30,7 @@ from discreet.plan.relations import (
 )
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Named, Scope
-from discreet.sql.words import only, refused, unknown_name
+from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
 
 PublicValues = Callable[[Relation], Sequence[tuple[Value, ...]]]
 """The values of the only column of a public relation."""
@@ -288,7 +288,9 @@ class Sources:
             plain.append(reader.boolean(part))
         if not plain:
             return scope, None
-        return scope, normal(reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), plain))
+        return scope, spelled_as_declared(
+            normal(reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), plain)), scope.shape.by_name
+        )
 
     def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
         only(node, "this", "query", fix="write x IN (SELECT y FROM …)")

@@ -71,6 +71,8 @@ class _Reading:
             only(tree.args["distinct"], fix="write SELECT DISTINCT a, b")
             if aggregated or tree.args.get("group"):
                 raise QuestionError("clause", "DISTINCT and GROUP BY together", where="DISTINCT", fix="use one of them")
+            if tree.args.get("having"):
+                raise QuestionError("clause", "DISTINCT and HAVING together", where="HAVING", fix="write WHERE")
 
     def plain(self) -> Relation:
         """Row by row."""

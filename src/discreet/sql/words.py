@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import datetime
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
+from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
 from discreet.plan.dialect_table import BY_NAME, REFUSED
-from discreet.plan.expressions import Expression, Literal
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 
 ALLOWED = (
     "+ - * /, comparisons, AND, OR, NOT, IS NULL, IN (list), BETWEEN, LIKE, CASE, COALESCE, ABS, or another "
@@ -60,6 +60,35 @@ def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quot
     if quoted and not near:
         fix += f"; a text is written in single quotes: '{name[:60]}'"
     return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
+
+
+def spelled_as_declared(expression: Expression, columns: Mapping[str, Column]) -> Expression:
+    """The expression, where every text that a column is compared with is one of those declared for it, if any are.
+
+    Raises QuestionError: such a comparison finds nothing, and its answer would be paid for. Rows do hold other values
+    than the declared ones, but nobody who asks can know which."""
+    if not isinstance(expression, Call):
+        return expression
+    if expression.operator in ("equal", "not_equal", "in"):
+        compared = [one for one in expression.arguments if isinstance(one, ColumnOf) and one.type is Type.TEXT]
+        for column in compared:
+            if (known := columns[column.name].values) is not None:
+                for other in expression.arguments:
+                    _one_of(other, [str(value) for value in known], column.name)
+    for argument in expression.arguments:
+        spelled_as_declared(argument, columns)
+    return expression
+
+
+def _one_of(constant: Expression, known: Sequence[str], column: str) -> None:
+    if not isinstance(constant, Literal) or not isinstance(constant.value, str) or constant.value in known:
+        return
+    written = constant.value
+    folded = {value.casefold(): value for value in known}
+    near = [folded[one] for one in difflib.get_close_matches(written.casefold(), folded, 1)]
+    listed = ", ".join(repr(value) for value in known[:20]) + (", …" if len(known) > 20 else "")
+    message = f"{written[:60]!r} is none of the values that are declared for {column}"
+    raise QuestionError("value", message, where=column, fix=f"write {near[0]!r}" if near else f"write one of {listed}")
 
 
 def common_type(sides: Sequence[Expression], node: exp.Expression) -> Type:
