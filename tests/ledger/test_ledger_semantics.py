@@ -214,7 +214,7 @@ def test_an_overdrawn_delta_leaves_nothing() -> None:
     ledger = Ledger(None)
     ledger.register({TOTAL: SMALL_DELTA}, "declared")
     ask(ledger, "a", loss=Approximate(Fraction(1, 10), Fraction("1e-7")))
-    ledger.register({TOTAL: Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-8"))}, "declared", raising=True)
+    ledger.register({TOTAL: Caps(Fraction(1), Fraction("9.1e-7"), Fraction("1e-8"))}, "declared")
     with pytest.raises(BudgetError) as refused:
         ask(ledger, "b")
     assert refused.value.left == "nothing, its δ for private keys is overdrawn"
@@ -345,6 +345,24 @@ def test_of_two_declarations_the_smaller_budget_holds(ledger: Ledger) -> None:
     with pytest.raises(LedgerError):
         ledger.register({TOTAL: whole}, "one")
     ledger.register({TOTAL: whole}, "one", raising=True)
+    assert ledger.verify().accounts[TOTAL].epsilon == 1
+
+
+def test_a_cap_is_raised_in_no_part_while_it_is_lowered_in_another(ledger: Ledger) -> None:
+    """The filters of either would admit their own δ: (1, .1) without private keys, then .09 of it for these, reach .19.
+    Also where a smaller cap stood between."""
+    first = Caps(Fraction(1), Fraction("0.1"), Fraction(0))
+    other = Caps(Fraction(1), Fraction("0.1"), Fraction("0.09"))
+    ledger.register({TOTAL: first}, "first", raising=True)
+    for between in (first, Caps(Fraction(1), Fraction("0.01"), Fraction(0))):
+        ledger.register({TOTAL: between}, "between")
+        head = ledger.head
+        with pytest.raises(LedgerError) as refused:
+            ledger.register({TOTAL: other}, "other", raising=True)
+        assert (refused.value.code, ledger.head) == ("apart", head)
+        assert "0.19" in refused.value.fix
+    ledger.register({TOTAL: first}, "first", raising=True)
+    ledger.register({TOTAL: Caps(Fraction(1), Fraction("0.19"), Fraction("0.09"))}, "both", raising=True)
     assert ledger.verify().accounts[TOTAL].epsilon == 1
 
 

@@ -326,3 +326,23 @@ def test_a_storm_that_would_find_what_is_unseen(tmp_path: Path) -> None:
         charge(ledger, "a")
     restored(path, kept, path, note.place(path))
     assert misfortunes.outcome(path, 1) == "unseen"
+
+
+def test_a_copy_put_back_under_an_open_ledger_is_seen_before_the_next_charge(tmp_path: Path) -> None:
+    """In the same place, so that the file is the same: who has it open last saw an entry that the copy holds, and what
+    another process was charged since is in the note alone."""
+    path = tmp_path / "a.ledger"
+    make(path, units=5)
+    with closing(Ledger(path)) as open_:
+        charge(open_, "before")
+        copy = path.read_bytes()
+        with closing(Ledger(path)) as other:
+            charge(other, "acknowledged")
+        path.write_bytes(copy)
+        head = (tmp_path / "a.ledger.head").read_bytes()
+        with pytest.raises(LedgerError) as refused:
+            charge(open_, "after")
+        assert refused.value.code == "rewritten"
+        assert (tmp_path / "a.ledger.head").read_bytes() == head
+    with pytest.raises(LedgerError):
+        Ledger(path)

@@ -6,7 +6,10 @@ import dataclasses
 import logging
 import os
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from types import TracebackType
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 
 import discreet.door
 from discreet import Curator, EngineError, QuestionError, Table
+from discreet.accounting import Pure
 from discreet.catalog import EngineLimits
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace
@@ -143,6 +147,39 @@ def test_a_grant_measures_once_and_only_what_it_was_opened_for(
     grant, measurement = grants[0]
     with pytest.raises(ValueError, match="not opened"):
         real(grant, measurement)
+
+
+def test_of_two_who_use_a_grant_at_once_one_may(curator: Curator) -> None:
+    """Also of two threads that ask in the same moment; and a forked process has no part in its parent's grants."""
+
+    class Slow:
+        """A loss that is compared slowly."""
+
+        def __ne__(self, other: object) -> bool:
+            time.sleep(0.2)
+            return False
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def used(grant: Any) -> bool:
+        try:
+            grant.use(Slow())
+        except ValueError:
+            return False
+        return True
+
+    loss = Pure(Fraction(1))
+    table = next(iter(curator.declaration.tables.values()))
+    for number in range(2):
+        with (
+            curator._door.open(loss, table, analyst="", question="q", key=f"key {number}", request=None) as grant,
+            ThreadPoolExecutor(2) as pool,
+        ):
+            if number and not (child := os.fork()):
+                os._exit(used(grant))
+            if number:
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert sorted(pool.map(used, [grant, grant])) == [False, True]
 
 
 def test_logs_hold_no_question_and_no_value(

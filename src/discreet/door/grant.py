@@ -189,6 +189,7 @@ class Grant:
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
         self._loss: Loss | None = loss
         self._analyst = analyst
+        self._using, self._owner = threading.Lock(), os.getpid()
         self.reserve_id = reserve_id
         door._open.add(reserve_id)
 
@@ -198,10 +199,12 @@ class Grant:
         return self.guarded(lambda: measurement.draw(self._engine), measurement.table)
 
     def use(self, loss: Loss) -> None:
-        """Takes the one right to measure. Raises ValueError where it is another loss, or used up."""
-        if self._loss is None or loss != self._loss:
-            raise ValueError("this grant was not opened for this measurement")
-        self._loss = None
+        """Takes the one right to measure. Raises ValueError where it is another loss, or used up, or in a forked
+        process."""
+        with self._using:
+            if self._loss is None or loss != self._loss or os.getpid() != self._owner:
+                raise ValueError("this grant was not opened for this measurement")
+            self._loss = None
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
         """Runs what sees exact numbers: `Door.guarded`."""

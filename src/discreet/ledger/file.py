@@ -48,14 +48,16 @@ class File:
 
     def read(self) -> AbstractContextManager[Look]:
         """A transaction that sees one state of the ledger."""
-        return self._look("read", "BEGIN")
+        return self._look("read", "BEGIN", noted=False)
 
     def write(self, kind: str) -> AbstractContextManager[Look]:
         """A transaction alone with the ledger: all that it appends is on the disk at its end, or nothing."""
-        return self._look(kind, "BEGIN IMMEDIATE")
+        return self._look(kind, "BEGIN IMMEDIATE", noted=not self._lost)
 
     @contextmanager
-    def _look(self, name: str, begin: str) -> Iterator[Look]:
+    def _look(self, name: str, begin: str, *, noted: bool) -> Iterator[Look]:
+        """With `noted` the ledger must hold the noted entry: what others have charged since this object last looked is
+        still there. Nobody else writes then, so what is noted was in the ledger before."""
         with self._lock, translated(self.where):
             step(f"{name}-before-begin")
             connection = self._use()
@@ -65,6 +67,8 @@ class File:
                 look = Look(connection)
                 if self._seen is not None and look.hash(self._seen.seq) != self._seen.hash:
                     raise rewritten()  # what was seen through this object must still be there
+                if noted and self._path is not None and not _holds(look, note.read(self._path)):
+                    raise rewritten()
                 before = look.head
                 yield look
                 step(f"{name}-before-commit-transaction")
@@ -192,6 +196,11 @@ def rewritten() -> LedgerError:
     """The error for a history that lacks what was in it."""
     message = "noted history is missing: the ledger was cut, restored from an older copy or rewritten"
     return LedgerError("rewritten", message, fix=f"find the newest copy; else {RESTORE}")
+
+
+def _holds(look: Look, noted: Noted | None) -> bool:
+    """Whether the noted entry is there. Where the note itself is gone, whoever notes the next entry says so."""
+    return noted is None or look.hash(noted.seq) == noted.hash
 
 
 def _noted(look: Look) -> Noted:

@@ -41,6 +41,17 @@ def raised(account: str, known: Caps, wanted: Caps) -> LedgerError:
     )
 
 
+def apart(account: str, most: Caps, wanted: Caps) -> LedgerError:
+    """The error of a cap that is neither larger nor smaller than the largest so far. All that was and will be released
+    is within the larger of both in each part, ε, δ for keys, δ for all else: more than either of them promises."""
+    whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    keys = max(most.keys_delta, wanted.keys_delta)
+    rest = max(most.delta - most.keys_delta, wanted.delta - wanted.keys_delta)
+    whole = Caps(max(most.epsilon, wanted.epsilon), rest + keys, keys)
+    message = f"{whose} was {_caps(most)} and would be {_caps(wanted)}: larger in one part, smaller in another"
+    return LedgerError("apart", message, fix=f"declare what holds for both: {_caps(whole)}")
+
+
 def other_unit(table: str, known: str, wanted: Unit, total: Account) -> LedgerError:
     """The error of a declaration that means other persons than those for whom answers were charged.
 

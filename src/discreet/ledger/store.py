@@ -31,7 +31,7 @@ from discreet.ledger.file import File, rewritten
 from discreet.ledger.history import Entry, Replay, Verification, debited, entry
 from discreet.ledger.look import Answer, Look, stored_loss
 from discreet.ledger.process import lives, this_process
-from discreet.ledger.refusal import other_unit, raised, refusal
+from discreet.ledger.refusal import apart, other_unit, raised, refusal
 from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, Unit, renewed, respent
 from discreet.ledger.steps import step
 
@@ -117,8 +117,10 @@ class Ledger:
 
         Of two declarations that name one ledger the smaller budget holds, whichever is opened last: a cap is lowered
         by whoever opens the ledger with a lower one, and raised with `raising` only, the owner's own word. Else
-        LedgerError "raised". `units` says of each table about people who counts as a person in it. What was charged
-        was charged for these: LedgerError "unit" where that changes after anything was charged.
+        LedgerError "raised"; "apart" where it would be larger than the largest so far in one part and smaller in
+        another: all that is released is within the larger of each part, which neither cap promises. `units` says of
+        each table about people who counts as a person in it. What was charged was charged for these: LedgerError "unit"
+        where that changes after anything was charged.
         """
         for wanted in caps.values():
             wanted.filter()
@@ -133,8 +135,12 @@ class Ledger:
                 changed["unit", table] = unit.person
             for name, wanted in sorted(caps.items()):
                 account = look.account(name)
-                if account is not None and not raising and not wanted.within(account.caps):
-                    raise raised(name, account.caps, wanted)
+                if account is not None and not wanted.within(account.caps):
+                    if not raising:
+                        raise raised(name, account.caps, wanted)
+                    most = _largest(look, name, account.caps)
+                    if not (most.within(wanted) or wanted.within(most)):
+                        raise apart(name, most, wanted)
                 if account is None or account.caps != wanted:
                     before = None if account is None else account.caps.to_json()
                     changes.append((name, before, wanted.to_json()))
@@ -455,6 +461,19 @@ def _losses(look: Look, name: str) -> Iterator[Loss]:
             if name in debited(record.body):
                 yield stored_loss(record.body["loss"])
             seq = record.seq
+
+
+def _largest(look: Look, name: str, caps: Caps) -> Caps:
+    """The largest caps that an account ever had."""
+    seq = 0
+    while page := look.page(seq, _PAGE):
+        for record, _ in page:
+            changes = record.body["changes"] if record.body["kind"] == "register" else ()
+            for account, _, after in changes:
+                known = Caps.from_json(after)
+                caps = known if account == name and caps.within(known) else caps
+            seq = record.seq
+    return caps
 
 
 def _debit(look: Look, name: str, loss: Loss, keep: Loss | None = None) -> object:
