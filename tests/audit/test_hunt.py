@@ -166,7 +166,7 @@ class Clashing(Maker):
 def test_a_computed_column_with_a_name_of_ours_is_found(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wrong version called a computed column so as an analyst may call one: what is checked is another column than
     what is read."""
-    monkeypatch.setattr(sys.modules["discreet.sql.lower"], "own_name", lambda _, number=0: f"value {number}")
+    monkeypatch.setattr(sys.modules["discreet.sql.lower"], "_computed_name", lambda _: "value 0")
     monkeypatch.setattr(relations, "_told_apart", lambda _: None)
     assert "EngineError" in first(pair, Clashing(KNOWN, 5), 'AS "value 0"', 'WHERE "value 0"')
 

@@ -149,6 +149,11 @@ def shop() -> Iterator[discreet.Curator]:
 
 def second_sides(one: discreet.Curator, sql: str) -> list[int]:
     """How many rows the second side of each join gave, as the engine itself counts them, on tables copied out of it."""
+    return [second for _, _, second in joins(one, sql)]
+
+
+def joins(one: discreet.Curator, sql: str) -> list[tuple[str, int, int]]:
+    """Of each join how the engine made it, and how many rows either side gave."""
     names = sorted(set(re.findall(r"\bt_[0-9a-f]+\b", sql)))
     connection = duckdb.connect()
     connection.execute(f"SET disabled_optimizers = '{','.join(DISABLED)}'")
@@ -159,15 +164,15 @@ def second_sides(one: discreet.Curator, sql: str) -> list[int]:
             f"INSERT INTO {name} VALUES ({', '.join('?' for _ in columns)})", run(one, f"SELECT * FROM {name}")
         )
     ((_, plan),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}").fetchall()
-    found: list[int] = []
+    found: list[tuple[str, int, int]] = []
 
     def rows(node: Any) -> int:
         below = [rows(child) for child in node.get("children", [])]
         return sum(below) if node["type"] == "UNION" else int(node["intermediate_rows"]) or 0
 
     def walk(node: Any) -> None:
-        if node.get("type", "").endswith("JOIN"):
-            found.append(rows(node["children"][1]))
+        if node.get("type", "").endswith(("JOIN", "PRODUCT")):
+            found.append((node["type"], rows(node["children"][0]), rows(node["children"][1])))
         for child in node.get("children", []):
             walk(child)
 
@@ -200,6 +205,54 @@ def test_the_engine_holds_no_more_rows_of_a_person_than_questions_may_choose_fro
         assert table.stored == most
         sql = f"SELECT count(*) FROM t_{name.encode().hex()} GROUP BY c{column}"
         assert max(count for (count,) in run(shop, sql)) == most
+
+
+@pytest.fixture(scope="module")
+def many() -> Iterator[discreet.Curator]:
+    """More persons than the engine reads at a time, nobody of whom has an x of 9."""
+    frame = pandas.DataFrame({"id": range(5_000), "x": [n % 7 for n in range(5_000)], "t": ["a"] * 5_000})
+    whole = {"type": "integer", "min": 0, "max": 9}
+    table = discreet.Table(frame, person="id", one_row_per_person=True, columns={"id": int, "x": whole, "t": str})
+    codes = discreet.Table(pandas.DataFrame({"k": range(5)}), public=True, columns={"k": whole})
+    with discreet.Curator({"p": table, "codes": codes}, epsilon=10, delta=1e-6) as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.id = b.id",
+        "a.id = b.id AND a.x = b.x",
+        "a.id = b.id AND b.x >= a.x",
+        "a.id = b.id AND a.x + 1 = NULLIF(b.x, 0)",
+        "a.id = b.id AND a.t = b.t AND a.x = 3",
+        "a.id = b.id AND a.x + b.x > 3",
+    ],
+)
+@pytest.mark.parametrize("kind", ["JOIN", "LEFT JOIN", "FULL JOIN"])
+def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
+    many: discreet.Curator, kind: str, condition: str
+) -> None:
+    """Whatever else is compared: nobody's row has a value there, which the engine does not leave out."""
+    text = f"SELECT COUNT(*) FROM p a {kind} (SELECT id, x, t FROM p WHERE x = 9) b ON {condition}"
+    checked, _ = many._lowered(text)
+    ((how, first, second),) = joins(many, statement(checked.plan.root, checked.table, "salt").sql("duckdb"))
+    assert how == "HASH_JOIN"
+    assert first == (714 if "a.x = 3" in condition and kind == "JOIN" else 5_000)
+    assert second >= 1 or kind == "FULL JOIN"  # of which either side is read
+
+
+@pytest.mark.parametrize(
+    "join",
+    ["CROSS JOIN codes c", "JOIN codes c ON p.x >= c.k", "JOIN codes c ON p.x + c.k > 3", "LEFT JOIN codes c ON TRUE",
+     "LEFT JOIN codes c ON p.x <> c.k", "LEFT JOIN codes c ON p.x + c.k > 3 AND p.x = c.k", "JOIN codes c ON p.x = c.k",
+     "LEFT JOIN codes c ON c.k = 1 OR p.x = 2"],
+)  # fmt: skip
+def test_every_join_is_by_an_equality(many: discreet.Curator, join: str) -> None:
+    """By anything else the engine lets one side's row stand still, the one of the smaller side."""
+    checked, _ = many._lowered(f"SELECT COUNT(*) FROM p {join}")
+    sql = statement(checked.plan.root, checked.table, "salt").sql("duckdb")
+    assert [how for how, *_ in joins(many, sql)] == ["HASH_JOIN"]
 
 
 def test_the_second_side_of_a_join_about_people_is_never_empty(shop: discreet.Curator) -> None:

@@ -177,30 +177,43 @@ def _joined(relation: Joined, keep: Keep) -> Rows:
     """Pairs of rows. The engine reads the second side whole before the first, and where it finds it empty, nothing of
     the first: so that no person's row decides how much work is done on others', a public side comes second, and a
     second side about people is never empty (`_never_empty`); what the question asks of that side alone is asked below.
+
+    Every join is by an equality. By anything else the engine pairs blocks of rows, in each of which one side's row
+    stands still: which side, and so how often an expression of it is computed, follows from how many rows either has.
     """
     left, right = rows_of(relation.left, keep), rows_of(relation.right, keep)
     whole = shape(relation)
     sides, kind = [(left, "l"), (right, "r")], relation.kind
     if kind == "right" or (right.shape.private and not left.shape.private):
         sides, kind = sides[::-1], {"right": "left", "left": "right"}.get(kind, kind)
-    (first, _), (second, last) = sides
+    (first, start), (second, last) = sides
     both = first.shape.private and second.shape.private
     written = {**left.columns("l"), **right.columns("r")}
     conditions = conjuncts(relation.condition) if relation.condition is not None else ()
     persons = {name: exp.column(PERSON, table=name) for side, name in sides if side.person}
-    source = second.select
+    origin, source = first.select, second.select
+    meeting: list[Any] = []
     if both:
         own = second.shape.by_name.keys()
         inside = [part for part in conditions if kind != "full" and columns_of(part) <= own]
-        conditions = tuple(part for part in conditions if part not in inside)
-        source = _never_empty(second, inside, relation)
+        pairs = [pair for part in conditions if (pair := _compared(part, first, second, start)) is not None]
+        known = [part for part, *_ in pairs]
+        conditions = tuple(part for part in conditions if part not in inside and part not in known)
+        source = _never_empty(second, inside, relation, [theirs for _, _, theirs in pairs])
+        # whatever was written: only rows of one person may meet
+        meeting.append(exp.EQ(this=persons["l"].copy(), expression=persons["r"].copy()))
+        for place, (_, comparison, _) in enumerate(pairs):
+            comparison.set("expression", exp.column(f"k{place}", table=last))
+            meeting.append(comparison)
+    elif not any(_compared(part, first, second, start, equal=True) for part in conditions):
+        origin, source = _always(origin), _always(source)
+        meeting.append(exp.EQ(this=exp.column("k", table=start), expression=exp.column("k", table=last)))
     columns = dict(written)
     if both:
         columns |= {name: _of_both(node, persons) for name, node in second.columns(last).items()}
     selected = [exp.alias_(columns[column.name].copy(), f"c{place}") for place, column in enumerate(whole.columns)]
-    condition: exp.Expression = exp.true()
     if conditions:
-        condition = exp.Paren(this=compiled(reduce(_and, conditions), written))
+        meeting.append(exp.Paren(this=compiled(reduce(_and, conditions), written)))
     ids = _ids(left, right, ("l", "r"))
     if kind == "full":
         either: exp.Expression = exp.Coalesce(this=persons["l"].copy(), expressions=[persons["r"].copy()])
@@ -209,15 +222,49 @@ def _joined(relation: Joined, keep: Keep) -> Rows:
         ids.append(_as(exp.Is(this=persons["l"].copy(), expression=exp.null()), f"r{len(ids)}"))
     elif persons:
         selected.append(exp.alias_(next(iter(persons.values())).copy(), PERSON))
-    if both:  # whatever was written: only rows of one person may meet
-        same = exp.EQ(this=persons["l"].copy(), expression=persons["r"].copy())
-        condition = exp.And(this=same, expression=exp.Paren(this=condition))
     select = exp.select(*selected, *ids, copy=False)
-    select = select.from_(first.select.subquery(sides[0][1], copy=False), copy=False)
-    select = select.join(source.subquery(last, copy=False), on=condition, join_type=kind, copy=False)
+    select = select.from_(origin.subquery(start, copy=False), copy=False)
+    select = select.join(source.subquery(last, copy=False), on=exp.and_(*meeting), join_type=kind, copy=False)
     if kind == "full" and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return Rows(select, whole, bool(persons), len(ids))
+
+
+def _always(select: exp.Select) -> exp.Select:
+    """The rows, with a column in which all are equal."""
+    return exp.select("*", _as(exp.Literal.number(0), "k")).from_(select.subquery("s", copy=False), copy=False)
+
+
+_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+_TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
+
+
+def _compared(
+    part: Expression, first: Rows, second: Rows, start: str, *, equal: bool = False
+) -> tuple[Expression, exp.Binary, tuple[exp.Expression, Type]] | None:
+    """A condition that compares something of the first side with something of the second: itself; the comparison, whose
+    left side the engine cannot recognise, so that no condition on it is carried over to the other; and what stands on
+    the second, as that side's own rows have it."""
+    if not isinstance(part, Call) or part.operator not in (("equal",) if equal else _COMPARISONS):
+        return None
+    names = first.shape.by_name.keys(), second.shape.by_name.keys()
+    left, right = part.arguments
+    if columns_of(left) <= names[1] and columns_of(right) <= names[0]:
+        part_turned = Call(_TURNED.get(part.operator, part.operator), (right, left), part.type)
+    else:
+        part_turned = part
+    mine, theirs = part_turned.arguments
+    if not (
+        columns_of(mine) and columns_of(mine) <= names[0] and columns_of(theirs) and columns_of(theirs) <= names[1]
+    ):
+        return None
+    comparison = compiled(part_turned, {**first.columns(start), **second.columns()}).unnest()
+    if not isinstance(comparison, exp.Binary):
+        return None
+    if first.person:
+        there = exp.Not(this=exp.Is(this=exp.column(PERSON, table=start), expression=exp.null()))
+        comparison.set("this", exp.Case(ifs=[exp.If(this=there, true=comparison.this.copy())]))
+    return part, comparison, (comparison.expression.copy(), theirs.type)
 
 
 def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp.Expression:
@@ -227,9 +274,16 @@ def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp
     return exp.Case(ifs=[exp.If(this=exp.or_(*known), true=node.copy())])
 
 
-def _never_empty(rows: Rows, conditions: Sequence[Expression], relation: Relation) -> exp.Select:
-    """The rows for which the conditions are true, and one of nobody, which meets no row."""
-    kept = exp.select("*", copy=False).from_(rows.select.subquery("s", copy=False), copy=False)
+def _never_empty(
+    rows: Rows,
+    conditions: Sequence[Expression],
+    relation: Relation,
+    compared: Sequence[tuple[exp.Expression, Type]] = (),
+) -> exp.Select:
+    """The rows for which the conditions are true, and one of nobody, which meets no row. What is `compared` with the
+    other side is a column of its own, in which nobody's row has a value: the engine leaves rows out that have none."""
+    keys = [_as(node, f"k{place}") for place, (node, _) in enumerate(compared)]
+    kept = exp.select("*", *keys, copy=False).from_(rows.select.subquery("s", copy=False), copy=False)
     for condition in conditions:
         kept = kept.where(compiled(condition, rows.columns()), copy=False)
     nobody = _nobody(relation)
@@ -237,8 +291,18 @@ def _never_empty(rows: Rows, conditions: Sequence[Expression], relation: Relatio
         return kept
     empty = [_as(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
     ids = [_as(exp.null(), f"r{place}") for place in range(rows.ids)]
-    union = exp.Union(this=kept, expression=exp.select(*empty, _as(nobody, PERSON), *ids), distinct=False)
+    values = [_as(_some(type_), f"k{place}") for place, (_, type_) in enumerate(compared)]
+    union = exp.Union(this=kept, expression=exp.select(*empty, _as(nobody, PERSON), *ids, *values), distinct=False)
     return exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))))
+
+
+def _some(type_: Type) -> exp.Expression:
+    """A value of a type; of numbers the narrowest, so that whatever stands beside it keeps its own."""
+    if type_ is Type.TEXT:
+        return exp.Literal.string("")
+    if type_ is Type.BOOLEAN:
+        return exp.false()
+    return exp.Literal.number(0) if type_.numeric else cast(exp.Literal.string("2000-01-01"), "DATE")
 
 
 def _nobody(relation: Relation) -> exp.Expression | None:

@@ -142,7 +142,7 @@ class _Select:
             return self.declaration.tables[relation.table.name]
         if self.computed:
             kept = [(column.name, ColumnOf(column.name, column.type or Type.TEXT)) for column in self.shape.columns]
-            relation = Computed(relation, (*kept, *sorted(self.computed)))
+            relation = Computed(relation, (*kept, *sorted(self.computed, key=lambda one: one[0])))
         return view(relation)
 
     def _declared(self, node: exp.Column) -> Column | None:
