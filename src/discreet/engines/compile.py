@@ -225,8 +225,10 @@ def _not_null(node: exp.Expression) -> exp.Expression:
 def _key_condition(key: Key, columns: Mapping[str, exp.Expression]) -> exp.Expression | None:
     """Which rows have a key; None where all do."""
     column = columns[key.name]
-    if key.values is None or key.type is Type.BOOLEAN:
+    if key.values is None or (key.type is Type.BOOLEAN and len(key.values) == 2):
         return None if key.null else _not_null(column)
+    if not key.values:
+        return exp.Is(this=column.copy(), expression=exp.null())
     declared = _declared(key, key.values, column)
     if not key.null:
         return declared

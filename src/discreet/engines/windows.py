@@ -22,8 +22,8 @@ groups stand in keyed orders, so that a window is a mixture of what the person h
 What is left out is never made up for by a weight: a weight n/K would undo the bound.
 
 WHERE is applied beside the window, not before it: the limit counts all rows, or all groups, that the person has under
-the question's keys, and then WHERE reads the person's own rows that are left. That is a bound for the same reason, and
-loses something only of persons above the limit.
+the question's keys (of public ones, those that WHERE leaves), and then WHERE reads the person's own rows that are left.
+That is a bound for the same reason, and loses something only of persons above the limit.
 
 Which form a plan takes follows from the plan and the declaration's switch alone. Positions of groups are kept beside
 the table, by key columns: `Held` says how they are built, when a question first needs them.

@@ -341,6 +341,7 @@ class Telling:
     def __init__(self, plan: Plan, table: Table) -> None:
         plain = one_table(table)
         self.base = plain if plain is not None else table
+        self.table = table
         self.known = plain is not None and not plain.path and plain.column(plain.person or "") is not None
         self.columns = _own_columns(table)
         self.person = quoted(self.base.person or "")
@@ -411,9 +412,10 @@ class Telling:
             if not key.null:
                 conditions.append(f"{quoted(key.name)} IS NULL")
             if key.type is Type.TEXT:
-                if len(key.values) > MOST_VALUES:
+                listed = self._listed(key) or ()
+                if len(listed) > MOST_VALUES:
                     return None
-                values = ", ".join("'" + str(value).replace("'", "''") + "'" for value in key.values)
+                values = ", ".join("'" + str(value).replace("'", "''") + "'" for value in listed)
                 conditions.append(f"{quoted(key.name)} NOT IN ({values})")
             elif key.type is not Type.BOOLEAN and not self._all_values(key):
                 return None
@@ -428,7 +430,12 @@ class Telling:
     def _all_values(self, key: Key) -> bool:
         """Whether an integer's keys are all that its declared bounds let it have."""
         column = self.base.column(key.name)
-        return column is not None and column.values is None and column.keys() == key.values
+        return column is not None and column.values is None and column.keys() == self._listed(key)
+
+    def _listed(self, key: Key) -> tuple[Value, ...] | None:
+        """A key's public values, those too that WHERE leaves out."""
+        column = self.table.column(key.name)
+        return column.keys() if column is not None else key.values
 
     def _has(self, *names: str) -> bool:
         """Whether these are columns of the declared table, under their own names."""

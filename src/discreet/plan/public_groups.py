@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from math import prod
+from operator import contains
 
 from discreet.catalog.model import Value
 from discreet.plan.expressions import ColumnOf
@@ -45,6 +46,8 @@ def _factors(keys: tuple[Key, ...], relation: Relation | None) -> list[Factor]:
         if len(places) > 1:
             columns = [names[keys[place].name] for place in places]
             groups = dict.fromkeys(tuple(row[column] for column in columns) for row in rows)
+            known = [set(keys[place].values or ()) for place in places]  # WHERE may leave fewer than are listed
+            groups = {group: None for group in groups if all(map(contains, known, group))}
             if all(keys[place].null for place in places):  # an outer join may leave all of them without a value
                 groups[(None,) * len(places)] = None
             factors.append((places, tuple(groups)))

@@ -15,9 +15,11 @@ from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
+from discreet.plan.narrowed import conditions, narrowed
 from discreet.plan.nodes import Key
 from discreet.plan.normal import normal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
+from discreet.plan.public_groups import group_count
 from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.aggregates import NAMES, Aggregates
 from discreet.sql.expressions import Reader
@@ -252,6 +254,7 @@ class _Select:
         self._group()
         columns = self._columns()
         self._public_groups()
+        self._narrow()
         options = self.options
         wanted = [self._columns_of(one) for one in self.wanted]
         aggregates = sorted(range(len(wanted)), key=lambda place: repr(replace(wanted[place], text="", report="")))
@@ -294,6 +297,27 @@ class _Select:
             raise QuestionError("option", message, where="OPTIONS", fix=fix)
         if self.options.least is not None:
             self.keys = [replace(key, values=None) for key in self.keys]
+
+    def _narrow(self) -> None:
+        """Public keys with which no row meets WHERE, here or in a subquery, are no groups: that follows from the
+        declaration."""
+        relation, columns, before = self.scope.relation, self.shape.by_name, tuple(self.keys)
+        where = [normal(one) for one in conditions(relation)] + ([self.predicate] if self.predicate is not None else [])
+        self.keys = [
+            narrowed(key, expression, where, columns) for key, expression in zip(before, self.groups, strict=True)
+        ]
+        if (
+            before == tuple(self.keys)
+            or group_count(tuple(self.keys), relation) != 0
+            or not group_count(before, relation)
+        ):
+            return
+        place = next((place for place, key in enumerate(self.keys) if key.groups == ()), 0)
+        groups = [str(one) for one in before[place].values or ()]
+        fix = (
+            f"compare with what {self.labels[place]} can be: {', '.join(groups[:5])}{', …' if len(groups) > 5 else ''}"
+        )
+        raise QuestionError("no-group", "no group can meet WHERE: there is nothing to measure", where="WHERE", fix=fix)
 
     def _columns_of(self, wanted: Wanted) -> Wanted:
         """Different values are counted, and the commonest found, as groups are: by a column of their own."""
