@@ -22,7 +22,7 @@ from discreet.sql import lower
 
 ROOT = Path(__file__).parent.parent
 ADULT = ROOT / "src" / "discreet" / "data" / "adult.csv.gz"
-CONDITIONS = ROOT / "tests" / "data" / "conditions.csv.gz"
+CONDITIONS = ROOT / "src" / "discreet" / "data" / "conditions.csv.gz"
 PURE = Price(Fraction(1))
 GAUSSIAN = Price(Fraction(1), Fraction(1, 10**6), gaussian=True)
 NO_NOISE = Price(Fraction(10**15))

@@ -6,17 +6,17 @@ stands in a block behind it: `text` is compared with every digit, `sample` is on
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+
+from discreet.cli.demo import unpacked
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -38,11 +38,8 @@ def blanks(text: str) -> str:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for folder in ("src", "tests", "docs"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    for name in ("patients.csv", "conditions.csv"):
-        with gzip.open(ROOT / "tests" / "data" / f"{name}.gz") as packed, (tmp_path / name).open("wb") as file:
-            shutil.copyfileobj(packed, file)
+    unpacked(tmp_path)  # as `discreet demo` leaves it
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
     names: dict[str, object] = {}
     printed = io.StringIO()
     for kind, body in blocks(page):
@@ -74,3 +71,10 @@ def test_pages_link_to_what_exists() -> None:
     for page in [*PAGES, *ROOT.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_no_page_needs_what_only_the_source_tree_has() -> None:
+    """Whoever installed the package has these pages, with the data beside them, and what `discreet demo` leaves."""
+    for page in PAGES:
+        for kind, body in blocks(page):
+            assert kind not in ("python", "console") or not re.search(r"\b(src|tests)/", body), page.name

@@ -58,6 +58,7 @@ BELOW: dict[str, set[str]] = {
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "mechanisms", "local"},
     **dict.fromkeys(("local", "together"), MATHEMATICS),
+    "__main__": {"cli"},
     "__init__": {"curator", "errors", "explanation", "release", "tables", "workload"},
 }
 """What a room may import. A new room says here where it stands."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from fractions import Fraction
@@ -12,9 +11,9 @@ from typing import Any
 import mutants
 import pytest
 
+from discreet.cli.demo import unpacked
 from discreet.mechanisms import additive
 
-ROOT = Path(__file__).parent.parent
 CLINIC = """
 [budget]
 epsilon = 3.0
@@ -39,8 +38,7 @@ DESCRIPTION = { type = "text" }
 
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
-    for name in ("patients.csv", "conditions.csv"):
-        (tmp_path / name).write_bytes(gzip.decompress((ROOT / "data" / f"{name}.gz").read_bytes()))
+    unpacked(tmp_path)
     path = tmp_path / "clinic.toml"
     path.write_text(CLINIC, "utf-8")
     return path

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -266,8 +267,21 @@ def test_demo(tmp_path: Path) -> None:
     assert said.stderr == ""
     for word in ("Female", "±", "free", "does not allow", "a price of at most", "head ", "verified", "picture"):
         assert word in said.stdout
-    assert [path.name for path in tmp_path.iterdir()] == ["discreet-demo.png"]
+    left = ["adult.csv", "conditions.csv", "demo.toml", "discreet-demo.png", "patients.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == left
     assert (tmp_path / "discreet-demo.png").read_bytes().startswith(b"\x89PNG")
+    _, _, command = said.stdout.strip().splitlines()[-1].partition("$ ")
+    assert " ask demo.toml " in command
+    done = subprocess.run(shlex.split(command), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "price ε 0.5" in done.stdout
+
+
+def test_the_package_runs_as_a_module_and_says_where_its_pages_are(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "discreet", "--help"]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    pages = [Path(line.strip()) for line in said.stdout.splitlines() if line.endswith("docs")]
+    assert [(page / "questions.md").is_file() for page in pages] == [True]
+    assert "Exit codes: 0 answered" in said.stdout
 
 
 # exit codes of the program itself

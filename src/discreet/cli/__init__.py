@@ -68,7 +68,28 @@ def _complain(error: Error, as_json: bool) -> None:
         click.echo("\n".join(map(visible, lines)), err=True)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def _pages() -> str:
+    """Where the documentation lies: in the package, or beside it in a clone."""
+    package = Path(__file__).parent.parent
+    return str(next((one for one in (package / "docs", package.parent.parent / "docs") if one.is_dir()), "docs"))
+
+
+class _Commands(click.Group):
+    """The commands, and where more is written about them: in a line that no terminal breaks."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("More"):
+            formatter.write_text(
+                "`discreet demo` shows it on real data. The pages, questions.md and declaration.md first:"
+            )
+            formatter.write(f"{'':{formatter.current_indent}}{_pages()}\n")
+            formatter.write_text(
+                "Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, "
+                "4 the engine, the ledger or a session of several parties failed, 5 the audit found something."
+            )
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="discreet")
 def main() -> None:
     """Ask questions about tables of people in SQL, and get answers that may be published."""
@@ -356,9 +377,16 @@ def init(source: str, output: str | None, as_json: bool, **said: Any) -> None:
 
 
 @main.command()
-@click.option("-o", "--output", default=".", show_default=True, metavar="DIRECTORY", help="Where the picture goes.")
+@click.option(
+    "-o",
+    "--output",
+    default=".",
+    show_default=True,
+    metavar="DIRECTORY",
+    help="Where picture, data and declaration go.",
+)
 def demo(output: str) -> None:
-    """Real data: questions answered with error bars, a refusal, a picture."""
+    """Real data: questions answered with error bars, a refusal, a picture. Leaves the data and a declaration of it."""
     from discreet.cli.demo import demonstrate
 
     demonstrate(Path(output))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
+import sys
 import tempfile
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -23,17 +25,23 @@ _THIRD = "SELECT SUM(capital_gain) AS gains FROM adult WHERE age BETWEEN 30 AND 
 _TOO_MUCH = "SELECT race, sex, COUNT(*) AS n FROM adult GROUP BY race, sex"
 
 
+def unpacked(folder: Path) -> None:
+    """Writes the data that comes with the package to a folder: adult.csv, patients.csv, conditions.csv. A file that
+    exists stays as it is."""
+    for packed in (files("discreet") / "data").iterdir():
+        target = folder / packed.name.removesuffix(".gz")
+        if packed.name.endswith(".gz") and not target.exists():
+            target.write_bytes(gzip.decompress(packed.read_bytes()))
+
+
 def demonstrate(output: Path) -> None:
-    """Answers, repeats and refuses questions about the 32,561 people of UCI Adult; writes a picture to `output`."""
+    """Answers, repeats and refuses questions about the 32,561 people of UCI Adult. Leaves a picture, the data and a
+    declaration of it, of which nothing is spent, in `output`."""
     output.mkdir(parents=True, exist_ok=True)
+    unpacked(output)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "adult.csv"
-        with (
-            as_file(files("discreet") / "data" / "adult.csv.gz") as packed,
-            gzip.open(packed) as reader,
-            source.open("wb") as writer,
-        ):
-            shutil.copyfileobj(reader, writer)
+        shutil.copy(output / "adult.csv", source)
         flags = (
             "--one-row-per-person --public sex --public race --public education "
             "--range age=17:90 --range hours_per_week=1:99 --range capital_gain=0:99999"
@@ -73,6 +81,11 @@ def demonstrate(output: Path) -> None:
                 _say(f"A picture with error bars: {picture}")
             except QuestionError as error:
                 _say(f"No picture: {error}")
+        kept = output / "demo.toml"
+        if not kept.exists():
+            shutil.copy(file, kept)
+    _say(f"Go on with {kept}; its budget is its own, for nothing of the above was charged to it:")
+    _shell(f'{_command()} ask {kept} "SELECT race, COUNT(*) AS n FROM adult GROUP BY race" --epsilon 0.5')
 
 
 def declaration(source: Path) -> str:
@@ -91,6 +104,14 @@ def declaration(source: Path) -> str:
         delta="1e-6",
     )
     return text
+
+
+def _command() -> str:
+    """What starts the command in the shell that this runs in."""
+    if shutil.which("discreet"):
+        return "discreet"
+    script = Path(sys.executable).with_name("discreet")
+    return os.path.relpath(script) if script.exists() else f"{sys.executable} -m discreet"
 
 
 def _say(text: str) -> None:
