@@ -53,3 +53,8 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What there is to use: what completion offers, before it is loaded."""
+    return [*__all__, "__version__"]

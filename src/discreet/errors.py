@@ -31,6 +31,10 @@ class Error(Exception):
         fix = f" → {self.fix}" if self.fix else ""
         return f"{where}{self.message}{fix}"
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the error alone. Where it was found in here helps nobody who asks a question."""
+        return [f"{type(self).__name__}: {self}"]
+
     def to_dict(self) -> dict[str, object]:
         """The same for a machine."""
         return {

@@ -10,6 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from discreet.exact import show
+
 Value = int | Fraction | str | bool | datetime.date | datetime.datetime
 
 KEYS_SHOWN = 1_000
@@ -201,7 +203,7 @@ class EngineLimits:
     failures: int = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Declaration:
     """Everything the owner declared, validated."""
 
@@ -218,3 +220,7 @@ class Declaration:
         """The table of that name, whatever its case."""
         folded = name.casefold()
         return next((table for key, table in self.tables.items() if key.casefold() == folded), None)
+
+    def __repr__(self) -> str:
+        budget = f"ε {show(self.budget.epsilon)}, δ {show(self.budget.delta)}"
+        return f"Declaration of {', '.join(self.tables)}; budget {budget}"

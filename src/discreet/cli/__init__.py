@@ -255,6 +255,15 @@ def check(declaration: str, as_json: bool) -> None:
 @main.command()
 @click.argument("declaration")
 @_machine
+def tables(declaration: str, as_json: bool) -> None:
+    """What may be asked about: whose rows, columns, types, bounds and values. Reads no row."""
+    with opened(declaration, load=False) as curator:
+        click.echo(json.dumps(curator.tables, ensure_ascii=False) if as_json else repr(curator.tables))
+
+
+@main.command()
+@click.argument("declaration")
+@_machine
 def refresh(declaration: str, as_json: bool) -> None:
     """Take the sources as they are now for the new snapshot. The budget goes on."""
     from discreet.catalog import read

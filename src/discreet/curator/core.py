@@ -16,6 +16,7 @@ from discreet.accounting import Filter, Loss
 from discreet.accounting.balance import ends, in_words, published
 from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare
+from discreet.catalog.listing import Tables, listed
 from discreet.catalog.model import Source
 from discreet.catalog.sources import together
 from discreet.door import Door, Groups
@@ -301,6 +302,11 @@ class Asking:
     def ledger(self) -> Ledger:
         """The ledger itself: entries, verification, head."""
         return self._ledger
+
+    @property
+    def tables(self) -> Tables:
+        """What may be asked about: whose rows the tables hold, their columns, types, bounds and values. Print it."""
+        return listed(self._declaration)
 
     @property
     def declaration(self) -> Declaration:
