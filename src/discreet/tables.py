@@ -15,6 +15,7 @@ class Table:
     bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
     Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
     `shared`: rows whose person is found along a foreign key may be several persons' each.
+    `csv` says how a CSV file is written, `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`, where it differs.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
     Nothing is checked here: `discreet.Curator` names every fault at once.
     """
@@ -30,6 +31,7 @@ class Table:
         groups_per_person: int | None = None,
         public: bool = False,
         shared: bool = False,
+        csv: Mapping[str, str] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         given = {
@@ -41,6 +43,7 @@ class Table:
             "groups_per_person": groups_per_person,
             "public": public or None,
             "shared": shared or None,
+            "csv": csv,
             "impossible": impossible,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -68,7 +68,7 @@ def test_init_says_nothing_of_values_that_nobody_called_public(cli: Command, cen
     ("arguments", "text"),
     [
         (["adult.csv"], "person: it has to be said whose rows these are → add --one-row-per-person, or --person"),
-        (["adult.csv", "--person", "age"], "rows_per_person: it is missing"),
+        (["adult.csv", "--person", "age"], "--rows-per-person: it is missing"),
         (["gone.csv", "--one-row-per-person"], "there is no such file"),
         (["adult.xlsx", "--one-row-per-person"], "it is neither .csv, .parquet nor file.duckdb::table"),
         (["", "--one-row-per-person"], "it is neither .csv, .parquet nor file.duckdb::table"),

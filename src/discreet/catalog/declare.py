@@ -15,6 +15,7 @@ from typing import Any
 
 from discreet.catalog.impossible import impossible
 from discreet.catalog.model import (
+    ENCODINGS,
     MOST_WORK,
     Budget,
     Column,
@@ -42,6 +43,7 @@ _TABLE = {
     "groups_per_person",
     "public",
     "shared",
+    "csv",
     "columns",
     "impossible",
 }
@@ -289,6 +291,8 @@ class _Reader:
         where = f"tables.{name}"
         self.unknown(where, raw, _TABLE)
         source = self.source(f"{where}.source", raw.get("source"), base)
+        if "csv" in raw:
+            source = self.csv(f"{where}.csv", raw["csv"], source)
         public = self.flag(f"{where}.public", raw.get("public", False))
         listed = self.mapping(f"{where}.columns", raw.get("columns"), required=not public)
         columns = self.columns(f"{where}.columns", listed, source)
@@ -396,6 +400,27 @@ class _Reader:
             'write for example source = "file.csv"',
         )
         return Source("csv", base / path)
+
+    def csv(self, where: str, raw: Any, source: Source) -> Source:
+        """How a CSV file is written, where it is not the usual way."""
+        if source.kind != "csv":
+            self.fault(where, "this is for CSV files", "leave it out")
+            return source
+        said = self.mapping(where, raw)
+        self.unknown(where, said, {"delimiter", "decimal", "encoding"})
+        delimiter, decimal = said.get("delimiter", ","), said.get("decimal", ".")
+        encoding = said.get("encoding", "utf-8")
+        odd = not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter.isalnum()
+        if odd or delimiter in '"\r\n\0' or not delimiter.isascii():
+            self.fault(f"{where}.delimiter", "it must be one character", 'write delimiter = ";"')
+            delimiter = ","
+        if decimal not in (".", ",") or (decimal == delimiter and "decimal" in said):
+            self.fault(f"{where}.decimal", "it must be . or , and not the delimiter", 'write decimal = ","')
+            decimal = "."
+        if encoding not in ENCODINGS:
+            self.fault(f"{where}.encoding", "this encoding is not known", f"write one of {', '.join(ENCODINGS)}")
+            encoding = "utf-8"
+        return replace(source, delimiter=delimiter, decimal=decimal, encoding=encoding)
 
     def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
         columns: list[Column] = []

@@ -27,6 +27,10 @@ MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
 
 
+ENCODINGS = ("utf-8", "latin-1", "utf-16")
+"""Those that the engine reads of a CSV file."""
+
+
 class Type(StrEnum):
     """The types a column can have. They are declared, or stated by the source's own schema; values never decide."""
 
@@ -97,13 +101,17 @@ class Column:
 class Source:
     """Where rows come from: a file, a table of a DuckDB file, or an object that Python holds.
 
-    `kind` is csv, parquet, duckdb or frame.
+    `kind` is csv, parquet, duckdb or frame. In a CSV file `delimiter` stands between columns, `decimal` in 3.5, and its
+    text is in an `encoding`.
     """
 
     kind: str
     path: Path | None = None
     relation: str | None = None
     frame: Any = field(default=None, repr=False, compare=False)
+    delimiter: str = field(default=",", repr=False)
+    decimal: str = field(default=".", repr=False)
+    encoding: str = field(default="utf-8", repr=False)
 
     @property
     def text(self) -> str:

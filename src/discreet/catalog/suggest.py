@@ -1,5 +1,5 @@
-"""A first declaration for a source: its names and types, and what the owner says. Nothing is computed from values,
-except the keys of columns that the owner calls public."""
+"""A first declaration for sources: their names and types, and what the owner says. Nothing is computed from values,
+except the keys of columns that the owner calls public; what a CSV file's first rows look like stands in comments."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.catalog.model import Type
+from discreet.catalog.model import Source, Type
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """What is known of a source's columns, and what the owner said of the table."""
+class Suggested:
+    """What is known of a source's columns, and what the owner said of the table. `looks` is the type that the first
+    rows of a CSV file seem to have, by column: it decides nothing."""
 
     name: str
     source: str
+    dialect: Source
     types: Mapping[str, Type | None]
+    looks: Mapping[str, Type] = field(default_factory=dict)
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     person: str | None = None
     one_row_per_person: bool = False
     rows_per_person: int | None = None
     groups_per_person: int | None = None
-    epsilon: str = "3.0"
-    delta: str = "1e-6"
 
 
 def table_name(source: str) -> str:
@@ -36,55 +37,85 @@ def table_name(source: str) -> str:
     return f"t_{name}" if name[0].isdigit() else name
 
 
-def written(suggestion: Suggestion) -> str:
+def written(tables: Sequence[Suggested], epsilon: str, delta: str) -> str:
     """The declaration as TOML."""
     lines = [
         "# What may be asked about these people, and how much of their privacy may be spent.",
         "# Nothing here was computed from values, except the `values` of columns you called public, and whether",
-        "# they are all there is (nulls = false).",
+        "# they are all there is (nulls = false). What stands behind a column as a comment decides nothing.",
         "",
         "[budget]                      # for ever, over everybody who asks",
-        f"epsilon = {suggestion.epsilon}",
-        f"delta = {suggestion.delta}",
+        f"epsilon = {epsilon}",
+        f"delta = {delta}",
         "",
         "[question]                    # the price of a question that names none",
         "epsilon = 0.1",
-        "",
-        f"[tables.{suggestion.name}]",
-        f"source = {_text(suggestion.source)}",
     ]
-    if suggestion.person is not None:
-        lines.append(f"person = {_text(suggestion.person)}")
-    if suggestion.one_row_per_person:
-        lines.append("one_row_per_person = true")
-    if suggestion.rows_per_person is not None:
-        lines.append(
-            f"rows_per_person = {suggestion.rows_per_person}      # further rows of a person are left out, at random"
-        )
-    if suggestion.groups_per_person is not None:
-        lines.append(
-            f"groups_per_person = {suggestion.groups_per_person}    # how many groups of an answer a person may touch"
-        )
-    lines += ["", f"[tables.{suggestion.name}.columns]"]
-    lines += [_column(suggestion, name, kind) for name, kind in suggestion.types.items()]
+    for table in tables:
+        lines += ["", *_table(table)]
     return "\n".join(lines) + "\n"
 
 
-def _column(suggestion: Suggestion, name: str, kind: Type | None) -> str:
+def _table(table: Suggested) -> list[str]:
+    lines = [f"[tables.{table.name}]", f"source = {_text(table.source)}"]
+    usual = Source("csv")
+    dialect = {key: getattr(table.dialect, key) for key in ("delimiter", "decimal", "encoding")}
+    other = [f"{key} = {_text(value)}" for key, value in dialect.items() if value != getattr(usual, key)]
+    if other:
+        lines.append(f"csv = {{ {', '.join(other)} }}    # as the first rows look: see that it is so")
+    if table.person is not None:
+        lines.append(f"person = {_text(table.person)}")
+    if table.one_row_per_person:
+        lines.append("one_row_per_person = true")
+    if table.rows_per_person is not None:
+        lines.append(
+            f"rows_per_person = {table.rows_per_person}      # further rows of a person are left out, at random"
+        )
+    if table.groups_per_person is not None:
+        lines.append(
+            f"groups_per_person = {table.groups_per_person}    # how many groups of an answer a person may touch"
+        )
+    lines += ["", f"[tables.{table.name}.columns]"]
+    lines += [_column(table, name, kind) for name, kind in table.types.items()]
+    return lines
+
+
+def _column(table: Suggested, name: str, kind: Type | None) -> str:
     parts = [f'type = "{kind or Type.TEXT}"']
-    if name in suggestion.ranges:
-        low, high = suggestion.ranges[name]
+    if name in table.ranges:
+        low, high = table.ranges[name]
         parts += [f"min = {low}", f"max = {high}"]
-    if name in suggestion.values:
+    if name in table.values:
         keys = ", ".join(
             _text(value) if isinstance(value, str) and kind in (Type.TEXT, None) else _bare(value)
-            for value in suggestion.values[name]
+            for value in table.values[name]
             if value is not None
         )
         parts.append(f"values = [{keys}]")
-        if None not in suggestion.values[name]:
+        if None not in table.values[name]:
             parts.append("nulls = false")
-    return f"{_key(name)} = {{ {', '.join(parts)} }}"
+    comments = []
+    if (table.person or "").partition("->")[0].strip().casefold() != name.casefold() and identifies(name):
+        comments.append("identifies? leave this line out, unless it has to be asked about")
+    if name in table.looks and table.looks[name] is not kind:
+        looks = table.looks[name]
+        bounds = ", min = …, max = …" if looks.numeric or looks in (Type.DATE, Type.TIMESTAMP) else ""
+        comments.append(f'its first rows look like {{ type = "{looks}"{bounds} }}')
+    line = f"{_key(name)} = {{ {', '.join(parts)} }}"
+    return f"{line}    # {'; '.join(comments)}" if comments else line
+
+
+_IDENTIFYING = re.compile(
+    r"\b((first|last|full|user|nick|sur|fore|vor|nach)?names?|maiden|initials|ssn|social security|passport|drivers?"
+    r"|licen[sc]e|address|street|e?mail|phone|telephone|mobile|fax|iban|ip|mrn|login|zip|postcode|lat|latitude|lon"
+    r"|longitude|strasse|telefon|anschrift|adresse|plz)\b|^(first|last|tel)$"
+)
+
+
+def identifies(name: str) -> bool:
+    """Whether a column seems to hold names, numbers or places of persons, by its own name alone."""
+    words = re.sub(r"([a-zß-ÿ])([A-Z])", r"\1 \2", name)
+    return _IDENTIFYING.search(" ".join(re.split(r"[\W_]+", words.casefold())).strip()) is not None
 
 
 def _bare(value: Any) -> str:

@@ -343,11 +343,24 @@ def ledger(
 
 
 @main.command()
-@click.argument("source")
-@click.option("--one-row-per-person", is_flag=True, help="Each row is a person, or the person column holds each once.")
-@click.option("--person", metavar="COLUMN", help="The column that says whose row it is.")
-@click.option("--rows-per-person", type=int, help="The most rows of one person that shall count.")
-@click.option("--groups-per-person", type=int, help="How many groups of an answer one person may touch.")
+@click.argument("sources", nargs=-1, required=True)
+@click.option(
+    "--one-row-per-person",
+    is_flag=True,
+    help="Each row is a person, or the person column holds each once. Of several sources: where no rows are named.",
+)
+@click.option(
+    "--person",
+    multiple=True,
+    metavar="COLUMN",
+    help='The column that says whose row it is; of several sources table.COLUMN, or "lines.order_id -> orders.id".',
+)
+@click.option(
+    "--rows-per-person", multiple=True, metavar="N", help="The most rows of one person that shall count; or table=N."
+)
+@click.option(
+    "--groups-per-person", multiple=True, metavar="N", help="How many groups of an answer one person may touch."
+)
 @click.option(
     "--public",
     multiple=True,
@@ -364,20 +377,24 @@ def ledger(
 )
 @click.option("--epsilon", default="3.0", show_default=True, help="The whole budget.")
 @click.option("--delta", default="1e-6", show_default=True, help="The whole budget's delta.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; else the source's name with .toml.")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; else the first source's name with .toml.")
 @_machine
-def init(source: str, output: str | None, as_json: bool, **said: Any) -> None:
-    """Write a declaration for SOURCE (.csv, .parquet or file.duckdb::table)."""
+def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: Any) -> None:
+    """Write a declaration for SOURCES, each a .csv, a .parquet or file.duckdb::table.
+
+    A CSV file's first rows are looked at for delimiter, decimal comma and encoding, and for types, which are written
+    as comments: none is taken until you write it.
+    """
     from discreet.cli.start import suggest
 
-    target = Path(output or f"{Path(source.partition('::')[0].removesuffix('.gz')).stem}.toml")
+    target = Path(output or f"{Path(sources[0].partition('::')[0].removesuffix('.gz')).stem}.toml")
     if not target.parent.is_dir():
         fault = Fault(str(target), "there is no such folder", "make it, or name another with --output")
         raise DeclarationError([fault], code="folder")
     if target.exists():
         fault = Fault(str(target), "this file exists", "remove it, or name another with --output")
         raise DeclarationError([fault], code="exists")
-    text = suggest(source, target.parent, **said)
+    text = suggest(sources, target.parent, **said)
     target.write_text(text, "utf-8")
     if as_json:
         click.echo(json.dumps({"declaration": str(target)}))

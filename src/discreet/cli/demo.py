@@ -90,20 +90,19 @@ def demonstrate(output: Path) -> None:
 
 def declaration(source: Path) -> str:
     """What the owner of the census in `source` declares."""
-    text: str = suggest(
-        str(source),
+    return suggest(
+        [str(source)],
         source.parent,
         one_row_per_person=True,
-        person=None,
-        rows_per_person=None,
-        groups_per_person=None,
+        person=[],
+        rows_per_person=[],
+        groups_per_person=[],
         public=["sex", "race", "education"],
         ranges=["age=17:90", "hours_per_week=1:99", "capital_gain=0:99999"],
         types=[],
         epsilon="3.0",
         delta="1e-6",
     )
-    return text
 
 
 def _command() -> str:

@@ -1,103 +1,246 @@
-"""`discreet init`: what the owner said on the command line, and what the source's schema states."""
+"""`discreet init`: what the owner said on the command line, and what the sources' schemas state."""
 
 from __future__ import annotations
 
+import codecs
+import difflib
+import gzip
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+import shlex
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from discreet.catalog import EngineLimits, Source, Type, declare
-from discreet.catalog.suggest import Suggestion, table_name, written
-from discreet.engines.duckdb import DuckDB, csv_header
+from discreet.catalog.suggest import Suggested, table_name, written
+from discreet.engines.duckdb import SNIFFED_ROWS, DuckDB, csv_head, csv_header
 from discreet.errors import DeclarationError, Fault
 
 MOST_KEYS = 1_000
+_HEAD = 1 << 20
+"""So many bytes of a CSV file are looked at for its encoding."""
+
+
+@dataclass
+class _Table:
+    """One source, and what is said of it."""
+
+    name: str
+    place: Source
+    types: dict[str, Type | None]
+    looks: dict[str, Type] = field(default_factory=dict)
+    ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
+    values: dict[str, Sequence[Any]] = field(default_factory=dict)
+    person: str | None = None
+    rows: int | None = None
+    groups: int | None = None
 
 
 def suggest(
-    source: str,
+    sources: Sequence[str],
     base: Path,
     *,
     one_row_per_person: bool,
-    person: str | None,
-    rows_per_person: int | None,
-    groups_per_person: int | None,
+    person: Sequence[str],
+    rows_per_person: Sequence[str],
+    groups_per_person: Sequence[str],
     public: Sequence[str],
     ranges: Sequence[str],
     types: Sequence[str],
     epsilon: str,
     delta: str,
 ) -> str:
-    """The text of a declaration. Raises DeclarationError where the source or a flag is wrong."""
-    if not one_row_per_person and person is None:
-        fix = "add --one-row-per-person, or --person COLUMN --rows-per-person N"
-        raise _fault("person", "it has to be said whose rows these are", fix)
-    place = _place(source)
+    """The text of a declaration. Raises DeclarationError where a source or an option is wrong."""
     engine = DuckDB(EngineLimits())
     try:
-        known = _types(place, engine)
-        for column in [
-            *public,
-            *([person] if person else []),
-            *(pair.rpartition("=")[0] or pair for pair in (*ranges, *types)),
-        ]:
-            if column not in known:
-                raise _fault(column, "the source has no such column", "name one of: " + ", ".join(list(known)[:20]))
+        tables = _tables(sources, engine)
+        for said in person:
+            written_column, arrow, target = said.partition("->")
+            for table, column in _meant("--person", written_column.strip(), tables):
+                table.person = f"{column} -> {target.strip()}" if arrow else column
+        for option, numbers in (("rows", rows_per_person), ("groups", groups_per_person)):
+            for said in numbers:
+                for table, count in _counted(f"--{option}-per-person", said, tables):
+                    setattr(table, option, count)
         for pair in types:
-            column, _, kind = pair.rpartition("=")
+            written_column, _, kind = pair.rpartition("=")
             if kind not in set(Type):
                 raise _fault(f"--type {pair}", "this type is not known", "write one of " + ", ".join(Type))
-            known[column] = Type(kind)
-        bounds = {}
+            for table, column in _meant("--type", written_column, tables):
+                table.types[column] = Type(kind)
+                table.looks.pop(column, None)
         for pair in ranges:
-            column, _, ends = pair.rpartition("=")
-            low, high = (
-                _number(f"--range {pair}", end, "write --range age=17:90") for end in (ends + ":").split(":")[:2]
-            )
-            if Decimal(low) > Decimal(high):
-                raise _fault(f"--range {pair}", "min is larger than max", "write --range age=17:90")
-            bounds[column] = (low, high)
-            known[column] = _range_type(known[column], low, high)
-        values = {column: _keys(engine, place, column) for column in public}
+            written_column, ends = _range(pair)
+            for table, column in _meant("--range", written_column, tables):
+                table.ranges[column] = ends
+                table.types[column] = _range_type(table.types[column], *ends)
+                table.looks.pop(column, None)
+        for said in public:
+            for table, column in _meant("--public", said, tables):
+                table.values[column] = _keys(engine, table.place, column)
     finally:
         engine.close()
-    relative = os.path.relpath(str(place.path), base)
-    suggestion = Suggestion(
-        table_name(source),
-        f"{relative}::{place.relation}" if place.relation else relative,
-        known,
-        bounds,
-        values,
-        person,
-        one_row_per_person,
-        rows_per_person,
-        groups_per_person,
-        _number("--epsilon", epsilon, "write --epsilon 3"),
-        _number("--delta", delta, "write --delta 1e-6"),
-    )
-    return _checked(written(suggestion), base)
+    suggested = [_suggested(table, base, one_row_per_person, alone=len(tables) == 1) for table in tables]
+    epsilon = _number("--epsilon", epsilon, "write --epsilon 3")
+    return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
-def _place(source: str) -> Source:
-    """The source, by the rules of a declaration."""
+def _tables(sources: Sequence[str], engine: DuckDB) -> list[_Table]:
+    tables: list[_Table] = []
+    for source in sources:
+        place = _place(source, engine)
+        name = table_name(source)
+        if any(name.casefold() == other.name.casefold() for other in tables):
+            raise _fault(source, f"another source makes a table {name} too", "rename one of the files")
+        if place.kind == "csv":
+            place, looks = _dialect(place, engine)
+            tables.append(_Table(name, place, dict.fromkeys(csv_header(place), Type.TEXT), looks))
+        else:
+            tables.append(_Table(name, place, engine.types(place)))
+    return tables
+
+
+def _place(source: str, engine: DuckDB) -> Source:
+    """The source, by the rules of a declaration; of a DuckDB file the tables are named where none was."""
+    path = Path(source)
+    if path.suffix.lower() in (".duckdb", ".ddb", ".db") and path.is_file():
+        names = [shlex.quote(f"{source}::{name}") for name in engine.tables(Source("duckdb", path.resolve()))]
+        fix = f"write {' or '.join(names[:20])}" if names else "it has no table: name another file"
+        raise _fault(source, "this file may hold several tables", fix)
     placeholder = {
         "budget": {"epsilon": 1},
         "tables": {"t": {"source": source, "one_row_per_person": True, "columns": {"c": str}}},
     }
-    found = declare(placeholder).tables["t"].source
+    try:
+        found = declare(placeholder).tables["t"].source
+    except DeclarationError as error:
+        raise _fault(source, error.faults[0].message, "name a file that ends so") from None
     if found.path is None or not found.path.is_file():
         raise _fault(source, "there is no such file", "check its path")
     return found
 
 
-def _types(place: Source, engine: DuckDB) -> dict[str, Type | None]:
-    """Column names with the types that the source states; a CSV file states none: text until said otherwise."""
-    if place.kind == "csv":
-        return dict.fromkeys(csv_header(place), Type.TEXT)
-    return engine.types(place)
+def _dialect(place: Source, engine: DuckDB) -> tuple[Source, dict[str, Type]]:
+    """How a CSV file is written, and which types its first rows seem to have."""
+    place = replace(place, encoding=_encoding(place))
+    sniffed = engine.sniffed(place)
+    if sniffed is None:
+        return place, {}
+    delimiter, types = sniffed
+    if delimiter not in (",", ";", "\t", "|"):
+        return place, {}
+    place = replace(place, delimiter=delimiter)
+    if _decimal_comma(place):
+        place = replace(place, decimal=",")
+        _, types = engine.sniffed(place) or sniffed
+    names = csv_header(place)
+    known = zip(names, types, strict=True) if len(names) == len(types) else ()
+    return place, {name: kind for name, kind in known if kind not in (None, Type.TEXT)}
+
+
+_WITH_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}([.]\d{3})+),\d+")
+_WITH_POINT = re.compile(r"[-+]?\d+[.]\d+")
+
+
+def _decimal_comma(place: Source) -> bool:
+    """Whether more of the first rows' numbers are written with a comma than with a point."""
+    cells = (
+        [cell.strip() for row in csv_head(place, SNIFFED_ROWS)[1:] for cell in row] if place.delimiter != "," else []
+    )
+    return sum(map(bool, map(_WITH_COMMA.fullmatch, cells))) > sum(map(bool, map(_WITH_POINT.fullmatch, cells)))
+
+
+def _encoding(place: Source) -> str:
+    """UTF-8, unless the file's head is not; UTF-16 begins with a mark of its own; the rest is taken for Latin-1."""
+    assert place.path is not None
+    try:
+        with gzip.open(place.path) if place.path.suffix == ".gz" else place.path.open("rb") as file:
+            head = file.read(_HEAD)
+    except (OSError, EOFError, zlib.error):
+        return "utf-8"  # whoever reads it next says what is wrong
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def _meant(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple[_Table, str]]:
+    """The columns that an option means: COLUMN of every table that has it, or table.COLUMN, in whatever case."""
+    found = [(table, name) for table in tables for name in table.types if name == said]
+    found = found or [
+        (table, name)
+        for table in tables
+        for name in table.types
+        if said.casefold() in (name.casefold(), f"{table.name}.{name}".casefold())
+    ]
+    if not found:
+        names = list(dict.fromkeys(name for table in tables for name in table.types))
+        folded = {name.casefold(): name for name in names}
+        near = difflib.get_close_matches(said.rpartition(".")[2].casefold(), list(folded), 1)
+        fix = f"write {option} {folded[near[0]]}" if near else "name one of: " + ", ".join(names[:20])
+        raise _fault(f"{option} {said}", "the source has no such column", fix)
+    yield from found
+
+
+def _counted(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple[_Table, int]]:
+    """N for all tables, or table=N."""
+    name, _, number = said.rpartition("=")
+    if not number.isascii() or not number.isdigit() or int(number) == 0:
+        fix = f"write {option} 20" + (f", or {option} {tables[0].name}=20" if len(tables) > 1 else "")
+        raise _fault(f"{option} {said}", "this is no whole number above 0", fix)
+    found = [table for table in tables if not name or table.name.casefold() == name.casefold()]
+    if not found:
+        fix = f"name one of: {', '.join(table.name for table in tables)}"
+        raise _fault(f"{option} {said}", "there is no such table", fix)
+    yield from ((table, int(number)) for table in found)
+
+
+def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Suggested:
+    """A table of the declaration. Of several, those with a number of rows a person are not one row a person."""
+    if one_row and not alone and table.rows is not None:
+        one_row = False
+    of = "" if alone else f"{table.name}."
+    count = "N" if alone else f"{table.name}=N"
+    if not one_row and table.person is None:
+        fix = f"add --one-row-per-person, or --person {of}COLUMN --rows-per-person {count}"
+        where = "--person" if alone else f"--person, of {table.name}"
+        raise _fault(where, "it has to be said whose rows these are", fix)
+    if not one_row and table.rows is None:
+        fix = f"add --rows-per-person {count}: the most rows of one person that shall count"
+        raise _fault("--rows-per-person" if alone else f"--rows-per-person, of {table.name}", "it is missing", fix)
+    if one_row and (table.rows is not None or table.groups is not None):
+        fix = "leave out --rows-per-person and --groups-per-person"
+        raise _fault("--one-row-per-person", "one row a person leaves no room for other bounds", fix)
+    relative = os.path.relpath(str(table.place.path), base)
+    return Suggested(
+        table.name,
+        f"{relative}::{table.place.relation}" if table.place.relation else relative,
+        table.place,
+        table.types,
+        table.looks,
+        table.ranges,
+        table.values,
+        table.person,
+        one_row,
+        table.rows,
+        table.groups,
+    )
+
+
+def _range(pair: str) -> tuple[str, tuple[str, str]]:
+    column, _, ends = pair.rpartition("=")
+    fix = "write --range age=17:90"
+    low, high = (_number(f"--range {pair}", end, fix) for end in (ends + ":").split(":")[:2])
+    if Decimal(low) > Decimal(high):
+        raise _fault(f"--range {pair}", "min is larger than max", fix)
+    return column, (low, high)
 
 
 def _number(where: str, text: str, fix: str) -> str:
@@ -125,12 +268,35 @@ def _keys(engine: DuckDB, place: Source, column: str) -> Sequence[Any]:
 
 
 def _checked(text: str, base: Path) -> str:
-    """The text, once it was read back and found without faults."""
+    """The text, once it was read back and found without faults. A fault names the option, not a key of a file that does
+    not exist yet."""
     import tomllib
 
-    declaration = declare(tomllib.loads(text, parse_float=Decimal), file=base / "declaration.toml")
-    assert replace(declaration, file=None)
+    try:
+        declare(tomllib.loads(text, parse_float=Decimal), file=base / "declaration.toml")
+    except DeclarationError as error:
+        faults = [replace(fault, where=_option(fault.where, _OPTIONS)) for fault in error.faults]
+        raise DeclarationError(faults, code="init") from None
     return text
+
+
+_OPTIONS = {
+    "budget.epsilon": "--epsilon",
+    "budget.delta": "--delta",
+    "budget.keys_delta": "--delta",
+    "person": "--person",
+    "rows_per_person": "--rows-per-person",
+    "groups_per_person": "--groups-per-person",
+}
+
+
+def _option(where: str, options: Mapping[str, str]) -> str:
+    head, _, last = where.rpartition(".")
+    if where in options:
+        return options[where]
+    if ".columns." in where:
+        return f"column {where.partition('.columns.')[2]}"
+    return f"{options[last]}, of {head.rpartition('.')[2]}" if last in options else where
 
 
 def _fault(where: str, message: str, fix: str) -> DeclarationError:

@@ -47,6 +47,9 @@ LISTING_SECONDS = 10
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
 
+SNIFFED_ROWS = 1_000
+"""So many rows of a CSV file are looked at for how it is written."""
+
 MOST_FACTS = 1_000
 """How many facts about public tables are kept."""
 
@@ -114,6 +117,40 @@ class DuckDB:
             raise _unreadable(source) from None
         finally:
             self._call("forget", seconds=LOAD_SECONDS)
+
+    def tables(self, source: Source) -> list[str]:
+        """The tables and views of a DuckDB file, by name; of another schema than main as schema.name."""
+        self._open(source)
+        query = "SELECT schema_name, %s FROM duckdb_%s() WHERE database_name = 'source' AND NOT internal"
+        named = f"{query % ('table_name', 'tables')} UNION {query % ('view_name', 'views')} ORDER BY ALL"
+        try:
+            rows = self._call("values", named, seconds=LOAD_SECONDS)["rows"]
+        except Failed:
+            raise _unreadable(source) from None
+        finally:
+            self._call("forget", seconds=LOAD_SECONDS)
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+
+    def sniffed(self, source: Source) -> tuple[str, list[Type | None]] | None:
+        """What stands between the columns of a CSV file, and what types its first rows seem to have, as far as they are
+        read so; None where that cannot be told. For the owner, before there is a declaration."""
+        self._open(source)
+        wanted = {"encoding": source.encoding, "decimal_separator": source.decimal}
+        options = [
+            exp.PropertyEQ(this=exp.to_identifier(key), expression=exp.Literal.string(value))
+            for key, value in wanted.items()
+        ]
+        rows = exp.PropertyEQ(this=exp.to_identifier("sample_size"), expression=exp.Literal.number(SNIFFED_ROWS))
+        sniff = exp.Anonymous(this="sniff_csv", expressions=[_one_file(source), rows, *options])
+        query = exp.select("Delimiter", "Columns", "DateFormat", "TimestampFormat").from_(sniff)
+        try:
+            (found,) = self._call("values", query.sql("duckdb"), seconds=LOAD_SECONDS)["rows"]
+        except Failed:
+            return None
+        delimiter, columns, *formats = found
+        iso = all(form is None or form.startswith("%Y-%m-%d") for form in formats)
+        kinds = [_type_of(column["type"]) for column in columns]
+        return delimiter, [kind if iso or kind not in _CALENDAR else Type.TEXT for kind in kinds]
 
     def check(self, table: Table) -> None:
         """Whether the source is there and has the declared columns. Reads no row. Raises DeclarationError."""
@@ -399,16 +436,23 @@ def _check_gzip(source: Source) -> None:
 
 def csv_header(source: Source) -> list[str]:
     """The names in a CSV file's first line. No other line is read."""
+    return next(iter(csv_head(source, 1)), [])
+
+
+def csv_head(source: Source, lines: int) -> list[list[str]]:
+    """The first lines of a CSV file, of which those after the header are for its owner."""
     import csv
     import gzip
+    import itertools
     import zlib
 
     assert source.path is not None
     opener = gzip.open if source.path.suffix == ".gz" else open
     try:
-        with opener(source.path, "rt", encoding="utf-8-sig", newline="") as file:
-            return next(csv.reader(file), [])
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error):
+        encoding = "utf-8-sig" if source.encoding == "utf-8" else source.encoding
+        with opener(source.path, "rt", encoding=encoding, newline="") as file:
+            return list(itertools.islice(csv.reader(file, delimiter=source.delimiter), lines))
+    except (OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise _unreadable(source) from None
 
 
@@ -427,7 +471,7 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 _READABLE = {
-    "csv": "check that it is text in UTF-8, with commas between its columns",
+    "csv": 'check that it is text in UTF-8 with commas, or write csv = { delimiter = ";", encoding = "latin-1" }',
     "parquet": "check that it is a Parquet file",
     "duckdb": "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
     "frame": "give a pandas or polars DataFrame, or an Arrow table",
@@ -439,6 +483,11 @@ def _unreadable(source: Source) -> DeclarationError:
     return DeclarationError([Fault("source", message, _READABLE[source.kind])], code="unreadable")
 
 
+def _one_file(source: Source) -> exp.Expression:
+    """The path of one file, whatever its name."""
+    return exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(source.path)))
+
+
 def _relation(source: Source) -> exp.Expression:
     if source.kind == "frame":
         return exp.to_table("frame")
@@ -446,7 +495,7 @@ def _relation(source: Source) -> exp.Expression:
         parts = str(source.relation).split(".")
         schema = parts[0] if len(parts) > 1 else "main"
         return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
-    path = exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(source.path)))  # one file, whatever its name
+    path = _one_file(source)
     if source.kind == "parquet":
         return exp.Anonymous(this="read_parquet", expressions=[path])
     # every option is stated, so that no value decides how the file is read
@@ -459,7 +508,8 @@ def _relation(source: Source) -> exp.Expression:
     options: dict[str, exp.Expression] = {
         "auto_detect": exp.false(),
         "header": exp.true(),
-        "delim": exp.Literal.string(","),
+        "delim": exp.Literal.string(source.delimiter),
+        "encoding": exp.Literal.string(source.encoding),
         "quote": exp.Literal.string('"'),
         "escape": exp.Literal.string('"'),
         "nullstr": exp.Literal.string(""),
@@ -507,7 +557,8 @@ def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.
     """
     name = table_name(table)
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]
-    selected = [exp.alias_(_typed(column), column_name(index)) for index, column in enumerate(held)]
+    comma = table.source.decimal == ","
+    selected = [exp.alias_(_typed(column, comma), column_name(index)) for index, column in enumerate(held)]
     select = exp.select(*selected).from_(_relation(table.source))
     for column in table.columns:
         if column.identifies and column.type is Type.TEXT and not table.public:
@@ -546,14 +597,17 @@ def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.
     return statements, exp.select(*facts).from_(exp.to_table(name))
 
 
-def _typed(column: Column) -> exp.Expression:
-    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped.
+def _typed(column: Column, comma: bool = False) -> exp.Expression:
+    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped. With
+    `comma`, 3,5 is a number, and so is 1.234,5; 1.5, which may be either, is NULL.
 
     Dates the engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's key
     such a date of one person would make everybody's question fail.
     """
     assert column.type is not None
     node: exp.Expression = exp.column(column.name, quoted=True)
+    if comma and column.type.numeric:
+        node = _with_point(node)
     node = exp.TryCast(this=node, to=exp.DataType.build(_ENGINE_TYPES[column.type]), safe=True)
     if column.type is Type.NUMBER:
         unknown: exp.Expression = exp.Or(
@@ -574,6 +628,22 @@ def _typed(column: Column) -> exp.Expression:
     if low is not None:
         inside = exp.Greatest(this=inside, expressions=[_bound(column, low)], ignore_nulls=True)
     return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
+
+
+def _with_point(node: exp.Expression) -> exp.Expression:
+    """A number that is written with a comma, as the engine reads it."""
+
+    def replaced(inner: exp.Expression, old: str, new: str) -> exp.Expression:
+        return exp.Anonymous(this="replace", expressions=[inner, exp.Literal.string(old), exp.Literal.string(new)])
+
+    grouped = exp.Literal.string(r"\s*[-+]?[0-9]{1,3}([.][0-9]{3})+(,[0-9]*)?\s*")
+    dotted = exp.Anonymous(this="contains", expressions=[node.copy(), exp.Literal.string(".")])
+    whole = exp.Anonymous(this="regexp_full_match", expressions=[node.copy(), grouped])
+    cases = [
+        exp.If(this=exp.Not(this=dotted), true=replaced(node.copy(), ",", ".")),
+        exp.If(this=whole, true=replaced(replaced(node.copy(), ".", ""), ",", ".")),
+    ]
+    return exp.Case(ifs=cases)
 
 
 def _bound(column: Column, value: Value) -> exp.Expression:
