@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.release.choices import Choice, in_words
 from discreet.release.estimate import GROUP_FOR_MEANS
+from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
 from discreet.release.show import percent
 from discreet.release.table import Cost
@@ -67,7 +68,7 @@ class Explanation:
             lines.append(f"after it {self.after}")
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""
-            lines.append(f"{name}: ±{error:,.3g} with 95 %{where}")
+            lines.append(f"{name}: ±{three_digits(error)} with 95 %{where}")
         lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
         lines.append("bounds: " + "; ".join(self.bounds))
         lines += [one.words for one in self.left_out if one.what != "keys"]

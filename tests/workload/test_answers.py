@@ -280,7 +280,7 @@ def test_the_release_in_other_forms(curator: discreet.Curator) -> None:
     assert release.to_arrow().num_rows == release.to_polars().height == len(release.rows) == 13
     assert json.loads(release.to_json())["unit"] == "one person, added or removed with all rows"
     assert "prefixes of age" in repr(release)
-    assert "<td>" in release._repr_html_()
+    assert "<td " in release._repr_html_()
 
 
 def test_columns_that_are_named_as_the_release_names_its_own() -> None:

@@ -6,6 +6,7 @@ or a session of several parties failed, 5 the audit found something, 1 a bug of 
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import signal
@@ -99,6 +100,31 @@ def _machine(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")(command)
 
 
+def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument QUESTION, or a file that holds it."""
+
+    @click.argument("question", required=False)
+    @click.option("-f", "--file", "file", metavar="FILE", help="A file that holds the question, instead of QUESTION.")
+    @functools.wraps(command)
+    def given(question: str | None, file: str | None, **said: Any) -> Any:
+        return command(question=_question(question, file), **said)
+
+    return given
+
+
+def _question(question: str | None, file: str | None) -> str:
+    if (question is None) == (file is None):
+        message = "there is no question" if file is None else "there are two questions"
+        raise QuestionError("question", message, where="QUESTION", fix='write "SELECT …", or --file question.sql')
+    if file is None:
+        return str(question)
+    try:
+        return Path(file).read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        fix = "name a text file in UTF-8"
+        raise QuestionError("question", f"{file} cannot be read", where="--file", fix=fix) from None
+
+
 def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.option("--epsilon", help="The price, for instance 0.5. Without a delta the noise is pure."),
@@ -157,7 +183,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 @main.command()
 @click.argument("declaration")
-@click.argument("question")
+@_asked
 @_priced
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
@@ -199,7 +225,7 @@ def ask(
 
 @main.command()
 @click.argument("declaration")
-@click.argument("question")
+@_asked
 @_priced
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
 @_machine

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv or .parquet.")
+@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv, .json or .parquet.")
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(
@@ -40,10 +40,10 @@ def command(
     """
     from discreet.cli import opened
     from discreet.release.plot import target
-    from discreet.synthesis.synthetic import check_target
+    from discreet.release.save import place
 
     if output:
-        check_target(output)  # before anything is paid
+        place(output)  # before anything is paid
     if picture:
         target(picture)
     with opened(declaration, load=True, quiet=as_json) as curator:

@@ -209,6 +209,7 @@ class Asking:
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
+            _wanted(within, confidence, together)
             call = answering(self._declaration, question, epsilon, delta, within)
             percent, more, odds = self._takes(call.loss)
             errors, how = call.expected_error, tuple(call.mechanisms)
@@ -421,7 +422,16 @@ def _written(value: Number) -> Number:
 
 
 def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
-    return None if within is None else Within(within, confidence, together)
+    """The wanted errors. Raises QuestionError on what would say nothing, and on what names no column."""
+    fix = 'write within={"n": 100}'
+    if within is None:
+        if together or str(confidence) != "0.95":
+            name = "together" if together else "confidence"
+            raise QuestionError("within", f"{name} says nothing without within", where=name, fix=fix)
+        return None
+    if not isinstance(within, Mapping) or not within or not all(isinstance(name, str) for name in within):
+        raise QuestionError("within", "within says of columns by name how far off they may be", where="within", fix=fix)
+    return Within(within, confidence, together)
 
 
 def _caps(budget: Budget) -> Caps:

@@ -10,6 +10,7 @@ from discreet.catalog.model import Table
 from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement, measurement
 from discreet.release.estimate import expected_errors
+from discreet.release.intervals import three_digits
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 1_000)
 """The limits that are tried below the declared one."""
@@ -65,7 +66,7 @@ def in_words(found: tuple[Choice, ...]) -> list[str]:
         texts = []
         for one in found:
             if one.option == option:
-                errors = ", ".join(f"{name} ±{error:,.3g}" for name, error in one.expected_error.items())
+                errors = ", ".join(f"{name} ±{three_digits(error)}" for name, error in one.expected_error.items())
                 texts.append(f"{one.limit:,}{' (now)' if one.now else ''}: {errors or 'no error is known'}")
         lines.append(f"{option} = {'; '.join(texts)}")
     return lines

@@ -104,3 +104,11 @@ def mean_interval(spread: Callable[[Floats], Floats], above: Floats, below: Floa
             good, out = np.where(fits, middle, good), np.where(fits, out, middle)
         ends.append(np.where(whole, end, out))
     return position, ends[0], ends[1]
+
+
+def three_digits(error: float) -> str:
+    """An expected error, to three digits."""
+    if not 999.5 <= error < 1e15:
+        return f"{error:,.3g}"
+    step = 10 ** (math.floor(math.log10(error)) - 2)
+    return f"{round(error / step) * step:,}"

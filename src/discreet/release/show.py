@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html as escape
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
+from discreet.catalog.model import Type
 from discreet.release.left_out import summary
 from discreet.texts import visible
 
@@ -22,7 +24,8 @@ def text(release: Release) -> str:
     shown = cells if len(cells) <= MOST_ROWS else cells[:MOST_ROWS]
     table = [[visible(name) for name in release.columns], *shown]
     widths = [max(_width(row[index]) for row in table) for index in range(len(release.columns))]
-    lines = ["  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    right = _numbers(release)
+    lines = ["  ".join(map(_padded, row, widths, right)).rstrip() for row in table]
     if len(cells) > len(shown):
         lines.append(f"… {len(cells) - len(shown)} more rows")
     if not cells:
@@ -32,9 +35,10 @@ def text(release: Release) -> str:
 
 def html(release: Release) -> str:
     """The same for a notebook."""
-    head = "".join(f"<th>{escape.escape(name)}</th>" for name in release.columns)
+    sides = ["right" if number else "left" for number in _numbers(release)]
+    head = "".join(map(_in_html, itertools.repeat("th"), release.columns, sides))
     body = "".join(
-        "<tr>" + "".join(f"<td>{escape.escape(cell)}</td>" for cell in row) + "</tr>"
+        "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>"
         for row in _cells(release)[:MOST_ROWS]
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape.escape(footer(release))}</p>"
@@ -101,5 +105,16 @@ def _width(cell: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in cell)
 
 
-def _padded(cell: str, width: int) -> str:
-    return cell + " " * (width - _width(cell))
+def _padded(cell: str, width: int, right: bool) -> str:
+    blanks = " " * (width - _width(cell))
+    return blanks + cell if right else cell + blanks
+
+
+def _numbers(release: Release) -> list[bool]:
+    """Of each column whether it stands at the right: estimates, and keys that are numbers."""
+    types = release.content["types"]
+    return [types.get(name, Type.NUMBER) in (Type.INTEGER, Type.NUMBER) for name in release.columns]
+
+
+def _in_html(tag: str, cell: str, side: str) -> str:
+    return f'<{tag} style="text-align:{side}">{escape.escape(cell)}</{tag}>'

@@ -125,7 +125,8 @@ class Release:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
-    def _columnar(self) -> dict[str, list[Any]]:
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists: the columns, then for each estimate x its interval x_low, x_high."""
         table: dict[str, list[Any]] = {name: [row[name] for row in self.rows] for name in self.columns}
         for name in self.columns:
             if name not in self.content["types"]:
@@ -138,18 +139,25 @@ class Release:
 
     def to_pandas(self) -> pandas.DataFrame:
         """A pandas frame: the columns, then for each estimate x its interval x_low, x_high."""
-        frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self._columnar())
+        frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self.to_columns())
         return frame
 
     def to_polars(self) -> polars.DataFrame:
         """A polars frame of the same shape."""
-        frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self._columnar(), strict=False)
+        frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self.to_columns(), strict=False)
         return frame
 
     def to_arrow(self) -> pyarrow.Table:
         """An Arrow table of the same shape."""
-        table: pyarrow.Table = _extra("pyarrow", "arrow").table(self._columnar())
+        table: pyarrow.Table = _extra("pyarrow", "arrow").table(self.to_columns())
         return table
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the table as .csv or .parquet (which needs the extra `arrow`), or all of the release as .json. Raises
+        QuestionError where that cannot be done."""
+        from discreet.release.save import save
+
+        return save(self, path)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """A picture with error bars. With a path ending in .png, .svg or .html it is written there; else a matplotlib

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import functools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from discreet.catalog.model import Type
-from discreet.errors import QuestionError
 from discreet.release.show import percent
 from discreet.release.table import Release
 from discreet.synthesis.decode import Column, read
@@ -88,29 +86,6 @@ class Synthetic(Release):
         known of its error. It costs nothing: the table is public."""
         return answered(self, question)
 
-    def save(self, path: str | Path) -> Path:
-        """Writes the rows as .csv or .parquet (the latter needs the extra `arrow`)."""
-        found = check_target(path)
-        try:
-            self._write(found)
-        except OSError as error:
-            message = f"{found} cannot be written: {error.strerror}"
-            fix = "write it elsewhere; to ask again is free"
-            raise QuestionError("output", message, where="path", fix=fix) from None
-        return found
-
-    def _write(self, found: Path) -> None:
-        if found.suffix.lower() == ".parquet":
-            from importlib import import_module
-
-            import_module("pyarrow.parquet").write_table(self.to_arrow(), found)
-            return
-        columns = [column.plain() for column in self._read.values()]
-        with found.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(self.columns)
-            writer.writerows(zip(*columns, strict=True))
-
     def plot(self, path: str | Path | None = None) -> Any:
         """A page of pictures: each column measured and synthetic, pairs, what was measured. Written to `path` (.html or
         .png); else a matplotlib figure is returned. Needs the extra `plot`."""
@@ -118,12 +93,19 @@ class Synthetic(Release):
 
         return page(self, path)
 
-    def _columnar(self) -> dict[str, list[Any]]:
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The rows as lists, by column."""
         return {name: column.plain() for name, column in self._read.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the rows stand in `table`, packed."""
         return {**self.content, "charged": dict(self.charged), "used": self.used}
+
+    def to_json(self) -> str:
+        """Everything, with the rows as they are read."""
+        whole = {**self.to_dict(), "rows": self.rows}
+        del whole["table"]
+        return json.dumps(whole, ensure_ascii=False, default=lambda moment: moment.isoformat())
 
     def __repr__(self) -> str:
         head = [self.columns, *([_cell(row[name]) for name in self.columns] for row in self.rows[:_SHOWN])]
@@ -156,17 +138,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)[:24]
-
-
-def check_target(path: str | Path) -> Path:
-    """Where rows can be written. Raises QuestionError where they cannot."""
-    found = Path(path)
-    if found.suffix.lower() not in (".csv", ".parquet"):
-        message = f"no table is written as {found.suffix or 'a name without ending'}"
-        raise QuestionError("output", message, where="path", fix="end it in .csv or .parquet")
-    if not found.parent.is_dir():
-        raise QuestionError("output", f"there is no folder {found.parent}", where="path", fix="make it first")
-    if found.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
-        fix = 'run pip install "discreet[arrow]", or end it in .csv'
-        raise QuestionError("output", "no .parquet is written without pyarrow", where="path", fix=fix)
-    return found
