@@ -36,7 +36,7 @@ class Table:
     ) -> None:
         given = {
             "source": str(source) if isinstance(source, Path) else source,
-            "columns": dict(columns),
+            "columns": dict(columns) if isinstance(columns, Mapping) else [columns],
             "person": person,
             "one_row_per_person": one_row_per_person or None,
             "rows_per_person": rows_per_person,
@@ -49,4 +49,4 @@ class Table:
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 
     def __repr__(self) -> str:
-        return f"Table with {', '.join(self.declaration['columns'])}"
+        return f"Table with {', '.join(map(str, self.declaration['columns']))}"

@@ -150,7 +150,7 @@ QUESTIONS = [
     (
         'SELECT COUNT(*) FROM visits WHERE city = "Bonn"',
         "unknown-column",
-        "write one of person, city, smoker, age, cost, day, moment, note; a text is written in single quotes: 'Bonn'",
+        "a text or date is written in single quotes: 'Bonn'; for a column, write one of person, city",
     ),
     ("SELECT COUNT(*) FROM visits HAVING city = 'north'", "unknown-column", "write one of count_1"),
     ("SELECT city, city, COUNT(*) FROM visits GROUP BY city", "names", "name them with AS"),
@@ -202,8 +202,8 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM read_text('/etc/passwd')", "source", "write FROM visits or single"),
     ("SELECT COUNT(*) FROM duckdb_settings()", "source", "write FROM visits or single"),
     ("SELECT COUNT(*) FROM (VALUES (1))", "source", "write FROM visits or single"),
-    ("SELECT COUNT(*) FROM visits, single", "join", "declare person"),
-    ("SELECT COUNT(*) FROM visits JOIN single ON TRUE", "join", "declare person"),
+    ("SELECT COUNT(*) FROM visits, single", "join", "ask about one table"),
+    ("SELECT COUNT(*) FROM visits JOIN single ON TRUE", "join", "ask about one table"),
     ("SELECT COUNT(*) FROM visits AS v(a, b)", "not-allowed", "write FROM table AS name"),
     ("SELECT COUNT(*) FROM visits TABLESAMPLE 10 PERCENT", "not-allowed", "write FROM visits or single"),
     # clauses
@@ -246,7 +246,7 @@ QUESTIONS = [
     ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "number-key", "declare values for cost"),
     # types
     ("SELECT SUM(city) FROM visits", "type", "use a column of numbers"),
-    ("SELECT AVG(smoker) FROM visits", "type", "use a column of numbers"),
+    ("SELECT AVG(smoker) FROM visits", "type", "write COUNTIF(smoker)"),
     ("SELECT COUNT(*) FROM visits WHERE age", "type", "write a comparison such as x > 1"),
     ("SELECT COUNT(*) FROM visits WHERE age = 'x'", "type", "compare values of one type"),
     ("SELECT COUNT(*) FROM visits WHERE city > 5", "type", "compare values of one type"),

@@ -117,7 +117,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
         BUDGET + TABLE + "a = { type = 'date', min = '2020-01-01' }",
         "tables.t.columns.a.min",
         "it is no date",
-        "write a value of type date",
+        "write it without quotes, 2020-01-31",
     ),
     (
         BUDGET + TABLE + "a = { type = 'timestamp', min = 2020-01-01T00:00:00Z }",

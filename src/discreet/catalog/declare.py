@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog.impossible import impossible
+from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
     ENCODINGS,
     MOST_WORK,
@@ -75,9 +76,10 @@ def read(path: str | Path) -> Declaration:
     return declare(raw, file=path)
 
 
-def declare(raw: Mapping[str, Any], *, file: Path | None = None) -> Declaration:
-    """Validates a declaration given as nested mappings (what TOML gives, or Python's form of it)."""
-    reader = _Reader()
+def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = False) -> Declaration:
+    """Validates a declaration given as nested mappings (what TOML gives, or Python's form of it, in whose words faults
+    are told then)."""
+    reader = _Reader(python)
     reader.unknown("", raw, _TOP)
     base = (file.parent if file else Path()).resolve()
     budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
@@ -99,15 +101,17 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None) -> Declaration:
     ledger = reader.ledger(raw.get("ledger"), base, file)
     limits = reader.limits(reader.mapping("engine", raw.get("engine")))
     if reader.faults:
-        raise DeclarationError(reader.faults, file=str(file) if file else "")
+        faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
+        raise DeclarationError(faults, file=str(file) if file else "")
     return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file)
 
 
 class _Reader:
     """Collects faults while it reads, so that the owner sees all of them in one go."""
 
-    def __init__(self) -> None:
+    def __init__(self, python: bool) -> None:
         self.faults: list[Fault] = []
+        self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
         self.faults.append(Fault(where or "declaration", message, fix))
@@ -229,6 +233,11 @@ class _Reader:
 
     def tables(self, raw: Mapping[str, Any], base: Path) -> dict[str, Table]:
         tables: dict[str, Table] = {}
+        if self.python:
+            for name in [name for name, value in raw.items() if not isinstance(value, Mapping)]:
+                fix = "write discreet.Table(source, columns={…}, one_row_per_person=True)"
+                self.fault(f"tables.{name}", "it is no discreet.Table", fix)
+            raw = {name: value for name, value in raw.items() if isinstance(value, Mapping)}
         for name, value in raw.items():
             where = f"tables.{name}"
             if any(name.casefold() == other.casefold() for other in tables):
@@ -350,7 +359,7 @@ class _Reader:
                 "leave out rows_per_person and groups_per_person",
             )
         elif person is not None and not one_row and rows is None:
-            fix = "write rows_per_person = the most rows of one person that shall count"
+            fix = "write rows_per_person = 20, the most rows of one that shall count; or one_row_per_person = true"
             self.fault(f"{where}.rows_per_person", "it is missing", fix)
 
     def person(self, where: str, raw: Any, columns: tuple[Column, ...]) -> str | None:
@@ -445,7 +454,8 @@ class _Reader:
             if isinstance(raw["type"], str) and raw["type"] in set(Type):
                 kind = Type(raw["type"])
             else:
-                near = difflib.get_close_matches(str(raw["type"]), list(Type), 1, 0.3)
+                said = str(raw["type"]).casefold()
+                near = [_OTHERS[said]] if said in _OTHERS else difflib.get_close_matches(said, list(Type), 1, 0.3)
                 self.fault(
                     f"{where}.type",
                     "this type is not known",
@@ -517,11 +527,10 @@ class _Reader:
             else:
                 good, value = kind in (Type.NUMBER, None) and abs(number) <= Fraction(10) ** 300, number
         if not good:
-            self.fault(
-                where,
-                f"it is no {kind or 'value of a column'}",
-                f"write a value of type {kind or 'text or number'}",
-            )
+            fix = f"write a value of type {kind or 'text or number'}"
+            if isinstance(raw, str) and kind in _UNQUOTED:
+                fix = f"write it without quotes, {_UNQUOTED[kind][self.python]}"
+            self.fault(where, f"it is no {kind or 'value of a column'}", fix)
             return None
         return value
 
@@ -531,6 +540,24 @@ def _identified(table: Table, name: str) -> Table:
     columns = (replace(one, identifies=True) if one.name == name else one for one in table.columns)
     return replace(table, columns=tuple(columns))
 
+
+_OTHERS: dict[str, Type] = {
+    **dict.fromkeys(("string", "str", "varchar", "char", "object", "category", "uuid"), Type.TEXT),
+    **dict.fromkeys(("int", "int32", "int64", "bigint", "long", "whole"), Type.INTEGER),
+    **dict.fromkeys(("float", "float64", "double", "real", "decimal", "numeric"), Type.NUMBER),
+    **dict.fromkeys(("bool", "bit"), Type.BOOLEAN),
+    **dict.fromkeys(("datetime", "datetime64", "time"), Type.TIMESTAMP),
+}
+"""What other systems call our types."""
+
+_UNQUOTED: dict[Type | None, tuple[str, str]] = {
+    Type.INTEGER: ("17", "17"),
+    Type.NUMBER: ("0.5", "0.5"),
+    Type.BOOLEAN: ("true", "True"),
+    Type.DATE: ("2020-01-31", "datetime.date(2020, 1, 31)"),
+    Type.TIMESTAMP: ("2020-01-31T12:00:00", "datetime.datetime(2020, 1, 31, 12)"),
+}
+"""Values that are no text, in TOML and in Python."""
 
 _PYTHON_TYPES: dict[Any, str] = {
     int: "integer",

@@ -86,12 +86,12 @@ class Asking:
             budget["keys_delta"] = _written(keys_delta)
         raw: dict[str, Any] = {
             "budget": budget,
-            "tables": {name: getattr(table, "declaration", table) for name, table in tables.items()},
-            "analysts": {name: {"epsilon": _written(own)} for name, own in (analysts or {}).items()},
+            "tables": _named(tables, lambda table: getattr(table, "declaration", table)),
+            "analysts": _named(analysts or {}, lambda own: {"epsilon": _written(own)}),
             "engine": engine or {},
             "question": {} if least is None else {"least": _written(least)},
         }
-        declaration = replace(declare(raw), ledger=Path(ledger) if ledger is not None else None)
+        declaration = replace(declare(raw, python=True), ledger=Path(ledger) if ledger is not None else None)
         self._start(declaration, load=True, raise_budget=raise_budget)
 
     @classmethod
@@ -368,6 +368,10 @@ class Asking:
         return priced_at(question, self._declaration, epsilon, delta, within, enough)
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
+        if not isinstance(question, str):
+            raise QuestionError(
+                "syntax", "the question is no text", where="question", fix='write "SELECT … FROM table"'
+            )
         tree = self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
         checked = lower_tree(tree, self._declaration, self._holdings.public_values)
         declared = list(self._declaration.tables.values())
@@ -419,6 +423,11 @@ def _written(value: Number) -> Number:
         return fraction(value) if isinstance(value, str) else value
     except ValueError:
         return value  # the declaration names the fault
+
+
+def _named(given: Any, read: Callable[[Any], Any]) -> Any:
+    """What a mapping names, as a declaration's file would have it; the declaration names the fault of all else."""
+    return {name: read(value) for name, value in given.items()} if isinstance(given, Mapping) else [given]
 
 
 def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:

@@ -72,6 +72,8 @@ class Reader:
         if not expression.type.numeric:
             moments = expression.type in (Type.DATE, Type.TIMESTAMP)
             fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
+            if expression.type is Type.BOOLEAN:
+                fix = f"write COUNTIF({place(node)}), and COUNTIF({place(node)}) / COUNT(*) for the share"
             raise QuestionError("type", f"this must be a number, not {expression.type}", where=place(node), fix=fix)
         return expression
 
@@ -148,6 +150,10 @@ class Reader:
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
             fix = "compare values of one type; text stands in single quotes"
+            if kinds & {Type.DATE, Type.TIMESTAMP} and any(kind.numeric for kind in kinds):
+                fix = "write a date as '2020-01-31', or compare EXTRACT(YEAR FROM date) with 2020"
+            elif Type.BOOLEAN in kinds:
+                fix = "compare with TRUE or FALSE"
             raise QuestionError("type", f"{words} cannot be compared", where=place(where), fix=fix)
         return list(sides)
 

@@ -158,6 +158,8 @@ def parse(text: str) -> exp.Expression:
         message = str(first.get("description") or "it cannot be read as SQL").rstrip(".")
         message = re.sub(r"Required keyword: .* missing for <class '.*?(\w+)'>", r"\1 is not complete", message)
         fix = "write SELECT … FROM table [WHERE …] [GROUP BY …]"
+        if "//" in text:
+            fix = "write DIV(a, b) for a // b"
         raise QuestionError("syntax", f"this is not SQL: {message[:200]}", where=where, fix=fix) from None
     except TokenError:
         fix = "close every quote and comment"

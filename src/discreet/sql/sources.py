@@ -184,7 +184,7 @@ class Sources:
         whole = shape(relation)
         if whole.private and whole.person_type is None and not whole.single:
             about = left.sources[0].alias if one.private else right.sources[0].alias
-            fix = f"declare a person column for {about}, or join with (SELECT DISTINCT key, … ) of the public table"
+            fix = "join with (SELECT DISTINCT key, … ) of the public table"
             message = f"the rows of {about} have no person to be told by, and a join may repeat them"
             raise QuestionError("join", message, where="JOIN", fix=fix)
 
@@ -194,7 +194,7 @@ class Sources:
         if one.person_type is None or two.person_type is None:
             which = names[0] if one.person_type is None else names[1]
             message = f"the rows of {which} have no person to be told by"
-            fix = f'declare person = "COLUMN" for {which}'
+            fix = f"ask about one table: whoever declares {which} can name its person column"
             raise QuestionError("join", message, where="JOIN", fix=fix)
         if one.person_type is not two.person_type:
             message = f"the persons of {names[0]} and {names[1]} are of different types"
@@ -424,7 +424,7 @@ def _stackable(first: Shape, other: Shape, number: int) -> None:
         raise QuestionError("union", message, where="UNION ALL", fix="leave out the public table, or join it")
     if not first.private or first.person_type is None is other.person_type:
         if first.private:
-            fix = "declare person columns for these tables"
+            fix = "ask about one of them: whoever declares them can name their person columns"
             message = "the same person may stand in both queries, and nothing tells it"
             raise QuestionError("union", message, where="UNION ALL", fix=fix)
         return

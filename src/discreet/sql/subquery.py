@@ -83,7 +83,7 @@ class _Reading:
         about = shape(self.below)
         if about.private and about.person_type is None:
             message = "each row is a person here: there is nothing to group within a person"
-            raise QuestionError("subquery", message, where="GROUP BY", fix="declare a person column, or leave it out")
+            raise QuestionError("subquery", message, where="GROUP BY", fix="leave out the subquery's GROUP BY")
         if self.distinct:
             reader = Reader(self.scope.read)
             items = self._items(reader.read)

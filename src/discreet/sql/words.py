@@ -21,6 +21,14 @@ ALLOWED = (
 )
 
 
+AGGREGATES = {
+    **dict.fromkeys(("STD", "STDEV"), "write STDDEV_SAMP(x)"),
+    **dict.fromkeys(("PERCENTILE", "PERCENTILE_APPROX", "QUANTILES"), "write PERCENTILE_CONT(x, 0.9)"),
+    "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS k, COUNT(*) … GROUP BY k",
+}
+"""Other systems' names of aggregates."""
+
+
 def only(node: exp.Expression, *names: str, fix: str = "") -> None:
     """Raises unless the node carries these arguments and no others: a part that nobody read must not vanish."""
     for name, value in node.args.items():
@@ -40,7 +48,8 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
         else node.key
     )
     where = str(name)[:60] or "question"
-    return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix or _instead(where.upper()))
+    fix = AGGREGATES.get(where.upper()) or fix or _instead(where.upper())
+    return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix)
 
 
 def _instead(name: str) -> str:
@@ -58,7 +67,8 @@ def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quot
     ]
     fix = f"write {near[0]}" if near else f"write one of {', '.join(known[:20])}"
     if quoted and not near:
-        fix += f"; a text is written in single quotes: '{name[:60]}'"
+        text = name[:60].replace("'", "''")
+        fix = f"a text or date is written in single quotes: '{text}'; for a column, {fix}"
     return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
 
 
