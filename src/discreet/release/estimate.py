@@ -85,6 +85,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
     return {
         "columns": [output.name for output in visible],
         "types": types,
+        "keys": [output.name for output in visible if output.kind == "key"],
         "rows": [rows[index] for index in order],
         "intervals": [shown[index] for index in order],
         "simultaneous": [joint[index] for index in order],

@@ -1,18 +1,32 @@
-"""A picture of a release: each estimate with its error bar. Needs matplotlib, from the extra `plot`."""
+"""A picture of a release: bars with their errors, or a line in its band. Needs matplotlib, from the extra `plot`."""
 
 from __future__ import annotations
 
+import functools
 import io
+import math
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.catalog.model import Type
 from discreet.errors import QuestionError
+from discreet.release.show import estimate
 
 if TYPE_CHECKING:
     from discreet.release.table import Release
 
-MOST_GROUPS = 60
+LEAST_OF_A_LINE = 3
+"""Fewer points make no line."""
+
+MOST_INCHES = 300
+"""The height of a picture, of which no pixel is lost at 200 an inch."""
+
+_NUMBERS = (Type.INTEGER, Type.NUMBER)
+_ORDERED = (*_NUMBERS, Type.DATE, Type.TIMESTAMP)
+_DARK, _PALE = "#0b5394", "#6fa8dc"
 
 
 def target(path: str | Path) -> Path:
@@ -39,13 +53,24 @@ def plot(release: Release, path: str | Path | None) -> Any:
     return found
 
 
+@functools.cache
 def figure_class() -> Any:
+    """A figure that a notebook shows, however its pictures are set up. Raises QuestionError without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         fix = 'run pip install "discreet[plot]"'
         raise QuestionError("extra", "pictures need matplotlib", where="plot", fix=fix) from None
-    return Figure
+
+    class Picture(Figure):
+        def _repr_png_(self) -> bytes:
+            buffer = io.BytesIO()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                self.savefig(buffer, format="png", dpi=100)
+            return buffer.getvalue()
+
+    return Picture
 
 
 def _write(figure: Any, path: Path) -> None:
@@ -59,40 +84,114 @@ def _write(figure: Any, path: Path) -> None:
     path.write_text(page, "utf-8")
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """What is drawn of a column: numbers with the ends of their intervals, NaN where there is none."""
+
+    name: str
+    values: list[float]
+    low: list[float]
+    high: list[float]
+
+    @property
+    def label(self) -> str:
+        known = any(not math.isnan(low) for low in self.low)
+        return f"{self.name}, with 95 % intervals" if known else self.name
+
+
+def _drawn(release: Release, name: str, places: Sequence[int]) -> _Drawn:
+    values, low, high = [], [], []
+    for place in places:
+        value, interval = release.rows[place][name], release.intervals[place].get(name)
+        values.append(math.nan if value is None else float(value))
+        ends = (math.nan, math.nan) if value is None or interval is None else interval
+        low.append(min(float(ends[0]), values[-1]))
+        high.append(max(float(ends[1]), values[-1]))
+    return _Drawn(name, values, low, high)
+
+
 def _figure(release: Release, kind: Any) -> Any:
-    names = [name for name in release.columns if name not in release.content["types"]]
-    keys = [name for name in release.columns if name in release.content["types"]]
-    rows = release.rows[:MOST_GROUPS]
-    labels = [" · ".join(str(row[key]) for key in keys) for row in rows] if keys else ["all"]
-    height = max(2.4, 0.3 * len(rows) + 1.4)
+    """Bars for each group; over one key that has an order, a line in a band. All rows are drawn."""
+    types = release.content["types"]
+    keys = [name for name in release.content.get("keys", types) if name in types]
+    numbers = [name for name in release.columns if name not in keys and types.get(name, "number") in _NUMBERS]
+    names = [name for name in release.content.get("drawn", numbers) if name in release.columns]
+    ordered = keys[0] if len(keys) == 1 and types[keys[0]] in _ORDERED else None
+    if ordered is not None and names:
+        places = [place for place, row in enumerate(release.rows) if row[ordered] is not None]
+        if len(places) >= LEAST_OF_A_LINE:
+            return _lines(release, kind, ordered, names, sorted(places, key=lambda place: release.rows[place][ordered]))
+    return _bars(release, kind, keys, names)
+
+
+def _lines(release: Release, kind: Any, key: str, names: Sequence[str], places: Sequence[int]) -> Any:
+    """One axis below the other, for each column a line in the band of its intervals."""
+    across = [release.rows[place][key] for place in places]
+    height = 2.6 * len(names) + 0.6
+    figure = kind(figsize=(8, height), layout="constrained")
+    without = [row for row in range(len(release.rows)) if row not in set(places)]
+    for axis, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
+        drawn = _drawn(release, name, places)
+        axis.fill_between(across, drawn.low, drawn.high, color=_PALE, alpha=0.5, linewidth=0)
+        axis.plot(across, drawn.values, color=_DARK, marker="o", markersize=3)
+        axis.set_ylabel(drawn.label, parse_math=False)
+        _plain(axis, "y")
+        if all(value >= 0 for value in drawn.values) and not _narrow(drawn.values):
+            axis.set_ylim(bottom=0)
+        for place in without:
+            value, interval = release.rows[place][name], release.intervals[place].get(name)
+            shown = value if value is None or interval is None else estimate(value, interval)
+            axis.set_title(f"where {key} is NULL: {shown}", fontsize=8, loc="left", parse_math=False)
+    axis.tick_params(axis="x", labelrotation=0 if release.content["types"][key] in _NUMBERS else 20)
+    axis.set_xlabel(key, parse_math=False)
+    return _signed(release, figure)
+
+
+def _bars(release: Release, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
+    """One axis beside the other, in each a bar a row; points where an axis from zero would hide what differs."""
+    rows = release.rows
+    passed = "(all)" if "drawn" in release.content else ""  # in a workload, a column that a row is not about
+    labels = [_label(row, [key for key in keys if not passed or row[key] != passed]) for row in rows]
+    height = min(MOST_INCHES, max(2.4, 0.3 * len(rows) + 1.4))
     figure = kind(figsize=(2.2 + 4.2 * max(1, len(names)), height), layout="constrained")
     axes = figure.subplots(1, max(1, len(names)), sharey=True, squeeze=False)[0]
     places = list(range(len(rows)))
     for axis, name in zip(axes, names, strict=False):
-        values = [float(row[name]) for row in rows]
-        low = [max(0.0, value - interval[name][0]) for value, interval in zip(values, release.intervals, strict=False)]
-        high = [max(0.0, interval[name][1] - value) for value, interval in zip(values, release.intervals, strict=False)]
-        axis.errorbar(
-            values,
-            places,
-            xerr=[low, high],
-            fmt="o",
-            color="#0b5394",
-            ecolor="#6fa8dc",
-            elinewidth=3,
-            capsize=4,
-        )
-        axis.set_xlabel(f"{name}, with 95 % intervals", parse_math=False)
-        axis.grid(axis="x", alpha=0.3)
-        axis.spines[["top", "right"]].set_visible(False)
-        if all(value >= 0 for value in values) and not _narrow(values):
-            axis.set_xlim(left=0)
-    axes[0].set_yticks(places, labels, parse_math=False)
-    axes[0].invert_yaxis()
+        drawn = _drawn(release, name, places)
+        ends = [
+            [value - low for value, low in zip(drawn.values, drawn.low, strict=True)],
+            [high - value for value, high in zip(drawn.values, drawn.high, strict=True)],
+        ]
+        if _narrow(drawn.values):
+            axis.plot(drawn.values, places, "o", color=_DARK)
+        else:
+            axis.barh(places, drawn.values, color=_PALE)
+        axis.errorbar(drawn.values, places, xerr=ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
+        axis.set_xlabel(drawn.label, parse_math=False)
+        _plain(axis, "x")
+    every = max(1, math.ceil(len(rows) * 0.12 / height))  # as many labels as there is room for
+    axes[0].set_yticks(places[::every], labels[::every], parse_math=False)
+    axes[0].set_ylim(max(1, len(rows)) - 0.5, -0.5)
+    return _signed(release, figure)
+
+
+def _label(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The keys of a row in words."""
+    return " · ".join("NULL" if row[key] is None else str(row[key]) for key in keys) if keys else "all"
+
+
+def _plain(axis: Any, side: str) -> None:
+    axis.grid(axis=side, alpha=0.3)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _signed(release: Release, figure: Any) -> Any:
+    """The figure with its price."""
     figure.suptitle(f"{release.cost}, per person", fontsize=9, x=0.99, ha="right")
     return figure
 
 
 def _narrow(values: list[float]) -> bool:
     """Whether the values lie so close together that an axis from zero would hide their differences."""
-    return bool(values) and max(values) - min(values) < 0.3 * max(values)
+    known = [value for value in values if not math.isnan(value)]
+    return len(known) > 1 and 0 < max(known) - min(known) < 0.3 * max(known)

@@ -112,6 +112,8 @@ class Answering:
         return {
             "columns": [*texts, count, variance_of],
             "types": {**dict.fromkeys(texts, "text"), variance_of: "number"},
+            "keys": texts,
+            "drawn": [count],
             "rows": rows,
             "intervals": intervals,
             "simultaneous": simultaneous,
