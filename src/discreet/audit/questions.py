@@ -42,11 +42,13 @@ class Asked:
     keys: tuple[Column, ...] = ()
     sort: tuple[Any, ...] = ()
 
-    def text(self, table: Table, alias: str = "x") -> str:
+    def text(self, table: Table, number: int | None = None) -> str:
+        """The question; with a number, one that no question with another is a repeat of."""
         names = ", ".join(_quoted(key.name) for key in self.keys)
         head = f"{names}, " if names else ""
         tail = f" GROUP BY {names}" if names else ""
-        return f"SELECT {head}{self.aggregate} AS {alias} FROM {_quoted(table.name)}{tail}"
+        where = "" if number is None else f" WHERE {number} >= 0"
+        return f"SELECT {head}{self.aggregate} AS x FROM {_quoted(table.name)}{where}{tail}"
 
     def name(self, table: Table) -> str:
         keys = " by " + ", ".join(key.name for key in self.keys) if self.keys else ""
@@ -146,7 +148,7 @@ def _whole(declaration: Declaration, stage: Stage, table: Table, question: Asked
     numbers, times = count(), ([], [])  # type: tuple[count[int], tuple[list[float], list[float]]]
 
     def ask(curator: Curator) -> Release:
-        text = question.text(table, f"x{next(numbers)}")  # another name each time, so that none is a repeat
+        text = question.text(table, next(numbers))
         start = perf_counter()
         try:
             return curator.ask(text, epsilon=WHOLE, delta=delta)
