@@ -146,7 +146,7 @@ def test_a_sensitivity_off_by_one(stage: Stage, monkeypatch: pytest.MonkeyPatch,
     assert findings(attacked(stage, question, ONE), 40, "change")
 
 
-def unclamped(known: Any) -> exp.Expression:
+def unclamped(known: Any, *_: object) -> exp.Expression:
     kind = {"integer": "BIGINT", "number": "DOUBLE"}.get(str(known.type), "TEXT")
     return exp.TryCast(this=exp.column(known.name, quoted=True), to=exp.DataType.build(kind), safe=True)
 

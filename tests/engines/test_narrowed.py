@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 import pytest
 from engine_tools import Bench, declaration, frame, planned
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from discreet.catalog import Table
@@ -176,7 +176,12 @@ def test_what_is_left_has_the_same_totals_and_what_is_gone_had_none(
     bench: Bench, table: Table, condition: str, keys: list[str]
 ) -> None:
     text = f"SELECT COUNT(*) AS n, SUM(k) AS s FROM t WHERE {condition} GROUP BY {', '.join(keys)}"
-    whole = bench.totals(all_keys(text), table, "salt")
+    try:
+        whole = bench.totals(all_keys(text), table, "salt")
+    except QuestionError as refused:  # a text is compared that is not declared
+        if refused.code != "value":
+            raise
+        reject()
     try:
         left = bench.totals(planned(text, KNOWN), table, "salt")
     except QuestionError as refused:
@@ -230,7 +235,7 @@ def test_groups_are_the_keys_that_a_row_can_have(condition: str, key: str, left:
     assert groups(condition, key) == left
 
 
-@pytest.mark.parametrize("condition", ["g = 'A'", "g > 'a' AND g < 'a'", "FALSE", "NULL = 1"])
+@pytest.mark.parametrize("condition", ["g = 'a' AND g = 'B'", "g > 'a' AND g < 'a'", "FALSE", "NULL = 1"])
 def test_a_question_without_a_group_is_refused(condition: str) -> None:
     with pytest.raises(QuestionError, match="no group can meet WHERE") as refused:
         planned(f"SELECT COUNT(*) AS n FROM t WHERE {condition} GROUP BY g", KNOWN)
