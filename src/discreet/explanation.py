@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.release.choices import Choice, in_words
@@ -13,6 +13,7 @@ from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
 from discreet.release.show import percent
 from discreet.release.table import Cost
+from discreet.texts import visible
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,9 @@ class Explanation:
     their own, how many persons the limits concern and which to choose. `odds`
     is the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
     this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow. `after`
-    says what the charge would leave for questions or for publishing, and what it would end.
+    says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
+    account of her own, `analyst` is it, with the `percent` of it that the question takes; `more` and `after` are what
+    both accounts allow.
     """
 
     price: Cost
@@ -43,6 +46,7 @@ class Explanation:
     choices: tuple[Choice, ...] = ()
     group: int = GROUP_FOR_MEANS
     after: str = ""
+    analyst: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -60,12 +64,18 @@ class Explanation:
             "odds": self.odds,
             "odds_of_budget": self.odds_of_budget,
             "after": self.after,
+            "analyst": None if self.analyst is None else dict(self.analyst),
         }
 
     def __repr__(self) -> str:
-        lines = [f"price {self.price} · {percent(self.percent)} of the budget · {self.more:,} like this fit"]
+        takes = f"{percent(self.percent)} of the budget"
+        if self.analyst is not None:
+            own = self.analyst
+            takes += f" · {percent(own['percent'])} of {own['name']}'s ε {own['epsilon']}, {percent(own['used'])} of it"
+            takes += " used before"
+        lines = [visible(f"price {self.price} · {takes} · {self.more:,} like this fit")]
         if self.after:
-            lines.append(f"after it {self.after}")
+            lines.append(visible(f"after it {self.after}"))
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""
             lines.append(f"{name}: ±{three_digits(error)} with 95 %{where}")
@@ -84,13 +94,15 @@ class Explanation:
 @dataclass(frozen=True)
 class BudgetState:
     """The whole budget, how much of it is used, and what `room` that leaves, in words: either for questions, or for
-    publishing. `total` is what is promised for all that was released."""
+    publishing. `total` is what is promised for all that was released. `analysts` are the declared ones' own accounts:
+    the same of each, what is left being what both that account and the whole budget allow."""
 
     total: Mapping[str, str]
     used: float
     keys_used: float
     lasting: bool
     room: str
+    analysts: Mapping[str, BudgetState] = field(default_factory=dict)
 
     @property
     def left(self) -> str:
@@ -99,7 +111,10 @@ class BudgetState:
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
     def __repr__(self) -> str:
-        return f"{percent(self.used)} used; {self.left}"
+        lines = [f"{percent(self.used)} used; {self.left}"]
+        for name, one in self.analysts.items():
+            lines.append(visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used; {one.room}"))
+        return "\n".join(lines)
 
 
 def _chance(odds: float) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Filter, Gaussian, Loss, Pure
-from discreet.accounting.balance import ends, for_publishing, for_questions, in_words, published
+from discreet.accounting.balance import Balance, ends, for_publishing, for_questions, published
 
 BUDGETS = [
     (3, "1e-6", "1e-7"),
@@ -50,12 +50,12 @@ def test_what_is_left_fits(budget: tuple[str, str, str], course: list[Loss]) -> 
 
 def test_words() -> None:
     whole = Filter(3, "1e-6", "1e-7")
-    assert in_words(whole, whole) == "left: either ε 3 in questions or ε 2.9 in published tables"
-    assert in_words(Filter(3, 0), Filter(3, 0)) == "left: ε 3 in questions"
+    assert Balance(whole).left == "left: either ε 3 in questions or ε 2.9 in published tables"
+    assert Balance(Filter(3, 0)).left == "left: ε 3 in questions"
     spent = whole.charge(Pure(Fraction(29, 10)))
-    assert in_words(spent, whole) == "left: ε 0.1 in questions"
+    assert Balance(spent).left == "left: ε 0.1 in questions"
     over = Filter(3, 0).charge(Pure(3))
-    assert in_words(over, over) == "nothing is left"
+    assert Balance(over).left == "nothing is left"
     assert ends(whole, whole.charge(Pure("0.5"))) == ""
     assert ends(whole, whole.charge(Pure("2"))) == "tables can be published with at most ε 0.68, not 2.9"
     assert ends(whole, spent) == "no table can be published"

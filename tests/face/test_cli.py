@@ -230,7 +230,8 @@ def test_the_ledger_tells_who_asked_what(cli: Command, clinic: Path) -> None:
     lines = said.out.splitlines()
     assert lines[0].startswith("10 % of ε 1, δ ")
     assert "about 9 more like the last" in lines[0]
-    assert lines[1:3] == ["analyst ana: 20 % used", "analyst bob: 50 % used"]
+    assert lines[1].startswith("analyst ana: 20 % of ε 0.5 used · left for ana: either ε 0.4 in questions or ")
+    assert lines[2].startswith("analyst bob: 50 % of ε 0.2 used · left for bob: either ε 0.1 in questions or ")
     assert [line.split()[2] for line in lines[4:6]] == ["ana", "bob"]
     assert lines[4].endswith(question)
     assert re.fullmatch(r"head [0-9a-f]{64}", lines[-2])

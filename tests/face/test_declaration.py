@@ -97,7 +97,7 @@ def test_the_whole_declaration(folder: Path) -> None:
 
 
 def test_its_tables_answer(folder: Path) -> None:
-    with open_declaration(folder / "clinic.toml") as curator:
+    with open_declaration(folder / "clinic.toml", owner=True) as curator:
         assert curator.ask("SELECT GENDER, COUNT(*) AS n FROM patients GROUP BY GENDER").columns == ["GENDER", "n"]
         question = "SELECT COUNT(DISTINCT PATIENT) AS n FROM conditions WHERE DESCRIPTION = 'cough'"
         assert curator.ask(question, analyst="ana").charged["epsilon"] == 0.1
@@ -137,10 +137,10 @@ def test_the_ledger_lies_where_the_owner_says(folder: Path) -> None:
 def test_one_declaration_is_the_same_from_everywhere(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the working directory nor the place of the folder makes an old question a new one."""
     question = "SELECT COUNT(*) AS n FROM patients"
-    with open_declaration(folder / "clinic.toml") as curator:
+    with open_declaration(folder / "clinic.toml", owner=True) as curator:
         first = curator.ask(question)
     monkeypatch.chdir(folder)
-    with open_declaration("clinic.toml") as curator:
+    with open_declaration("clinic.toml", owner=True) as curator:
         again = curator.ask(question)
         assert again.content == first.content
         assert not again.charged

@@ -267,7 +267,7 @@ def test_analysts_pay_from_their_own(clinic: Path) -> None:
         clinic.read_text("utf-8") + "[analysts.ana]\nepsilon = 0.3\n[analysts.bob]\nepsilon = 0.1\n", "utf-8"
     )
     question = "SELECT COUNT(*) AS n FROM visits"
-    with open_declaration(clinic) as curator:
+    with open_declaration(clinic, owner=True) as curator:
         first = curator.ask(question, analyst="ana")
         assert [spent(curator, name) * 10 for name in ("", "ana", "bob")] == [1, 1, 0]
         again = curator.ask(question, analyst="ana")

@@ -71,7 +71,7 @@ def test_words_numbers_and_json_are_the_same(curator: discreet.Curator) -> None:
 def test_answers_of_before_and_of_other_kinds_say_nothing(curator: discreet.Curator) -> None:
     release = curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=NOTHING)
     old = {name: value for name, value in release.content.items() if name != "left_out"}
-    older = discreet.Release(old, FREE, 0.0, release.budget, release.loss)
+    older = discreet.Release(old, FREE, release.balance, release.loss)
     assert older.left_out == ()
     assert "as declared" not in repr(older)
 

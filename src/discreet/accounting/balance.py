@@ -7,7 +7,9 @@ against the filter itself: what is said to be left is admitted.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from discreet.accounting.curves import guessed_delta, mu_of_budget
 from discreet.accounting.filter import Filter
@@ -68,13 +70,72 @@ def for_questions(account: Filter) -> Fraction:
     return low if low > 0 and account.admits(Pure(low)) else Fraction(0)
 
 
-def in_words(account: Filter, whole: Filter) -> str:
-    """Both, for people."""
-    questions, tables = for_questions(account), for_publishing(account, whole)
-    if not questions and not tables:
-        return "nothing is left"
-    one = f"ε {show(floor(questions, _SHORT))} in questions" if questions else "no question"
-    return f"left: either {one} or ε {show(tables)} in published tables" if tables else f"left: {one}"
+@dataclass(frozen=True)
+class Balance:
+    """What is left to whoever asks: of the whole budget `total`, of which the owner keeps `kept` for publishing, and of
+    the account of an `analyst` who has one, `own`. Each charge is debited from both, so what is left is what both
+    admit."""
+
+    total: Filter
+    analyst: str = ""
+    own: Filter | None = None
+    kept: Loss | None = None
+
+    def after(self, loss: Loss) -> Balance:
+        """The balance once this is charged, admitted or not."""
+        return replace(self, total=self.total.after(loss), own=None if self.own is None else self.own.after(loss))
+
+    @property
+    def alive(self) -> bool:
+        """Whether both accounts admitted what was charged."""
+        return self.total.alive and (self.own is None or self.own.alive)
+
+    def more(self, loss: Loss) -> int:
+        """How many more releases of this loss are admitted, one after another."""
+        return min(account.left(loss) for account in (self._free, self.own) if account is not None)
+
+    @property
+    def left(self) -> str:
+        """What is left, in words."""
+        questions, tables = for_questions(self._free), for_publishing(self.total, self.total)
+        if self.kept is not None and not self.total.after(Pure(questions)).admits(self.kept):
+            questions = Fraction(0)
+        if self.own is not None:
+            questions = min(questions, for_questions(self.own))
+            tables = min(tables, for_publishing(self.own, self.total))
+        whose = f" for {self.analyst}" if self.own is not None else ""
+        if not questions and not tables:
+            return f"nothing is left{whose}"
+        one = f"ε {show(floor(questions, _SHORT))} in questions" if questions else "no question"
+        return f"left{whose}: " + (f"either {one} or ε {show(tables)} in published tables" if tables else one)
+
+    def account(self, more: Loss | None = None) -> dict[str, Any] | None:
+        """The analyst's own account as plain values, `used` in percent; with `more`, also how much of it that takes,
+        as `percent`. None where whoever asks has none."""
+        if self.own is None:
+            return None
+        found = {"name": self.analyst, **promise(self.own), "used": used(self.own)}
+        return found if more is None else found | {"percent": percent_of(self.own, more)}
+
+    @property
+    def _free(self) -> Filter:
+        """The whole budget without what the owner keeps."""
+        return self.total if self.kept is None else self.total.after(self.kept)
+
+
+def promise(account: Filter) -> dict[str, str]:
+    """What is promised for all that an account ever pays."""
+    return {"epsilon": show(account.epsilon), "delta": show(account.promised_delta)}
+
+
+def used(account: Filter) -> float:
+    """The part of an account that is used, in percent."""
+    return float(min(Fraction(1), account.used()) * 100)
+
+
+def percent_of(account: Filter, loss: Loss) -> float:
+    """What a release takes of an account, in percent."""
+    return float(max(Fraction(0), account.after(loss).used() - account.used()) * 100)
 
 
 def ends(before: Filter, after: Filter) -> str:

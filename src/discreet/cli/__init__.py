@@ -147,7 +147,9 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def opened(declaration: str, *, load: bool, quiet: bool = False, raise_budget: bool = False) -> Iterator[Curator]:
+def opened(
+    declaration: str, *, load: bool, quiet: bool = False, raise_budget: bool = False, owner: bool = False
+) -> Iterator[Curator]:
     """The curator of a declaration file, closed at the end."""
     from rich.console import Console
 
@@ -157,9 +159,9 @@ def opened(declaration: str, *, load: bool, quiet: bool = False, raise_budget: b
     console = Console(stderr=True)
     if load and console.is_terminal and not quiet:
         with console.status("loading the tables …"):
-            curator = Curator.of(read(declaration), load=True)
+            curator = Curator.of(read(declaration), load=True, owner=owner)
     else:
-        curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget)
+        curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget, owner=owner)
     try:
         yield curator
     finally:
@@ -186,6 +188,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @_asked
 @_priced
 @click.option("--analyst", help="Who asks: a name of [analysts].")
+@click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
 @_machine
@@ -198,6 +201,7 @@ def ask(
     confidence: str,
     together: bool,
     analyst: str | None,
+    owner: bool,
     request: str | None,
     picture: str | None,
     as_json: bool,
@@ -207,7 +211,7 @@ def ask(
         from discreet.release.plot import target
 
         target(picture)  # before anything is paid
-    with opened(declaration, load=True, quiet=as_json) as curator:
+    with opened(declaration, load=True, quiet=as_json, owner=owner) as curator:
         release = curator.ask(
             question,
             epsilon=epsilon,
@@ -227,6 +231,8 @@ def ask(
 @click.argument("declaration")
 @_asked
 @_priced
+@click.option("--analyst", help="Who asks: a name of [analysts].")
+@click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
 @_machine
 def explain(
@@ -237,11 +243,13 @@ def explain(
     within: tuple[str, ...],
     confidence: str,
     together: bool,
+    analyst: str | None,
+    owner: bool,
     sql: bool,
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    with opened(declaration, load=False) as curator:
+    with opened(declaration, load=False, owner=owner) as curator:
         explanation = curator.explain(
             question,
             epsilon=epsilon,
@@ -249,6 +257,7 @@ def explain(
             within=_within(within),
             confidence=confidence,
             together=together,
+            analyst=analyst,
         )
         if as_json:
             extra = {"sql": curator.engine_sql(question)} if sql else {}

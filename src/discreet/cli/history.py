@@ -47,7 +47,10 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
         "keys_used": budget.keys_used,
         "more": _more(curator),
         "left": budget.room,
-        "analysts": {name: _used(curator, name) for name in curator.declaration.analysts},
+        "analysts": {
+            name: {**own.total, "used": own.used, "left": own.room, "more": _more(curator, name)}
+            for name, own in budget.analysts.items()
+        },
         "tables": _tables(curator),
         "head": curator.ledger.head,
         "entries": [_entry(entry) for entry in curator.ledger.entries()],
@@ -69,8 +72,8 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
     lines[0] += f" · {budget.room}"
     if curator.ledger.filter(TOTAL).renewable is not None:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
-    for name in curator.declaration.analysts:
-        lines.append(f"analyst {visible(name)}: {percent(_used(curator, name))} used")
+    for name, own in budget.analysts.items():
+        lines.append(visible(f"analyst {name}: {percent(own.used)} of ε {own.total['epsilon']} used · {own.room}"))
     for name, table in _tables(curator).items():
         if table["failures"] or table["frozen"]:
             lines.append(f"{visible(name)}: {_state(table)}")
@@ -146,12 +149,9 @@ def _price(entry: Entry) -> str:
     return f"ε {show(entry.loss.pure)}{delta}"
 
 
-def _more(curator: Curator) -> int | None:
+def _more(curator: Curator, account: str = TOTAL) -> int | None:
+    """How many more fit of the last price that anybody paid."""
     last = None
     for entry in curator.ledger.entries():
         last = entry.loss or last
-    return None if last is None else curator.ledger.filter(TOTAL).left(last)
-
-
-def _used(curator: Curator, account: str) -> float:
-    return min(1.0, float(curator.ledger.filter(account).used())) * 100
+    return None if last is None else curator.balance(account).more(last)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--method", default="adaptive", show_default=True, help="adaptive, mst, workload or independent.")
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
+@click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
 @click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv, .json or .parquet.")
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
@@ -31,6 +32,7 @@ def command(
     columns: tuple[str, ...],
     output: str | None,
     picture: str | None,
+    owner: bool,
     as_json: bool,
     **said: Any,
 ) -> None:
@@ -46,7 +48,7 @@ def command(
         place(output)  # before anything is paid
     if picture:
         target(picture)
-    with opened(declaration, load=True, quiet=as_json) as curator:
+    with opened(declaration, load=True, quiet=as_json, owner=owner) as curator:
         tell = None if as_json or not sys.stderr.isatty() else _told
         release = curator.publish(table, columns=list(columns) or None, tell=tell, **said)
         if output:

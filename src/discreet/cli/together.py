@@ -151,7 +151,7 @@ def join(session: str, declaration: str, party: str, key: str, as_json: bool) ->
 
     agreed = read_session(session)
     agreed.place(party)
-    with Curator.of(read(declaration), load=True) as curator:
+    with Curator.of(read(declaration), load=True, owner=True) as curator:  # a party is the owner
         contribution = curator.contribution(agreed)
         opened = take_part(agreed, party, key, contribution)
         release = contribution.commit(opened.totals, opened.roster, opened.transcript)

@@ -10,9 +10,10 @@ from discreet.curator.procedures import Curator
 __all__ = ["Curator", "open"]
 
 
-def open(path: str | Path) -> Curator:
-    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables.
+def open(path: str | Path, *, owner: bool = False) -> Curator:
+    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables. Where [analysts]
+    are declared, each question names one of them, unless `owner` says that the owner asks.
 
     Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
     """
-    return Curator.of(read(path))
+    return Curator.of(read(path), owner=owner)

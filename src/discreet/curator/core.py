@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from discreet.accounting import Filter, Loss
-from discreet.accounting.balance import ends, in_words, published
+from discreet.accounting import Loss
+from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
 from discreet.accounting.odds import best_guess, best_guess_of_budget
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
@@ -60,8 +60,9 @@ class Asking:
     over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
     `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
     `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
-    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Raises DeclarationError
-    with every fault at once, LedgerError.
+    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Where `analysts` are
+    declared, whatever costs or is priced names one of them, unless `owner` says that the owner asks. Raises
+    DeclarationError with every fault at once, LedgerError.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Asking:
         least: Number | None = None,
         reserve: Mapping[str, Number] | None = None,
         raise_budget: bool = False,
+        owner: bool = False,
     ) -> None:
         budget: dict[str, Any] = {"epsilon": _written(epsilon), "delta": _written(delta)}
         if reserve is not None:
@@ -92,17 +94,20 @@ class Asking:
             "question": {} if least is None else {"least": _written(least)},
         }
         declaration = replace(declare(raw, python=True), ledger=Path(ledger) if ledger is not None else None)
-        self._start(declaration, load=True, raise_budget=raise_budget)
+        self._start(declaration, load=True, raise_budget=raise_budget, owner=owner)
 
     @classmethod
-    def of(cls, declaration: Declaration, *, load: bool = True, raise_budget: bool = False) -> Self:
+    def of(
+        cls, declaration: Declaration, *, load: bool = True, raise_budget: bool = False, owner: bool = False
+    ) -> Self:
         """The curator of a validated declaration. Without `load`, tables are read when a question first needs them."""
         curator = cls.__new__(cls)
-        curator._start(declaration, load=load, raise_budget=raise_budget)
+        curator._start(declaration, load=load, raise_budget=raise_budget, owner=owner)
         return curator
 
-    def _start(self, declaration: Declaration, *, load: bool, raise_budget: bool) -> None:
+    def _start(self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool) -> None:
         self._turn = Lock()
+        self._owner = owner
         self._engine = DuckDB(declaration.limits)
         if load:
             self._engine.start()
@@ -182,14 +187,18 @@ class Asking:
             request=request,
         )
         answered = answer(priced, read(content, priced), table)
-        return self._release(answered, priced.loss, cost(priced) if charged else FREE)
+        return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
 
-    def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost) -> Release:
-        total = self._ledger.filter(TOTAL)
+    def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
         notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
-        return Release(content, charged, _used(total), total, loss, tuple(notes))
+        return Release(content, charged, self.balance(account), loss, tuple(notes))
+
+    def balance(self, account: str = TOTAL) -> Balance:
+        """What is left to whoever asks: to the analyst whose `account` it is, or to the owner."""
+        own = self._ledger.filter(account) if account in self._declaration.analysts else None
+        return Balance(self._ledger.filter(TOTAL), account, own, self._kept)
 
     def _at_least(self, loss: Loss) -> tuple[str, ...]:
         return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
@@ -203,21 +212,23 @@ class Asking:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        analyst: str | None = None,
     ) -> Explanation:
-        """Price and expected error of a question, or of a workload. Spends nothing, reads no row, does not tell what
-        was asked before."""
+        """Price and expected error of a question, or of a workload, and what `analyst` would have left. Spends nothing,
+        reads no row, does not tell what was asked before."""
+        account = self._account(analyst)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
             _wanted(within, confidence, together)
             call = answering(self._declaration, question, epsilon, delta, within)
-            percent, more, odds = self._takes(call.loss)
+            percent, more, odds = self._takes(call.loss, account)
             errors, how = call.expected_error, tuple(call.mechanisms)
-            then = self._then(call.loss)
-            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, after=then)
+            then = self._then(call.loss, account)
+            return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-            percent, more, odds = self._takes(priced.loss)
+            percent, more, odds = self._takes(priced.loss, account)
             return Explanation(
                 cost(priced),
                 percent,
@@ -230,26 +241,23 @@ class Asking:
                 *odds,
                 may_be_left_out(priced, table),
                 choices(priced, table),
-                after=self._then(priced.loss),
+                **self._then(priced.loss, account),
             )
 
-    def _takes(self, loss: Loss) -> tuple[float, int, tuple[float, float]]:
+    def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
         """What a loss takes of the whole budget, in percent; how many like it fit; and an attacker's odds, after it and
         after the whole budget."""
-        total = self._ledger.filter(TOTAL)
-        taken = float(max(Fraction(0), total.after(loss).used() - total.used()) * 100)
-        return taken, self._free(total).left(loss), (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
+        balance = self.balance(account)
+        total = balance.total
+        odds = (best_guess(loss), best_guess_of_budget(total.epsilon, total.delta))
+        return percent_of(total, loss), balance.more(loss), odds
 
-    def _free(self, total: Filter) -> Filter:
-        """The whole budget without what the owner keeps for publishing."""
-        return total if self._kept is None else total.after(self._kept)
-
-    def _then(self, loss: Loss) -> str:
-        """What a charge would leave, and what it would end, in words."""
-        total = self._ledger.filter(TOTAL)
-        after = total.after(loss)
-        ended = ends(total, after) if after.alive else ""
-        return "; ".join(filter(None, (in_words(after, total), ended))) if after.alive else ""
+    def _then(self, loss: Loss, account: str) -> dict[str, Any]:
+        """What a charge would leave, and what it would end, in words; what it takes of the analyst's own account."""
+        balance = self.balance(account)
+        after = balance.after(loss)
+        words = (after.left, ends(balance.total, after.total)) if after.alive else ()
+        return {"after": "; ".join(filter(None, words)), "analyst": balance.account(loss)}
 
     def _warn(self, loss: Loss) -> None:
         """Says what the charge is about to end. It depends on prices alone."""
@@ -280,24 +288,25 @@ class Asking:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        analyst: str | None = None,
     ) -> int:
-        """How many more questions of this one's price the budget admits."""
+        """How many more questions of this one's price fit into what is left to `analyst`."""
+        account = self._account(analyst)
         with self._on_schedule():
             priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-            return self._free(self._ledger.filter(TOTAL)).left(priced.loss)
+            return self.balance(account).more(priced.loss)
 
     @property
     def budget(self) -> BudgetState:
-        """The whole budget and how much of it is used."""
-        total = self._ledger.filter(TOTAL)
-        keys = total.spent.keys / total.keys_delta if total.keys_delta else Fraction(0)
-        amounts = {
-            "epsilon": show(total.epsilon),
-            "delta": show(total.promised_delta),
-            "keys_delta": show(total.keys_delta),
-        }
-        lasting = self._declaration.ledger is not None
-        return BudgetState(amounts, _used(total), float(keys * 100), lasting, in_words(total, total))
+        """The whole budget and how much of it is used, and the same of each declared analyst."""
+        return self._state(TOTAL, {name: self._state(name, {}) for name in self._declaration.analysts})
+
+    def _state(self, account: str, analysts: Mapping[str, BudgetState]) -> BudgetState:
+        balance, lasting = self.balance(account), self._declaration.ledger is not None
+        own = balance.total if balance.own is None else balance.own
+        keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
+        amounts = {**promise(own), "keys_delta": show(own.keys_delta)}
+        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts)
 
     @property
     def ledger(self) -> Ledger:
@@ -386,11 +395,15 @@ class Asking:
         return ";\n\n".join(self._engine.sql(root, checked.table) for root in checked.plan.roots)
 
     def _account(self, analyst: str | None) -> str:
-        if analyst is None:
-            return TOTAL
+        """The account of whoever asks. Raises QuestionError where that must be said and is not."""
         declared = self._declaration.analysts
+        if analyst is None and (self._owner or not declared):
+            return TOTAL
         if not isinstance(analyst, str) or not analyst or (declared and analyst not in declared):
             fix = f"name one of {', '.join(declared)}" if declared else 'write analyst="ana"'
+            if analyst is None:
+                fix += "; the owner opens it with owner=True, or says --owner"
+                raise QuestionError("analyst", "analysts are declared: say who asks", where="analyst", fix=fix)
             raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
         return analyst
 
@@ -445,7 +458,3 @@ def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: b
 
 def _caps(budget: Budget) -> Caps:
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
-
-
-def _used(total: Filter) -> float:
-    return float(min(Fraction(1), total.used()) * 100)

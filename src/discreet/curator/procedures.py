@@ -13,7 +13,7 @@ from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
-from discreet.ledger import TOTAL, Stored
+from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
 from discreet.procedures.arguments import refused
 from discreet.procedures.progress import progress
@@ -41,8 +41,9 @@ class Curator(Asking):
     over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
     `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
     `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
-    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Raises DeclarationError
-    with every fault at once, LedgerError.
+    larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Where `analysts` are
+    declared, whatever costs or is priced names one of them, unless `owner` says that the owner asks. Raises
+    DeclarationError with every fault at once, LedgerError.
     """
 
     def select(
@@ -169,8 +170,9 @@ class Curator(Asking):
             limits=limits,
             analyst=analyst,
         )
+        account = self._account(None)
         with call.ready() as measurement:
-            return self._released(call, measurement, TOTAL, request)
+            return self._released(call, measurement, account, request)
 
     def fit(
         self,
@@ -224,12 +226,18 @@ class Curator(Asking):
         return terms(self._lowered(question)[0], opens)
 
     def contribution(self, session: Agreed) -> Contribution:
-        """This party's part in a session (`discreet.together`). Raises QuestionError, BudgetError; spends nothing."""
+        """This party's part in a session (`discreet.together`), which is the owner's: the whole budget pays. Raises
+        QuestionError, BudgetError; spends nothing."""
         from discreet.contribution import Contribution, Held
 
+        account = self._account(None)
         checked, table = self._lowered(session.question)
         parts = (self._engine.name, "together", session.hash)
-        hold = Held(self._holdings.load, lambda: key_of(table, self._holdings.number(table), *parts), self._release)
+        hold = Held(
+            self._holdings.load,
+            lambda: key_of(table, self._holdings.number(table), *parts),
+            lambda content, loss, charged: self._release(content, loss, charged, account),
+        )
         return Contribution(checked, session, self._door, self._ledger, hold)
 
     def answer(
@@ -265,7 +273,7 @@ class Curator(Asking):
         content, charged = released(
             self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
         )
-        return self._release(content, call.loss, call.cost if charged else FREE)
+        return self._release(content, call.loss, call.cost if charged else FREE, account)
 
     def publish(
         self,
@@ -318,5 +326,5 @@ class Curator(Asking):
         content, charged = carried_out(
             call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
         )
-        plain = self._release(content, call.declared.loss, call.cost if charged else FREE)
+        plain = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})

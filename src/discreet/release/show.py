@@ -49,7 +49,7 @@ def footer(release: Release) -> str:
     paid = str(release.cost)
     if not release.charged:
         paid += " (asked before: free)"
-    parts = [f"price {paid}", f"{percent(release.used)} of the budget used"]
+    parts = [f"price {paid}", *used(release)]
     parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
     parts.append(release.left)
     left = [bound for bound in release.bounds if "left out" in bound or bound.startswith("each person's")]
@@ -61,11 +61,17 @@ def footer(release: Release) -> str:
     return visible(" · ".join([*parts, *summary(release.left_out), *release.notes]))
 
 
-def percent(used: float) -> str:
+def used(release: Release) -> list[str]:
+    """How much of the whole budget is used, and of the asker's own account."""
+    parts, own = [f"{percent(release.used)} of the budget used"], release.balance.account()
+    return parts if own is None else [*parts, f"{percent(own['used'])} of {own['name']}'s ε {own['epsilon']} used"]
+
+
+def percent(part: float) -> str:
     """Percent, rounded up, so that what is left is never overstated."""
-    if used == 0:
+    if part == 0:
         return "0 %"
-    return f"{math.ceil(used - 1e-9)} %" if used >= 1 else f"{used:.1g} %"
+    return f"{math.ceil(part - 1e-9)} %" if part >= 1 else f"{part:.1g} %"
 
 
 def _cells(release: Release) -> list[list[str]]:

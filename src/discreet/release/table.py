@@ -12,8 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting import Filter, Loss
-from discreet.accounting.balance import in_words
+from discreet.accounting import Loss
+from discreet.accounting.balance import Balance, used
 from discreet.catalog.model import Type, Value
 from discreet.errors import QuestionError
 from discreet.exact import fraction, show
@@ -57,27 +57,32 @@ class Release:
 
     `rows` and `intervals` go together: a list of mappings, from column to value and from column to (low, high).
     `cost` is the price of what was asked, `charged` what this call took: nothing for a repeat. `used` is the part of
-    the whole budget that is used now, in percent, `more` how many more questions of this price it admits.
+    the whole budget that is used now, in percent, `more` how many more questions of this price fit, and `left` what is
+    left; these two of what the whole budget and the asker's own account, where there is one, both allow.
     """
 
     content: Mapping[str, Any]
     charged: Cost
-    used: float
-    budget: Filter
-    """The whole budget as it was when this was answered."""
+    balance: Balance
+    """What whoever asked has left, as it was when this was answered."""
     loss: Loss
     notes: tuple[str, ...] = ()
 
+    @property
+    def used(self) -> float:
+        """The part of the whole budget that is used, in percent."""
+        return used(self.balance.total)
+
     @functools.cached_property
     def more(self) -> int:
-        """How many more questions of this price the budget admits. Worked out when somebody looks: it takes as long as
-        the rest of a small question."""
-        return self.budget.left(self.loss)
+        """How many more questions of this price fit. Worked out when somebody looks: it takes as long as the rest of a
+        small question."""
+        return self.balance.more(self.loss)
 
     @functools.cached_property
     def left(self) -> str:
-        """What the whole budget leaves for questions or for publishing, in words."""
-        return in_words(self.budget, self.budget)
+        """What is left for questions or for publishing, in words."""
+        return self.balance.left
 
     @property
     def columns(self) -> list[str]:
@@ -120,7 +125,11 @@ class Release:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {**self.content, "charged": dict(self.charged), "used": self.used}
+        return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
+
+    def left_to_ask(self) -> dict[str, Any]:
+        """The balance as plain values; `analyst` is the asker's own account, None where there is none."""
+        return {"used": self.used, "more": self.more, "left": self.left, "analyst": self.balance.account()}
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False)

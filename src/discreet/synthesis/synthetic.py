@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog.model import Type
-from discreet.release.show import percent
+from discreet.release.show import used
 from discreet.release.table import Release
 from discreet.synthesis.decode import Column, read
 from discreet.synthesis.query import Answer, answered
+from discreet.texts import visible
 
 _SHOWN = 5
 
@@ -99,7 +100,7 @@ class Synthetic(Release):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values; the rows stand in `table`, packed."""
-        return {**self.content, "charged": dict(self.charged), "used": self.used}
+        return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
 
     def to_json(self) -> str:
         """Everything, with the rows as they are read."""
@@ -114,8 +115,7 @@ class Synthetic(Release):
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN:,} more synthetic rows")
         paid = f"price {self.cost}" + ("" if self.charged else " (asked before: free)")
-        used = f"{percent(self.used)} of the budget used"
-        lines.append(" · ".join([paid, used, self.left, *self._words(), *self.notes]))
+        lines.append(visible(" · ".join([paid, *used(self), self.left, *self._words(), *self.notes])))
         return "\n".join(lines)
 
     def _words(self) -> list[str]:
