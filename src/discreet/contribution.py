@@ -17,12 +17,13 @@ from discreet.exact import show
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.mechanisms.shares import LaplaceShares, Residues
-from discreet.plan.left_out import lost
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import cell_count, sensitivity
 from discreet.release import Release
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import Cost, plain
+from discreet.release.left_out import of_plan
+from discreet.release.table import Cost
+from discreet.release.values import plain
 from discreet.sql import Question
 
 MOST_CELLS = 1_000_000
@@ -157,7 +158,7 @@ class Contribution:
                     "sensitivity": f"{own.sensitivity} steps",
                 }
             ],
-            "bounds": lost(self._plan, self._table),
+            "bounds": [one.line for one in of_plan(self._plan, self._table)],
             "unit": "one person, added or removed with all rows at one party",
             "session": self._session.hash,
             "parties": list(roster),

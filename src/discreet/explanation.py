@@ -11,7 +11,7 @@ from discreet.release.choices import Choice, in_words
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
-from discreet.release.show import percent
+from discreet.release.show import percent, remarks
 from discreet.release.table import Cost
 from discreet.texts import visible
 
@@ -22,9 +22,9 @@ class Explanation:
 
     `expected_error` is the half width of the 95 % interval of each column; of those of `means`, which are means and
     what is made of them, in a group of at least `group` values. `percent` is the part of the budget that the question
-    takes, `more` how many like it fit. `bounds` say what the bounds are, `left_out` what they may leave out, `choices`
-    what other limits a person would cost in noise at this price. `advice` names questions that tell, at a price of
-    their own, how many persons the limits concern and which to choose. `odds`
+    takes, `more` how many like it fit. `bounds` are all that changes how the answer may be read,
+    `left_out` the same with numbers, `choices` what other limits a person would cost in noise at this price. `advice`
+    names questions that tell, at a price of their own, which limits to choose. `odds`
     is the chance, at best, of an attacker who knows all but whether one person is in the data to guess that right from
     this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow. `after`
     says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
@@ -80,8 +80,7 @@ class Explanation:
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""
             lines.append(f"{name}: ±{three_digits(error)} with 95 %{where}")
         lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
-        lines.append("bounds: " + "; ".join(self.bounds))
-        lines += [one.words for one in self.left_out if one.what != "keys"]
+        lines += remarks(self.bounds)
         lines += in_words(self.choices)
         lines += self.advice
         lines.append(

@@ -28,7 +28,8 @@ def test_the_bound_is_met_where_everybody_has_as_many_as_declared() -> None:
     with tools.curator(full) as curator:
         said = number(curator.ask(clause("max_rows_contributed = 2", "COUNT(*) AS n FROM t"), epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.25, 60, 10)
-        assert said.words == "n: at least 25 % of it is there; at most 60 is missing, with 95 %, of at most 10 persons"
+        words = "n: of what the declared limits let count, at least 25 % is there; at most 60 is missing"
+        assert said.words == f"{words}, with 95 %, of at most 10 persons"
         question = clause("max_groups_contributed = 3", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = number(curator.ask(question, epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.75, 10, 10)
@@ -142,7 +143,7 @@ def test_private_groups_claim_no_total_but_for_clamps() -> None:
         said = number(release, "n")
         assert (said.share, said.at_most, said.persons) == (0.75, None, None)
         small = next(one for one in release.left_out if one.what == "small groups")
-        assert "what is in them, is not known" in small.words
+        assert "groups of too few persons are left out: one of " in small.words
         assert curator.ask(small.question or "", epsilon=NOTHING).rows == [{"groups": 5}]
         bounded = "cat, COUNT(*, contribution_bounds_per_group => (0, 1)) AS n FROM t GROUP BY cat"
         release = curator.ask(clause("max_groups_contributed = 4, delta = 1e-6", bounded), epsilon=NOTHING)
@@ -156,7 +157,7 @@ def test_a_small_group_is_shown_as_often_as_is_said() -> None:
     with tools.curator([{"uid": 0, "x": 1, "y": 1, "cat": "a"}], private=True) as curator:
         question = clause("delta = 1e-6", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = next(one for one in curator.explain(question, epsilon=1).left_out if one.what == "small groups")
-        least = int(said.words.split()[3])
+        least = int(said.words.partition(": one of ")[2].split()[0])
     shown = 0
     with tools.curator([{"uid": i, "x": 1, "y": 1, "cat": "a"} for i in range(least)], private=True) as curator:
         for turn in range(60):
@@ -175,7 +176,7 @@ def test_the_answer_depends_on_noisy_numbers_alone() -> None:
         table = curator.declaration.tables["t"]
         checked = lower(clause("max_rows_contributed = 2", "COUNT(*) AS n FROM t"), curator.declaration)
         priced = measurement(checked.plan, Price(Fraction(1)))
-        said: list[Any] = [answer(priced, Noisy(((),), (((value,),),)), table)["left_out"][1] for value in (-50, 100)]
+        said: list[Any] = [answer(priced, Noisy(((),), (((value,),),)), table)["left_out"][-1] for value in (-50, 100)]
         wide = said[1]["at_most"] // 3 - 100
         assert 0 < wide < 20
         assert said[0]["at_most"] == 0  # nobody is there, as far as the interval tells

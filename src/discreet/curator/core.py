@@ -29,7 +29,7 @@ from discreet.forks import Lock
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.ledger.least import Least
-from discreet.plan.left_out import advice, lost
+from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price, measurement
 from discreet.plan.work import bound
 from discreet.pricing import Within, priced_at
@@ -39,7 +39,6 @@ from discreet.release import Release, answer
 from discreet.release.choices import choices
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
-from discreet.release.specials import to_be_found
 from discreet.release.stored import measured, read, written
 from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
@@ -229,17 +228,18 @@ class Asking:
         with self._on_schedule():
             priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
             percent, more, odds = self._takes(priced.loss, account)
+            remarks = may_be_left_out(priced, table)
             return Explanation(
                 cost(priced),
                 percent,
                 more,
                 expected_errors(priced),
                 tuple(mechanisms(priced)),
-                (*to_be_found(priced), *lost(priced.plan, table)),
+                tuple(one.line for one in remarks),
                 (*advice(priced.plan, table), *self._at_least(priced.loss)),
                 by_size(priced),
                 *odds,
-                may_be_left_out(priced, table),
+                remarks,
                 choices(priced, table),
                 **self._then(priced.loss, account),
             )

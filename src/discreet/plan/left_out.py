@@ -34,9 +34,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Table, Type, Value
+from discreet.catalog.model import Table, Type
 from discreet.exact import show
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
@@ -213,49 +213,6 @@ def at_limit(plan: Plan, what: str, limit: int) -> Plan:
     return replace(plan, root=changed(plan.root), specials=specials, ranges=ranges)
 
 
-def lost(plan: Plan, table: Table) -> tuple[str, ...]:
-    """What the bounds are, and what they may have left out, in words.
-
-    They follow from the plan and the declaration alone: of rows that are left out where there are any, it is said
-    whether there are any or not. Said only where it is true of the rows, it would be an exact answer.
-    """
-    words = []
-    single = table.person is None or table.one_row_per_person
-    for one in limits(plan, table):
-        if one.what == "values":
-            words.append(f"at most {one.limit} different values a person count; further ones are left out, at random")
-        else:
-            words.append(f"at most {one.limit} {one.what} a person; further {one.what} are left out, at random")
-    known = one_table(table) is not None and any(one.what == "rows" for one in limits(plan, table))
-    for base in table.parts:
-        if not base.public and not base.one_row_per_person and base.rows_per_person is not None and not known:
-            words.append(
-                f"of {base.name}, rows of a person beyond {base.rows_per_person} are left out where it is read"
-            )
-    for kind, step, total in clamps(plan):
-        low, high = (show(step * bound) for bound in total.bounds or ())
-        words.append(f"each person's {kind} in a group is clamped to [{low}, {high}]")
-    used: frozenset[str] = frozenset().union(*(columns_of(one) for one in _expressions(plan)))
-    for column in table.columns:
-        if column.name in used and column.type is not None and column.type.numeric and column.minimum is not None:
-            words.append(f"{column.name} is clamped to [{_end(column.minimum)}, {_end(column.maximum)}]")
-    if single:
-        words.insert(0, "one row a person")
-    for base in table.bases:
-        if base.person is not None and base.one_row_per_person:
-            words.append(f"of {base.name}, rows of a person beyond the first are left out")
-    for base in table.bases:
-        if base.shared:
-            words.append(f"of {base.name}, a row of several persons counts once for each")
-    if any(base.person is not None for base in table.bases):
-        words.append("rows of no person are left out")
-    if (missing := without_group(plan.keys, table)) is not None:
-        words.append(missing)
-    if plan.private:
-        words.append("groups of too few persons are left out")
-    return tuple(words)
-
-
 def unit(table: Table) -> str:
     """What is added or removed, in words."""
     shared = [base.name for base in table.bases if base.shared]
@@ -330,10 +287,6 @@ def _expressions(plan: Plan) -> Iterator[Expression]:
         yield from (one.expression for one in project_of(root).quantities)
 
 
-def _end(bound: Value | None) -> str:
-    return show(Fraction(bound)) if isinstance(bound, int | Fraction) else "any"
-
-
 class Telling:
     """The questions that tell, each at a price of its own, what the limits of questions about a table leave out. A
     question is None where the table has no name for what it needs."""
@@ -358,8 +311,8 @@ class Telling:
         """How many persons have more than the limit; at the declared limit on rows, as many or more, since rows beyond
         it do not count there either."""
         rows = self._counted(limit.what)
-        if rows is None:
-            return None
+        if rows is None or (limit.what == "rows" and limit.limit > (limit.declared or 0)):
+            return None  # no subquery reads more rows than are declared
         at_most = limit.what == "rows" and limit.declared is not None and limit.limit >= limit.declared
         condition = f"{self.k} {'>=' if at_most else '>'} {limit.declared if at_most else limit.limit}"
         return f"SELECT COUNT(*) FROM ({rows}) WHERE {condition}"
@@ -468,24 +421,15 @@ def quoted(name: str) -> str:
 
 
 def advice(plan: Plan, table: Table) -> tuple[str, ...]:
-    """Questions that tell, at a price of their own, whom the limits concern and which to choose, each after a colon."""
+    """Questions that tell, at a price of their own, which limits to choose, each after a colon."""
     telling = Telling(plan, table)
     words: list[str] = []
     for one in limits(plan, table):
-        if (question := telling.persons_above(one)) is not None:
-            more = "more groups" if one.what == "groups" else f"more rows than {one.limit} count"
-            if question.endswith(f">= {one.declared}"):
-                more = "as many rows as are declared, or more"
-            words.append(f"how many persons have {more}: {question}")
         if (question := telling.quantile(one.what)) is not None:
             option = f"max_{one.what}_contributed"
             words.append(f"which {option} leaves 95 % of the persons whole, or name another fraction: {question}")
     for _, step, total in clamps(plan):
         if (both := telling.totals_outside(plan, total, step)) is not None:
             option = "contribution_bounds_per_group"
-            words.append(f"how many totals of a person in a group lie outside the bounds: {both[0]}")
-            words.append(f"which {option} 95 % of them stay below, the noise being in proportion: {both[1]}")
-    for name, low, high in row_clamps(plan, table):
-        if (question := telling.values_outside(name, low, high)) is not None:
-            words.append(f"how many rows lie outside contribution_bounds_per_row: {question}")
+            words.append(f"which {option} 95 % of a person's totals in a group stay below: {both[1]}")
     return tuple(dict.fromkeys(words))

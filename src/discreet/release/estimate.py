@@ -16,7 +16,7 @@ from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.jointly import axis_of, count_of, ends_of
 from discreet.plan.lattice import Lattice
-from discreet.plan.left_out import lost, unit
+from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measured, Measurement, Noisy
 from discreet.plan.nodes import Output
 from discreet.plan.settled import settled
@@ -29,14 +29,13 @@ from discreet.release.shown import shown_intervals
 from discreet.release.specials import (
     depends_on_bounds,
     described_ranges,
-    found_bounds,
     reported,
     special_error,
     special_type,
     special_values,
-    special_words,
 )
-from discreet.release.table import Cost, arranged, plain
+from discreet.release.table import Cost, arranged
+from discreet.release.values import plain
 
 GROUP_FOR_MEANS = 1_000
 """A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""
@@ -82,6 +81,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
             for row, one, other in zip(rows, single, joint, strict=True):
                 row[output.name] = reported(row[output.name], (other if picked else one).pop(output.name, None))
                 (one if picked else other).pop(output.name, None)
+    remarks = left_out(priced, measurement, noisy, table, columns.of)
     return {
         "columns": [output.name for output in visible],
         "types": types,
@@ -92,8 +92,8 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
         "confidence": CONFIDENCE,
         "cost": cost(priced),
         "mechanisms": [*described_ranges(priced), *mechanisms(measurement)],
-        "bounds": [*found_bounds(priced, noisy.found), *lost(plan, table), *special_words(measurement)],
-        "left_out": [one.to_dict() for one in left_out(priced, measurement, noisy, table, columns.of)],
+        "bounds": [one.line for one in remarks],
+        "left_out": [one.to_dict() for one in remarks],
         "unit": unit(table),
     }
 

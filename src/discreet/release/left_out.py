@@ -1,7 +1,9 @@
-"""How much the limits of a question may have left out: a bound from the noisy numbers of the release itself.
+"""What changes how an answer may be read, in one list; and how much limits may have left out, bounded from the noisy
+numbers of the release itself.
 
-Nothing private is read: what is said before a question is asked follows from declarations, the bounds that are said
-after it are made of numbers that were released, so they cost nothing.
+Text, JSON, pandas, pictures and explanations all show this list. Nothing private is read: what is said before a
+question is asked follows from plan, declaration and price alone, and is said whether it is true of the rows or not; the
+bounds that are said after it are made of numbers that were released, so they cost nothing.
 
 The bound. With X a count of the answer, added up over all its groups, and Y the same count at the declared limits,
 `plan.left_out` proves E[X] ≥ s·E[Y] over the salt, or X ≥ s·Y for certain; so does it for sums of values ≥ 0. The noisy
@@ -30,19 +32,34 @@ of each group that is shown; only clamps, which hold for certain, bound what is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Table
+from discreet.catalog.model import Table, Type, Value
 from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.jointly import axis_of, count_of
-from discreet.plan.left_out import Kept, Limit, Telling, clamps, kept, lattice_of, limits, row_clamps, without_group
-from discreet.plan.measurement import Measured, Measurement, Noisy
+from discreet.plan.left_out import (
+    Kept,
+    Limit,
+    Telling,
+    at_limit,
+    clamps,
+    kept,
+    lattice_of,
+    limits,
+    row_clamps,
+    without_group,
+)
+from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
+from discreet.plan.measurement import measurement as repriced
 from discreet.plan.nodes import Output, Part
+from discreet.plan.read import columns_read
 from discreet.release.intervals import CONFIDENCE
+from discreet.release.specials import special_words, to_be_found
+from discreet.release.values import plain
 
 Estimated = Callable[[Output, float], tuple[list[Any], list[tuple[float, float]] | None]]
 """A column's values and intervals, by the probability with which one of them fails."""
@@ -50,15 +67,16 @@ Estimated = Callable[[Output, float], tuple[list[Any], list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class LeftOut:
-    """One thing that may be missing from an answer. `words` say it whole.
+    """One thing that changes how an answer may be read, or may be missing from it. `words` say it whole.
 
-    `what` is rows, groups or values (a limit on how many of each person count), clamped (totals or values outside their
-    bounds), keys (rows whose key has no group), small groups, or number: what all limits together leave of a `column`.
-    `limit` is how many count, `declared` how many the declaration lets count at most, None where it does not say.
-    `share` is the least part of the number that is there, on average over what is drawn; `at_most` how much more it
-    would be at the declared limits, added up over all groups, also those that HAVING or LIMIT leave out, with the
-    release's confidence, and `persons` how many at most are above the limit. None means: not known. `question` tells
-    more, at a price of its own.
+    `what` is rows, groups or values (a limit on how many of each person count), read (rows that are left out, or count
+    several times, where a table is loaded or read), clamped (totals or values outside their bounds), keys (rows whose
+    key has no group), small groups, ranks (how far a quantile is off), choice (how far a winner is), or number: what
+    all limits together leave of a `column`. `limit` is how many count, `declared` how many the declaration lets count
+    at most, None where it does not say. `share` is the least part of the number that is there, on average over what is
+    drawn; `at_most` how much more it would be at the declared limits, added up over all groups, also those that HAVING
+    or LIMIT leave out, with the release's confidence, and `persons` how many at most are above the limit. None means:
+    not known. `question` tells more, at a price of its own.
     """
 
     what: str
@@ -71,31 +89,82 @@ class LeftOut:
     persons: int | None = None
     question: str | None = None
 
+    @property
+    def line(self) -> str:
+        """The words, with the question that tells more."""
+        return self.words if self.question is None else f"{self.words}; how much: {self.question}"
+
     def to_dict(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-def may_be_left_out(measurement: Measurement, table: Table) -> tuple[LeftOut, ...]:
-    """What the limits may leave out, before anything is paid: from declarations and the price alone."""
-    plan = measurement.plan
-    telling = Telling(plan, table)
-    own = limits(plan, table)
-    found = [_of_limit(one, telling) for one in own]
-    found += [_number(output, one, None) for output, one in _numbers(measurement, table) if _less(one)]
+def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
+    """What follows from plan and declaration: which rows are read, what of each person counts, what is clamped."""
+    telling, own = Telling(plan, table), limits(plan, table)
+    found = [LeftOut("read", words) for words in _read(table, own)]
+    found += [_of_limit(one, telling, table) for one in own]
     for kind, step, total in clamps(plan):
         both = telling.totals_outside(plan, total, step)
         low, high = (show(step * bound) for bound in total.bounds or ())
-        words = f"each person's {kind} in a group is clamped to [{low}, {high}]: by how much is not known"
-        if kind != "count":
-            found.append(LeftOut("clamped", words, question=both[0] if both else None))
+        words = f"each person's {kind} in a group is clamped to [{low}, {high}]"
+        found.append(LeftOut("clamped", words, question=both[0] if both else None))
     for name, least, most in row_clamps(plan, table):
-        words = f"{name} is clamped to [{show(least)}, {show(most)}]: by how much is not known"
+        words = f"{name} is clamped to [{show(least)}, {show(most)}]"
         found.append(LeftOut("clamped", words, name, question=telling.values_outside(name, least, most)))
+    found += _columns(plan, table)
     if (missing := without_group(plan.keys, table)) is not None:
-        question = telling.rows_without_key(plan.keys)
-        found.append(LeftOut("keys", f"{missing}: how many is not known", question=question))
-    if plan.private:
-        found.append(_small_groups(measurement, telling))
+        found.append(LeftOut("keys", missing, question=telling.rows_without_key(plan.keys)))
+    return tuple(dict.fromkeys(found))
+
+
+def _read(table: Table, own: Sequence[Limit]) -> Iterator[str]:
+    """Which rows of the declared tables are there to be counted, and how often."""
+    for base in table.bases:
+        if base.public:
+            continue
+        if base.person is None:
+            yield f"of {base.name}, each row counts as one person"
+        elif base.one_row_per_person:
+            yield f"of {base.name}, rows of a person beyond the first are left out"
+        elif table.relation is not None and base.rows_per_person is not None:
+            whose = f"with one value of {base.person}" if base.path else "of a person"
+            yield f"of {base.name}, rows {whose} beyond {base.rows_per_person:,} are left out where it is read"
+        elif not any(one.what == "rows" and one.limit <= base.stored for one in own):
+            yield f"of {base.name}, rows of a person beyond {base.stored:,} are left out when it is loaded"
+        if base.shared:
+            yield f"of {base.name}, a row of several persons counts once for each"
+    if any(base.person is not None for base in table.bases):
+        yield "rows of no person are left out"
+
+
+def _columns(plan: Plan, table: Table) -> Iterator[LeftOut]:
+    """How the values that a question reads differ from those of the source."""
+    several = len(table.bases) > 1
+    for base, column in columns_read(plan, table):
+        name = f"{base.name}.{column.name}" if several else column.name
+        if base.public:
+            continue
+        if column.minimum is not None or column.maximum is not None:
+            words = f"{name} is clamped to [{_end(column.minimum)}, {_end(column.maximum)}], as declared"
+            yield LeftOut("clamped", words, column.name)
+        elif column.type is Type.TEXT and column.values is None and not column.identifies:
+            yield LeftOut("clamped", f"{name} is cut to {column.longest:,} characters", column.name)
+
+
+def _end(bound: Value | None) -> str:
+    if bound is None:
+        return "any"
+    return show(Fraction(bound)) if isinstance(bound, int | Fraction) else str(plain(bound))
+
+
+def may_be_left_out(measurement: Measurement, table: Table) -> tuple[LeftOut, ...]:
+    """The list before anything is paid: from plan, declarations and the price alone."""
+    found = [LeftOut("clamped", words) for words in to_be_found(measurement)]
+    found += of_plan(measurement.plan, table)
+    if measurement.plan.private:
+        found.append(_small_groups(measurement, table))
+    found += [LeftOut(what, words, name) for what, name, words in special_words(measurement)]
+    found += [_number(output, one, None) for output, one in _numbers(measurement, table) if _less(one)]
     return tuple(found)
 
 
@@ -114,23 +183,27 @@ def left_out(
     for unknown, (low, high) in zip(priced.plan.ranges, noisy.found, strict=True):
         name = getattr(unknown.expression, "name", None)
         words = (
-            f"{name or 'an expression'} is clamped to [{show(low)}, {show(high)}], as found: by how much is not known"
+            f"{name or 'an expression'} is clamped to [{show(low)}, {show(high)}], bounds found at a fifth of the price"
         )
         question = telling.values_outside(name, low, high) if name else None
         found.append(LeftOut("clamped", words, name, question=question))
     return tuple(found)
 
 
-def _of_limit(one: Limit, telling: Telling) -> LeftOut:
+def _of_limit(one: Limit, telling: Telling, table: Table) -> LeftOut:
     question = telling.persons_above(one)
     if one.what == "values":
-        words = f"at most {one.limit:,} different values of each person count: how many more there are is not known"
-    elif one.declared is None:
-        words = f"at most {one.limit:,} {one.what} of each person count: how many more there are is not known"
-    elif one.limit < one.declared:
-        words = f"{one.limit:,} {one.what} of each person count, of {one.declared:,} that the declaration lets count"
-    else:
-        words = f"at most {one.declared:,} {one.what} of each person count, as declared: how many more is not known"
+        words = f"at most {one.limit:,} different values of each person count; further ones are left out, at random"
+        return LeftOut(one.what, words, limit=one.limit, question=question)
+    least = one.limit
+    if one.what == "rows" and one.declared is not None and table.relation is not None:
+        least = min(one.limit, one.declared)  # so many are read
+    words = f"at most {least:,} {one.what} of each person count"
+    if one.declared is not None and least < one.declared:
+        words += f", of {one.declared:,} that the declaration lets count"
+    elif one.declared is not None:
+        words += ", as declared" if least == one.declared else f", more than the {one.declared:,} that are declared"
+    words += f"; further {one.what} are left out, at random"
     return LeftOut(one.what, words, limit=one.limit, declared=one.declared, question=question)
 
 
@@ -167,7 +240,8 @@ def _number(output: Output, one: Kept, bound: tuple[float, int | None] | None, *
     `shown` in the groups that are shown."""
     if not one.share:
         return LeftOut("number", f"{output.name}: how much is missing is not known", output.name)
-    words = f"{output.name}: at least {_percent(one.share)} of it is there{'' if one.certain else ', on average'}"
+    words = f"{output.name}: of what the declared limits let count, at least {_percent(one.share)} is there"
+    words += "" if one.certain else ", on average"
     if bound is None:
         return LeftOut("number", words, output.name, share=float(one.share))
     at_most, persons = bound
@@ -218,22 +292,27 @@ def _reach(measured: Measured, output: Output, one: Kept) -> float:
     return bound.l1 / max(1, part.row_bound) * each
 
 
-def _small_groups(measurement: Measurement, telling: Telling) -> LeftOut:
-    """From how many persons on a group is shown almost surely."""
+def shown_from(measurement: Measurement) -> int | None:
+    """From how many persons on a group with a private key is shown with 95 %; None where its keys are public, or what
+    is left for them is known only once bounds are found."""
+    if not measurement.plan.private or measurement.ranges:
+        return None
     sure = 0
     for measured in measurement.parts:
         if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
             sure = measured.mechanism.threshold + measured.mechanism.noise.half_width(2 * CONFIDENCE - 1)
-    shown = f"a group of {sure:,} persons that count, or more, is shown with {_percent(CONFIDENCE)}"
-    if measurement.ranges:  # what is left for the keys is known with the bounds
-        shown = "groups of few persons are not shown"
-    words = f"{shown}; how many groups are smaller, and what is in them, is not known"
-    return LeftOut("small groups", words, question=telling.groups())
+    return sure
 
 
-def summary(found: Sequence[LeftOut]) -> list[str]:
-    """What a reader is told beside the answer."""
-    words = [one.words for one in found if one.what in ("number", "values", "small groups")]
-    if any(one.what == "number" for one in found):
-        return words
-    return [*(one.words for one in found if one.what in ("rows", "groups")), *words]
+def _small_groups(measurement: Measurement, table: Table) -> LeftOut:
+    """From how many persons on a group is shown almost surely, and what would show smaller ones."""
+    plan, sure = measurement.plan, shown_from(measurement)
+    words = "groups of too few persons are left out"
+    if sure is None:
+        words += "; from how many on they are shown is known with the bounds"
+    else:
+        words += f": one of {sure:,} persons that count, or more, is shown with {_percent(CONFIDENCE)}"
+        if any(one.what == "groups" and one.limit > 1 for one in limits(plan, table)):
+            fewer = shown_from(repriced(at_limit(plan, "groups", 1), measurement.price))
+            words += f"; with max_groups_contributed = 1 one of {fewer:,}"
+    return LeftOut("small groups", words, question=Telling(plan, table).groups())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import math
+import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.release.show import estimate
+from discreet.texts import visible
 
 if TYPE_CHECKING:
     from discreet.release.table import Release
@@ -27,6 +29,9 @@ MOST_INCHES = 300
 _NUMBERS = (Type.INTEGER, Type.NUMBER)
 _ORDERED = (*_NUMBERS, Type.DATE, Type.TIMESTAMP)
 _DARK, _PALE = "#0b5394", "#6fa8dc"
+
+LETTERS = 22
+"""Small letters in an inch."""
 
 
 def target(path: str | Path) -> Path:
@@ -186,8 +191,13 @@ def _plain(axis: Any, side: str) -> None:
 
 
 def _signed(release: Release, figure: Any) -> Any:
-    """The figure with its price."""
+    """The figure with its price, and with what changes how the numbers may be read."""
     figure.suptitle(f"{release.cost}, per person", fontsize=9, x=0.99, ha="right")
+    wide = int(figure.get_figwidth() * LETTERS)
+    words = [line for one in release.bounds for line in textwrap.wrap(visible(one), wide, subsequent_indent="  ")]
+    if words:
+        figure.supxlabel("\n".join(words), fontsize=6, x=0.01, ha="left", parse_math=False)
+        figure.set_figheight(figure.get_figheight() + 0.12 * len(words))
     return figure
 
 

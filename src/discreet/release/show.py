@@ -5,11 +5,11 @@ from __future__ import annotations
 import html as escape
 import itertools
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from discreet.catalog.model import Type
-from discreet.release.left_out import summary
 from discreet.texts import visible
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ MOST_ROWS = 60
 
 
 def text(release: Release) -> str:
-    """The answer as aligned columns, then one line: price, what is used, what was left out."""
+    """The answer as aligned columns; a line with the price and what is left; and a line for each thing that changes how
+    the numbers may be read."""
     cells = _cells(release)
     shown = cells if len(cells) <= MOST_ROWS else cells[:MOST_ROWS]
     table = [[visible(name) for name in release.columns], *shown]
@@ -30,7 +31,7 @@ def text(release: Release) -> str:
         lines.append(f"… {len(cells) - len(shown)} more rows")
     if not cells:
         lines.append("(no group is shown)")
-    return "\n".join([*lines, footer(release)])
+    return "\n".join([*lines, footer(release), *remarks(release.bounds)])
 
 
 def html(release: Release) -> str:
@@ -41,24 +42,25 @@ def html(release: Release) -> str:
         "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>"
         for row in _cells(release)[:MOST_ROWS]
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{escape.escape(footer(release))}</p>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    items = "".join(f"<li>{escape.escape(visible(one))}</li>" for one in release.bounds)
+    return f"{table}<p>{escape.escape(footer(release))}</p><ul>{items}</ul>"
 
 
 def footer(release: Release) -> str:
-    """Price, budget and losses in one line."""
+    """Price and budget in one line."""
     paid = str(release.cost)
     if not release.charged:
         paid += " (asked before: free)"
     parts = [f"price {paid}", *used(release)]
     parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
     parts.append(release.left)
-    left = [bound for bound in release.bounds if "left out" in bound or bound.startswith("each person's")]
-    if left:
-        parts.append("bounds: " + "; ".join(left))
-    else:
-        one_row = "one row a person" in release.bounds
-        parts.append("rows left out: none" + (" (one row a person)" if one_row else ""))
-    return visible(" · ".join([*parts, *summary(release.left_out), *release.notes]))
+    return visible(" · ".join([*parts, *release.notes]))
+
+
+def remarks(bounds: Iterable[str]) -> list[str]:
+    """What changes how an answer may be read, a line each."""
+    return [f"· {visible(one)}" for one in bounds]
 
 
 def used(release: Release) -> list[str]:

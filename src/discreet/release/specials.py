@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 from discreet.catalog.model import Type
@@ -14,7 +13,7 @@ from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial, Measurement, inner
 from discreet.plan.nodes import Output, project_of
 from discreet.release.intervals import CONFIDENCE, half_width
-from discreet.release.table import plain
+from discreet.release.values import plain
 
 Interval = tuple[float, float]
 
@@ -58,21 +57,27 @@ def special_error(one: MeasuredSpecial, miss: float) -> float | None:
     return half_width(one.mechanism, [1.0], miss) if isinstance(one.mechanism, Laplace) else None
 
 
-def special_words(measurement: Measurement) -> list[str]:
-    """How far off ranks and winners may be."""
+def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
+    """How far off ranks and winners may be: which of the two, the column, and the words."""
     words = []
     for place, one in enumerate(measurement.specials):
         name = next(o.name for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
         if isinstance(one.mechanism, Quantiles):
+            if measurement.ranges:
+                words.append(("ranks", name, f"{name}: by how many ranks it may be off is known with the bounds"))
+                continue
             rank = one.mechanism.half_width(CONFIDENCE)
-            words.append(f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one)}")
+            said = f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one)}"
+            words.append(("ranks", name, said))
             ends = [each for each in one.special.fractions if inner(each, one.mechanism.epsilon) != each]
             if ends:
                 nearest = float(inner(ends[0], one.mechanism.epsilon))
-                words.append(f"{name}: the ends are the quantiles {min(nearest, 1 - nearest):.4g} from them")
+                said = f"{name}: the ends are the quantiles {min(nearest, 1 - nearest):.4g} from them"
+                words.append(("ranks", name, said))
         elif not isinstance(one.mechanism, Laplace):
             far = one.mechanism.half_width(CONFIDENCE, len(one.special.values))
-            words.append(f"{name}: no value that is left out has over {far:,.3g} rows more, with 95 %")
+            said = f"{name}: no value that is left out has over {far:,.3g} rows more, with 95 %"
+            words.append(("choice", name, said))
     return words
 
 
@@ -97,15 +102,6 @@ def described_ranges(priced: Measurement) -> list[dict[str, str]]:
         }
         for mechanism in priced.ranges
     ]
-
-
-def found_bounds(priced: Measurement, found: Sequence[tuple[Fraction, Fraction]]) -> list[str]:
-    """The bounds that were found, in words."""
-    words = []
-    for one, (low, high) in zip(priced.plan.ranges, found, strict=True):
-        named = getattr(one.expression, "name", "an expression")
-        words.append(f"{named} is clamped to [{show(low)}, {show(high)}], bounds found at a fifth of the price")
-    return words
 
 
 def reported(value: Any, interval: Interval | None) -> str:

@@ -115,12 +115,13 @@ class Release:
 
     @property
     def bounds(self) -> list[str]:
-        """The bounds that were applied, and what they may have left out."""
+        """All that changes how the answer may be read: what was limited, clamped or left out, and questions that tell
+        by how much."""
         return list(self.content["bounds"])
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """How much the limits may have left out, and which questions tell more."""
+        """The same with numbers: how much limits may have left out."""
         return tuple(LeftOut(**one) for one in self.content.get("left_out", ()))
 
     def to_dict(self) -> dict[str, Any]:
@@ -147,8 +148,10 @@ class Release:
         return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas frame: the columns, then for each estimate x its interval x_low, x_high."""
+        """A pandas frame: the columns, then for each estimate x its interval x_low, x_high. Its `attrs` say the price
+        and the bounds."""
         frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self.to_columns())
+        frame.attrs |= {"price": dict(self.cost), "bounds": self.bounds, "unit": self.content.get("unit")}
         return frame
 
     def to_polars(self) -> polars.DataFrame:
@@ -201,15 +204,6 @@ def _typed(value: Any, kind: str) -> Any:
     if kind == Type.DATE:
         return datetime.date.fromisoformat(value)
     return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
-
-
-def plain(value: Value | None) -> Any:
-    """A key as JSON can hold it."""
-    if value is None:
-        return None
-    if isinstance(value, Fraction):
-        return float(value)
-    return value if isinstance(value, bool | int | str) else value.isoformat()
 
 
 def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tuple[float, float]]]:

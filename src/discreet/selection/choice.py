@@ -12,13 +12,15 @@ from discreet.catalog.model import Table, Type
 from discreet.door import Choice, Chosen
 from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
-from discreet.plan.left_out import lost, unit
+from discreet.plan.left_out import unit
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
 from discreet.plan.public_groups import group_count
 from discreet.plan.sensitivity import sensitivity
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import Cost, plain
+from discreet.release.left_out import LeftOut, of_plan
+from discreet.release.table import Cost
+from discreet.release.values import plain
 from discreet.sql import Question
 
 _LARGEST = 10**9
@@ -65,6 +67,7 @@ class Select:
             names, types[beside] = [*names, beside], str(Type.INTEGER)
             rows[0][beside] = chosen.gap
         empty: list[dict[str, Any]] = [{} for _ in rows]
+        remarks = (*of_plan(self.plan, self.table), LeftOut("choice", self._accuracy()))
         return {
             "columns": names,
             "types": types,
@@ -74,7 +77,8 @@ class Select:
             "confidence": CONFIDENCE,
             "cost": self.cost,
             "mechanisms": [self._described()],
-            "bounds": [*lost(self.plan, self.table), self._accuracy()],
+            "bounds": [one.line for one in remarks],
+            "left_out": [one.to_dict() for one in remarks],
             "unit": unit(self.table),
         }
 

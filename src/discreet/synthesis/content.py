@@ -13,7 +13,7 @@ from discreet.catalog.model import Type, Value
 from discreet.exact import show
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import plain
+from discreet.release.values import plain
 from discreet.synthesis.adaptive import Result
 from discreet.synthesis.cells import Histogram
 from discreet.synthesis.decode import stored

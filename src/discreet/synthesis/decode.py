@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.catalog.model import Type
 from discreet.plan.coding import Binned, Listed
-from discreet.release.table import plain
+from discreet.release.values import plain
 from discreet.synthesis.cells import FINE, Histogram, Line, weights
 from discreet.synthesis.packed import pack, unpack
 

@@ -1,0 +1,17 @@
+"""Values as an answer holds them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalog.model import Value
+
+
+def plain(value: Value | None) -> Any:
+    """A key as JSON can hold it."""
+    if value is None:
+        return None
+    if isinstance(value, Fraction):
+        return float(value)
+    return value if isinstance(value, bool | int | str) else value.isoformat()
