@@ -14,7 +14,7 @@ import numpy as np
 from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
-from discreet.plan.jointly import axis_of, count_of, ends_of
+from discreet.plan.jointly import axis_of, ends_of
 from discreet.plan.lattice import Lattice
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measured, Measurement, Noisy
@@ -23,7 +23,7 @@ from discreet.plan.settled import settled
 from discreet.release import joint
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
-from discreet.release.left_out import left_out
+from discreet.release.left_out import left_out, size_of
 from discreet.release.moments import moment_error, moments
 from discreet.release.shown import shown_intervals
 from discreet.release.specials import (
@@ -114,22 +114,28 @@ class Columns:
             columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}
             return computed(output.formula, columns, len(self.noisy.keys))
         if output.of:
-            parts = [self.of(self.measurement.plan.outputs[place], miss / len(output.of)) for place in output.of]
-            sizes = self._sizes(self.measurement.plan.outputs[output.of[0]]) if output.sample else None
+            share = _share(output, miss)
+            parts = [self.of(self.measurement.plan.outputs[place], share) for place in output.of]
+            sizes = self._sizes(self.measurement.plan.outputs[output.of[0]], share) if output.sample else None
             return moments(output, [(values, intervals or []) for values, intervals in parts], sizes)
         measured = self.measurement.parts[output.index]
         return _column(output, measured, self.noisy.parts[output.index], miss)
 
-    def _sizes(self, mean: Output) -> list[float]:
+    def _sizes(self, mean: Output, miss: float) -> tuple[list[float], list[Interval]]:
         """How many rows a mean is over, in each group."""
-        part = self.measurement.parts[mean.index].part
-        if part.axes:
-            weights = count_of(part, axis_of(part, mean.weights))
-        else:
-            weights = tuple(
-                Fraction(1, part.row_bound) if place < 2 else Fraction(0) for place in range(len(part.vectors))
-            )
-        return [float(size) for size in _summed(weights, self.noisy.parts[mean.index])]
+        measured = self.measurement.parts[mean.index]
+        return _column(_size(mean, measured), measured, self.noisy.parts[mean.index], miss)
+
+
+def _size(mean: Output, measured: Measured) -> Output:
+    """The number of rows that a mean is over, as a column."""
+    return Output(mean.name, "count", mean.index, size_of(measured.part, mean))
+
+
+def _share(output: Output, miss: float) -> float:
+    """The part of the failures that each mean has of which a column is made, and the number of rows where that is used
+    too."""
+    return miss / (len(output.of) + output.sample)
 
 
 def cost(measurement: Measurement) -> Cost:
@@ -186,8 +192,15 @@ def expected_errors(
                 errors[output.name] = error
         elif output.of:
             of = [outputs[place] for place in output.of]
-            wide = [_error(one, measurement.parts[one.index], miss / len(of), group) for one in of]
-            errors[output.name] = moment_error(output, wide, [_grid(one, measurement.parts[one.index]) for one in of])
+            share = _share(output, miss)
+            wide = [_error(one, measurement.parts[one.index], share, group) for one in of]
+            size = None
+            if output.sample:
+                first = measurement.parts[of[0].index]
+                reach = _half_width(_size(of[0], first), first, share)
+                size = (group - reach, group + reach)
+            grids = [_grid(one, measurement.parts[one.index]) for one in of]
+            errors[output.name] = moment_error(output, wide, grids, size)
         else:
             errors[output.name] = _error(output, measurement.parts[output.index], miss, group)
     return errors

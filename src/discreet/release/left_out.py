@@ -219,12 +219,12 @@ def _numbers(measurement: Measurement, table: Table) -> list[tuple[Output, Kept]
             continue
         if mean.kind == "mean":
             part = plan.parts[mean.index]
-            mean = Output(f"number of values of {output.name}", "count", mean.index, _count(part, mean))
+            mean = Output(f"number of values of {output.name}", "count", mean.index, size_of(part, mean))
         found.append((mean, kept(plan, table, mean)))
     return found
 
 
-def _count(part: Part, mean: Output) -> tuple[Fraction, ...]:
+def size_of(part: Part, mean: Output) -> tuple[Fraction, ...]:
     """The weights that make the number of its values of the vectors of a mean: A + B = w·n, or the joint count."""
     if part.axes:
         return count_of(part, axis_of(part, mean.weights))

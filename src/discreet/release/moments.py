@@ -11,13 +11,15 @@ from discreet.plan.nodes import Output
 Interval = tuple[float, float]
 
 
-def moments(
-    output: Output, parts: Sequence[tuple[list[float], list[Interval]]], sizes: Sequence[float] | None = None
-) -> tuple[list[float], list[Interval]]:
+Column = tuple[list[float], list[Interval]]
+
+
+def moments(output: Output, parts: Sequence[Column], sizes: Column | None = None) -> Column:
     """The values of a column made of means, and intervals. With `sizes`, n − 1 divides where n does.
 
-    The means' intervals hold together with the probability that was asked for (each with its share of the failures:
-    the union bound), so whatever the formula gives for means inside all of them holds the truth as often at least.
+    The means' intervals, and that of n, hold together with the probability that was asked for (each with its share of
+    the failures: the union bound), so whatever the formula gives for means and n inside all of them holds the truth as
+    often at least. Of less than two rows there is no such truth, so n is taken as 2 or more.
     """
     values, intervals = [], []
     for place, cell in enumerate(zip(*(list(zip(*part, strict=True)) for part in parts), strict=True)):
@@ -25,13 +27,21 @@ def moments(
         box = [interval for _, interval in cell]
         low, high = _range(output.kind, box)
         value = min(max(_value(output.kind, centre), low), high)
-        factor = 1.0
-        if sizes is not None and sizes[place] > 1.5:
-            factor = sizes[place] / (sizes[place] - 1)
-            factor = math.sqrt(factor) if output.kind == "deviation" else factor
-        values.append(value * factor)
-        intervals.append((low * factor, high * factor))
+        if sizes is not None:
+            size, (fewest, most) = sizes[0][place], sizes[1][place]
+            least, factor, largest = (_factor(output.kind, n) for n in (most, size, fewest))
+            value *= factor
+            low, high = min(low * least, low * largest), max(high * least, high * largest)
+        values.append(value)
+        intervals.append((low, high))
     return values, intervals
+
+
+def _factor(kind: str, size: float) -> float:
+    """What n − 1 instead of n makes of a column."""
+    size = max(2.0, size)
+    factor = size / (size - 1)
+    return math.sqrt(factor) if kind == "deviation" else factor
 
 
 def _value(kind: str, means: Sequence[float]) -> float:
@@ -67,9 +77,21 @@ def _variance(mean: Interval, square: Interval) -> Interval:
     return max(0.0, square[0] - max(low**2, high**2)), max(0.0, square[1] - least)
 
 
-def moment_error(output: Output, errors: Sequence[float], grids: Sequence[Lattice]) -> float:
+def moment_error(
+    output: Output, errors: Sequence[float], grids: Sequence[Lattice], size: Interval | None = None
+) -> float:
     """How far off a column may be: of a variance or covariance at worst; of a deviation or correlation where the values
-    are spread as if half of them stood at either end."""
+    are spread as if half of them stood at either end. With `size`, where n lies, n − 1 divides."""
+    error = _moment_error(output, errors, grids)
+    if size is None:
+        return error
+    half = [float(grid.step) * max(abs(grid.low), abs(grid.high)) for grid in grids]
+    most = {"variance": half[0] ** 2, "deviation": half[0], "covariance": half[0] * half[min(1, len(half) - 1)]}
+    low, high = (_factor(output.kind, n) for n in reversed(size))
+    return error * high + most[output.kind] * (high - low)
+
+
+def _moment_error(output: Output, errors: Sequence[float], grids: Sequence[Lattice]) -> float:
     half = [float(grid.step) * max(abs(grid.low), abs(grid.high)) for grid in grids]
     if output.kind in ("variance", "deviation"):
         error = errors[1] + 2 * half[0] * errors[0]
