@@ -45,7 +45,7 @@ BELOW: dict[str, set[str]] = {
     "synthesis": {"procedures", "markov", "constructions", "sql", "door", "plan", "release", "catalog", "ledger"}
     | (MATHEMATICS - {"noise"}),
     "tables": {"catalog"} | GROUND,
-    "explanation": {"release", "texts"},
+    "explanation": {"accounting", "release", "texts"},
     "schedule": {"engines"} | GROUND,  # the moment at which an engine has failed
     "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
     "curator": FACADE - {"curator"}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.accounting.odds import chance
 from discreet.release.choices import Choice, in_words
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.intervals import three_digits
@@ -85,7 +85,7 @@ class Explanation:
         lines += self.advice
         lines.append(
             "is one person in the data? Who knows everybody else guesses right with at most"
-            f" {_chance(self.odds)} after this answer, {_chance(self.odds_of_budget)} after the whole budget"
+            f" {chance(self.odds)} after this answer, {chance(self.odds_of_budget)} after the whole budget"
         )
         return "\n".join([*lines, "nothing was spent"])
 
@@ -114,8 +114,3 @@ class BudgetState:
         for name, one in self.analysts.items():
             lines.append(visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used; {one.room}"))
         return "\n".join(lines)
-
-
-def _chance(odds: float) -> str:
-    """Percent, rounded up: an attacker is never made smaller than he is."""
-    return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"

@@ -34,5 +34,10 @@ def best_guess_of_budget(epsilon: Fraction, delta: Fraction) -> float:
     return min(1.0, (_of_pure(epsilon) + float(delta) * (1 - _of_pure(epsilon))) * _UP)
 
 
+def chance(odds: float) -> str:
+    """Percent, rounded up: an attacker is never made smaller than he is."""
+    return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"
+
+
 def _of_pure(epsilon: Fraction) -> float:
     return 1 / (1 + math.exp(-float(min(epsilon, Fraction(700)))))

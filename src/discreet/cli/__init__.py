@@ -30,6 +30,12 @@ from discreet.texts import visible
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
+ALMOST_SURE = 0.999
+"""An attacker's odds after a whole budget above which `check` warns: ε 7 and more."""
+
+USUAL = 0.7311
+"""The odds of ε 1."""
+
 BUG = "this is a bug in discreet; nothing private is shown here. Please report the command, not the data."
 
 
@@ -273,14 +279,23 @@ def explain(
 @_machine
 def check(declaration: str, as_json: bool) -> None:
     """Name every fault of DECLARATION at once. Reads no row."""
+    from discreet.accounting.odds import best_guess_of_budget, chance
+    from discreet.exact import show
+
     with opened(declaration, load=False) as curator:
         curator.check()
         tables = [table.name for table in curator.declaration.tables.values()]
         shared = [table.name for table in curator.declaration.tables.values() if table.shared]
+        total = curator.balance().total
+        odds = best_guess_of_budget(total.epsilon, total.delta)
     if as_json:
-        click.echo(json.dumps({"faults": [], "tables": tables, "shared": shared}))
+        click.echo(json.dumps({"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds}))
     else:
         click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
+        words = f"guesses right with at most {chance(odds)} after the whole budget"
+        click.echo(f"is one person in the data? Who knows everybody else {words}")
+        if odds > ALMOST_SURE:
+            click.echo(f"ε {show(total.epsilon)} hides next to nothing of a person: of ε 1 that is {chance(USUAL)}")
         for name in shared:
             click.echo(
                 f"{name}: rows may be of several persons: each one's part in a row is hidden, not the row itself"

@@ -120,12 +120,17 @@ class Asking:
         self._ledger = Ledger(declaration.ledger)
         accounts = {TOTAL: declaration.budget, **declaration.analysts}
         about = [table for table in declaration.tables.values() if not table.public]
-        self._ledger.register(
+        begins = self._ledger.register(
             {name: _caps(budget) for name, budget in accounts.items()},
             repr(dict(self._declaration.tables)),
             units={table.name.casefold(): Unit(table.unit, table.rows_per_person or 1) for table in about},
             raising=raise_budget,
         )
+        if begins and declaration.ledger is not None:
+            whole = _caps(declaration.budget)
+            _log.warning(
+                "%s is new: nothing is spent in it, and a whole budget of %s begins", declaration.ledger.name, whole
+            )
         self._least = Least.of(_caps(declaration.budget).filter(), declaration.least_epsilon)
         kept = declaration.budget.publish
         self._kept = published(_caps(declaration.budget).filter(), kept) if kept else None

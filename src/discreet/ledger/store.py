@@ -107,8 +107,9 @@ class Ledger:
         *,
         units: Mapping[str, Unit] | None = None,
         raising: bool = False,
-    ) -> None:
-        """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names.
+    ) -> bool:
+        """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names. Gives
+        whether the whole budget's account was made, so that it begins here.
 
         One entry, and only where something differs from what is registered. An account that `caps` leaves out
         stays as it is. Under other caps what was spent is reckoned anew from every release so far: what a
@@ -152,6 +153,7 @@ class Ledger:
                 if named:
                     fields["units"] = [[table, unit.person] for table, unit in named]
                 self._append(look, "register", fields, changed)
+            return any(name == TOTAL and before is None for name, before, _ in changes)
 
     def register_snapshot(self, table: str, fingerprint: str, *, first: bool = False) -> Snapshot:
         """Record a table's next snapshot (numbered from 1), and thaw it. Gives what then is the table's snapshot.

@@ -11,6 +11,7 @@ from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement, measurement
 from discreet.release.estimate import expected_errors
 from discreet.release.intervals import three_digits
+from discreet.release.left_out import shown_from
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 1_000)
 """The limits that are tried below the declared one."""
@@ -21,7 +22,8 @@ class Choice:
     """A limit that a question could have: the `option` of its clause that sets it to `limit`.
 
     `share` is the least part of a count of rows that would be there on average, None where that is not known;
-    `expected_error` are the errors of its counts, sums and means at the question's price; `now` where it is as it is.
+    `expected_error` are the errors of its counts, sums and means at the question's price; with private keys a group of
+    `shown_from` persons, or more, is shown with 95 %; `now` where it is as it is.
     """
 
     option: str
@@ -29,6 +31,7 @@ class Choice:
     share: float | None
     expected_error: Mapping[str, float]
     now: bool = False
+    shown_from: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -37,6 +40,7 @@ class Choice:
             "share": self.share,
             "expected_error": dict(self.expected_error),
             "now": self.now,
+            "shown_from": self.shown_from,
         }
 
 
@@ -51,11 +55,13 @@ def choices(priced: Measurement, table: Table) -> tuple[Choice, ...]:
         most = max(own.limit, own.declared or 0)
         for limit in sorted({own.limit, most, *(step for step in STEPS if step < most)}):
             other = at_limit(priced.plan, own.what, limit)
-            errors = expected_errors(measurement(other, priced.price))
+            repriced = measurement(other, priced.price)
+            errors = expected_errors(repriced)
             share = Limit(own.what, limit, own.declared).share
             option = f"max_{own.what}_contributed"
             known = {name: error for name, error in errors.items() if name not in specials}
-            found.append(Choice(option, limit, None if share is None else float(share), known, other == priced.plan))
+            part, now = None if share is None else float(share), other == priced.plan
+            found.append(Choice(option, limit, part, known, now, shown_from(repriced)))
     return tuple(found)
 
 
@@ -67,6 +73,7 @@ def in_words(found: tuple[Choice, ...]) -> list[str]:
         for one in found:
             if one.option == option:
                 errors = ", ".join(f"{name} ±{three_digits(error)}" for name, error in one.expected_error.items())
-                texts.append(f"{one.limit:,}{' (now)' if one.now else ''}: {errors or 'no error is known'}")
+                shown = "" if one.shown_from is None else f", groups from {one.shown_from:,} persons"
+                texts.append(f"{one.limit:,}{' (now)' if one.now else ''}: {errors or 'no error is known'}{shown}")
         lines.append(f"{option} = {'; '.join(texts)}")
     return lines
