@@ -42,7 +42,7 @@ def test_the_declared_limit_is_said_as_one(curator: discreet.Curator) -> None:
     assert words in repr(release)
     release = curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
     assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=1).left_out == release.left_out
-    for limit, beside in ((8, "as declared"), (100, "more than the 8 that are declared")):
+    for limit, beside in ((8, "as declared"), (100, "more than the 8 of the declaration")):
         release = curator.ask(clause(f"max_rows_contributed = {limit}", "COUNT(*) AS n FROM t"), epsilon=NOTHING)
         assert f"at most {limit} rows of each person count, {beside}; " in repr(release)
         assert [one.what for one in release.left_out] == ["read", "rows"]
@@ -271,3 +271,22 @@ def test_huge_limits_and_tiny_prices_are_answered() -> None:
     with discreet.Curator({"t": table}, epsilon=1, least="1e-9") as curator:
         release = curator.ask(clause("max_rows_contributed = 1", "SUM(z) AS n, COUNT(*) AS m FROM t"), epsilon="1e-9")
         assert json.loads(json.dumps(release.to_dict(), allow_nan=False))
+
+
+def test_explain_says_from_how_many_persons_groups_are_shown_and_what_limit_shows_smaller_ones() -> None:
+    import pandas
+
+    frame = pandas.DataFrame({"uid": [1, 2], "word": ["a", "b"]})
+    columns = {"uid": {"type": "integer"}, "word": {"type": "text"}}
+    table = discreet.Table(frame, person="uid", rows_per_person=200, columns=columns)
+    with discreet.Curator({"t": table}, epsilon=3, delta="1e-6") as curator:
+        assert table.declaration["rows_per_person"] == 200
+        explained = curator.explain("SELECT word, COUNT(DISTINCT uid) AS n FROM t GROUP BY word", epsilon="0.5")
+        small = said(explained, "small groups").words
+        shown = {choice.limit: choice.shown_from for choice in explained.choices}
+        assert max(shown) == 10  # not 200, which would show no group of less than some thousand persons
+        assert f"one of {shown[10]:,} persons that count, or more, is shown with 95 %" in small
+        assert f"; with max_groups_contributed = 1 one of {shown[1]:,}" in small
+        assert f"groups from {shown[1]:,} persons; 2: " in repr(explained)
+        assert shown[1] < shown[2] < shown[5] < shown[10]
+        assert explained.to_dict()["choices"][0]["shown_from"] == shown[1]

@@ -18,6 +18,7 @@ from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
     ENCODINGS,
     MOST_WORK,
+    USUAL_GROUPS,
     Budget,
     Column,
     Declaration,
@@ -327,7 +328,7 @@ class _Reader:
             person,
             one_row,
             1 if one_row else rows,
-            1 if one_row else groups or rows,
+            1 if one_row else groups or (rows and min(rows, USUAL_GROUPS)),
             public,
             shared=self.flag(f"{where}.shared", raw.get("shared", False)),
             impossible=rules,

@@ -23,6 +23,10 @@ LENGTH = 200
 ID_LENGTH = 1_000
 """Those of a text that identifies."""
 
+USUAL_GROUPS = 10
+"""How many groups of a person count where nothing is declared, and no more than rows: a group of few persons is shown
+only where this is small."""
+
 MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
 
@@ -138,7 +142,8 @@ class Table:
     A person is a value of the column `person`; without one, with `one_row_per_person`, each row is a person. With a
     `path` (table, column), `person` is a foreign key instead: the row belongs to whom the row there belongs to.
     `parts` are the declared tables behind what a question has put together, `relation` says how.
-    `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them.
+    `rows_per_person` and `groups_per_person` bound what one person can touch; the engine enforces them. Groups that
+    are not declared are as many as rows, at most `USUAL_GROUPS`.
     With `shared`, a row may lead to several persons: it counts once for each, and what is hidden of a person is the
     part in it, not that there is such a row. Without, none leads to two: rows are held to that when they are loaded.
     `impossible` says which rows cannot be, each by conditions that no row meets all: no synthetic row will.

@@ -202,7 +202,8 @@ def _of_limit(one: Limit, telling: Telling, table: Table) -> LeftOut:
     if one.declared is not None and least < one.declared:
         words += f", of {one.declared:,} that the declaration lets count"
     elif one.declared is not None:
-        words += ", as declared" if least == one.declared else f", more than the {one.declared:,} that are declared"
+        as_it_is = ", as many as the declaration lets count" if one.what == "groups" else ", as declared"
+        words += as_it_is if least == one.declared else f", more than the {one.declared:,} of the declaration"
     words += f"; further {one.what} are left out, at random"
     return LeftOut(one.what, words, limit=one.limit, declared=one.declared, question=question)
 
