@@ -142,7 +142,7 @@ def _explained(curator: Curator, question: str, price: Price) -> Seen:
 
 
 _NOISY = ("rows", "intervals", "simultaneous", "used", "charged")
-_MISSING = re.compile(r"at most [^ ]+ is missing")
+_MISSING = re.compile(r"(; )?at most [^ ]+ is missing( in the groups shown)?, with 95 %(, of at most [\d,]+ persons)?")
 """What limits may have left out is worked out from the noisy number."""
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -153,6 +153,7 @@ def _answered(curator: Curator, question: str, price: Price) -> Seen:
     content = release.to_dict()
     parts = {name: repr(value) for name, value in content.items() if name not in _NOISY}
     parts["footer"] = _MISSING.sub("", _footer(repr(release)))
+    parts["bounds"] = _MISSING.sub("", repr(release.bounds))
     parts["left_out"] = repr([(one.what, one.column, one.limit, one.share) for one in release.left_out])
     release._repr_html_()
     if any("bounds found" in words or "ranks" in words for words in release.bounds):  # these sentences name noise

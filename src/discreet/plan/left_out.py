@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Table, Type
+from discreet.catalog.model import Table, Type, Value
 from discreet.exact import show
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.lattice import Lattice
