@@ -115,7 +115,7 @@ WHERE = [
     "note LIKE 'note _'",
     "NOT city LIKE '%th'",
     "city NOT LIKE '%th'",
-    "city <> 'it''s'",
+    "note <> 'it''s'",
     "smoker",
     "NOT smoker",
     "smoker IS NULL",

@@ -82,6 +82,14 @@ def _stacked(times: int) -> str:
     return f"SELECT COUNT(*) FROM ({union}) a JOIN ({union}) b ON a.who = b.who"
 
 
+def _alone() -> str:
+    dear = "REGEXP_CONTAINS(note, '[ab]*a[ab]{5}c')"
+    return (
+        f"SELECT COUNTIF(a.m) FROM (SELECT id, whole, {dear} AS m FROM people) a"
+        f" JOIN people b ON a.id = b.id AND a.whole = b.whole WHERE b.whole = {HIGH}"
+    )
+
+
 PUBLIC = 1_000
 """Rows of the public table."""
 
@@ -118,6 +126,7 @@ def _questions() -> Iterator[tuple[str, str]]:
     for times in (2, 5, 12):
         yield f"{times} times the person's own rows", _self(times)
     yield "stacks that meet each other", _stacked(6)
+    yield "everybody's rows beside a side that only the person is in", _alone()
     for guard in ("case", "coalesce", "substring"):
         yield f"90 regular expressions on a text by {guard}", _regexes(90, guard)
         yield f"5 regular expressions on a text by {guard}", _regexes(5, guard)
