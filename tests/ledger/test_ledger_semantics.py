@@ -376,6 +376,10 @@ def test_who_is_a_person_cannot_change_under_answers(ledger: Ledger) -> None:
     for key in "ab":
         ask(ledger, key)
     declare(visits=Unit("each row", 1), cities=Unit("each row", 1))  # a further table
+    declare(visits=Unit("each row", 1), doctors=Unit("doctor", 3))
+    declare(doctors=Unit("doctor", 3, "text"))  # earlier versions did not note the type
+    with pytest.raises(LedgerError):
+        declare(doctors=Unit("doctor", 3, "integer"))
     declare(cities=Unit("each row", 1))
     head = ledger.head
     with pytest.raises(LedgerError) as refused:

@@ -119,11 +119,11 @@ class Asking:
             self._reading.start()
         self._ledger = Ledger(declaration.ledger)
         accounts = {TOTAL: declaration.budget, **declaration.analysts}
-        about = [table for table in declaration.tables.values() if not table.public]
+        about = [table for table in self._declaration.tables.values() if not table.public]
         begins = self._ledger.register(
             {name: _caps(budget) for name, budget in accounts.items()},
             repr(dict(self._declaration.tables)),
-            units={table.name.casefold(): Unit(table.unit, table.rows_per_person or 1) for table in about},
+            units={table.name.casefold(): _unit(table) for table in about},
             raising=raise_budget,
         )
         if begins and declaration.ledger is not None:
@@ -459,6 +459,11 @@ def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: b
     if not isinstance(within, Mapping) or not within or not all(isinstance(name, str) for name in within):
         raise QuestionError("within", "within says of columns by name how far off they may be", where="within", fix=fix)
     return Within(within, confidence, together)
+
+
+def _unit(table: Table) -> Unit:
+    person = table.column(table.person) if table.person is not None and not table.path else None
+    return Unit(table.unit, table.rows_per_person or 1, str(person.type) if person is not None else "")
 
 
 def _caps(budget: Budget) -> Caps:

@@ -72,10 +72,20 @@ class Account:
 
 @dataclass(frozen=True)
 class Unit:
-    """Who counts as a person in a table, in words, and of how many rows of one its declaration speaks."""
+    """Who counts as a person in a table, in words, and of how many rows of one its declaration speaks. `kind` is the
+    type that the person's column is read as: of other types, other persons come of the same column."""
 
-    person: str
+    column: str
     rows: int
+    kind: str = ""
+
+    @property
+    def person(self) -> str:
+        return f"{self.column} ({self.kind})" if self.kind else self.column
+
+    def was(self, known: str) -> bool:
+        """Whether the same persons are meant by words of an earlier time, which did not say the type."""
+        return known in (self.person, self.column)
 
 
 def respent(caps: Caps, losses: Iterable[Loss], family: Family | None) -> Account:

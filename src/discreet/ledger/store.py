@@ -131,7 +131,8 @@ class Ledger:
             changed: dict[Key, object] = {}
             named = [(name, unit) for name, unit in (units or {}).items() if look.state("unit", name) != unit.person]
             for table, unit in named:
-                if look.state("unit", table) is not None and look.charged:
+                known = look.state("unit", table)
+                if known is not None and look.charged and not unit.was(known):
                     raise other_unit(table, look.state("unit", table), unit, look.registered(TOTAL))
                 changed["unit", table] = unit.person
             for name, wanted in sorted(caps.items()):
