@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -48,11 +47,10 @@ def curator() -> Iterator[Curator]:
     ids=lambda question: question[:50],
 )
 def test_what_is_too_long_too_deep_or_too_large_is_a_question_error(curator: Curator, question: str) -> None:
-    """At once, and before anything is spent."""
-    start, before = time.monotonic(), curator.ledger.filter(TOTAL).spent
+    """Before anything is spent. How many steps a text may take is held in tests/reading."""
+    before = curator.ledger.filter(TOTAL).spent
     with pytest.raises(QuestionError):
         curator.ask(question, epsilon=1)
-    assert time.monotonic() - start < 5
     assert curator.ledger.filter(TOTAL).spent == before
 
 
@@ -82,10 +80,9 @@ def test_like_on_released_keys(value: str, pattern: str, expected: bool) -> None
     assert _like(value, pattern) is expected
 
 
-def test_like_on_released_keys_takes_no_time() -> None:
-    start = time.monotonic()
+def test_like_on_released_keys_tries_each_place_once() -> None:
+    """Who tried all ways to lay 300 pieces into 20,000 letters would never come to the end."""
     assert not _like("a" * 20_000, "%a" * 300 + "%b")
-    assert time.monotonic() - start < 2
 
 
 def test_persons_told_by_a_floating_point_number_are_refused() -> None:
