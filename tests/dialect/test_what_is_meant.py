@@ -84,3 +84,21 @@ def test_what_could_find_nothing_is_refused_for_nothing(curator: discreet.Curato
 
 def test_values_that_are_declared_and_columns_without_values_are_compared(curator: discreet.Curator) -> None:
     assert asked(curator, "SELECT COUNT(*) AS n FROM t WHERE sex = 'Male' AND town <> 'nowhere'") == [{"n": 30}]
+
+
+def test_constants_are_computed_as_written() -> None:
+    """In doubles 0.06 + 0.01 is less than 0.07."""
+    frame = pandas.DataFrame({"d": [n / 100 for n in range(11)]})
+    table = discreet.Table(frame, one_row_per_person=True, columns={"d": {"type": "number", "min": 0, "max": 1}})
+    conditions = {
+        "d BETWEEN .06 - 0.01 AND .06 + 0.01": 3,
+        "d = .06 + .01": 1,
+        "d < 0.1 * 0.7": 7,
+        "d = 7 / 100": 1,
+        "d > 1 / 0": 0,
+        "d < 1e299 * 1e299": 11,
+        "d < 3 - 2 - 1 + 5 * 2 / 100": 10,
+    }
+    with discreet.Curator({"t": table}, epsilon=10**9) as one:
+        for text, count in conditions.items():
+            assert asked(one, f"SELECT COUNT(*) AS n FROM t WHERE {text}") == [{"n": count}], text

@@ -41,6 +41,9 @@ DEEPEST = 100
 FUNCTION = 4
 """What a function counts for: with its guards it is so much deeper in the engine's language than an operator."""
 
+LARGEST_EXACT = 2**53
+"""Constants below this, over whole numbers below this, are computed exactly."""
+
 LARGEST = 20_000
 """How many operators, columns and constants may be read; BETWEEN and CASE x WHEN read their first operand anew."""
 
@@ -132,7 +135,8 @@ class Reader:
             return self._usable(difference(Literal("day", Type.TEXT), right, left), node)
         left, right = self._numeric(left, first), self._numeric(right, second)
         whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
-        return Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
+        call = Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
+        return _exact(call) or call
 
     def _compared(
         self, operator: str, left: exp.Expression, right: exp.Expression, where: exp.Expression
@@ -244,6 +248,24 @@ class Reader:
         alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
         return Call(operator, tuple(arguments), common_type(alike, node))
+
+
+def _exact(call: Call) -> Literal | None:
+    """The value of arithmetic on constants, as written: 0.06 + 0.01 is 0.07, which doubles miss. None where it is too
+    large, or none."""
+    left, right = call.arguments
+    if not isinstance(left, Literal) or not isinstance(right, Literal) or left.value is None or right.value is None:
+        return None
+    first, second = Fraction(left.value), Fraction(right.value)  # type: ignore[arg-type]
+    if call.operator == "divide":
+        if not second:
+            return None
+        value = first / second
+    else:
+        value = {"add": first + second, "subtract": first - second, "multiply": first * second}[call.operator]
+    if abs(value) >= LARGEST_EXACT or value.denominator >= LARGEST_EXACT:
+        return None
+    return Literal(int(value) if call.type is Type.INTEGER else value, call.type)
 
 
 def _weight(node: exp.Expression) -> int:
