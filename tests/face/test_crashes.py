@@ -56,7 +56,7 @@ def declare(folder: Path, data: Data) -> Path:
 def begun(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A declaration with a ledger in which one question was answered."""
     path = declare(tmp_path_factory.mktemp("begun"), data)
-    with open_declaration(path) as curator:
+    with open_declaration(path, owner=True) as curator:
         curator.ask(asker.ASKED)
     return path.parent
 
