@@ -72,7 +72,7 @@ WIDE = (people(200), "SELECT COUNT(*), SUM(v) FROM t GROUP BY g, k")
 def test_gaussian_noise_stays_within_epsilon_and_delta(epsilon: str, delta: str) -> None:
     """All parts of a Gaussian release together are μ-GDP with a μ that implies (epsilon, delta), and hardly less."""
     aggregates = "COUNT(DISTINCT p), SUM(u, contribution_bounds_per_group => (0, 3))"
-    plan = planned(f"SELECT {aggregates} FROM t GROUP BY g, k, b", people(200))
+    plan = planned(f"SELECT {aggregates} FROM t GROUP BY g, k, b", people(200, 200))
     price = Price(Fraction(epsilon), Fraction(delta))
     measured = measurement(plan, price)
     assert all(isinstance(part.mechanism, Gaussian) for part in measured.parts)
