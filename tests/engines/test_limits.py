@@ -16,7 +16,7 @@ from discreet.plan.measurement import Plan
 COLUMNS = {
     "p": {"type": "integer"},
     "q": {"type": "integer"},
-    "h": {"type": "text"},
+    "r": {"type": "text"},
     "v": {"type": "integer", "min": 0, "max": 15},
 }
 """`q` repeats the person, so that a test can see what was kept of each one."""
@@ -29,7 +29,7 @@ BITS = (1, 2, 4, 8)
 def rows(values: tuple[int, ...] = BITS) -> list[dict[str, Any]]:
     """Each person has one row for each value, in a group of its own: the sum of `v` tells which rows were kept."""
     persons = range(PERSONS)
-    return [{"p": person, "q": person, "h": str(value), "v": value} for value in values for person in persons]
+    return [{"p": person, "q": person, "r": str(value), "v": value} for value in values for person in persons]
 
 
 def kept_rows(bench: Bench, plan: Plan, table: Any, salt: str) -> list[Any]:
@@ -59,7 +59,7 @@ def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     [
         ("SELECT q, SUM(v) FROM t GROUP BY q", {"rows_per_person": 0}, kept_rows),
         (
-            "SELECT q, h, COUNT(DISTINCT p) FROM t GROUP BY q, h",
+            "SELECT q, r, COUNT(DISTINCT p) FROM t GROUP BY q, r",
             {"rows_per_person": 9, "groups_per_person": 0},
             kept_groups,
         ),
@@ -101,11 +101,11 @@ def test_the_limits_together_keep_legal_rows_only(bench: Bench) -> None:
     limits allow is met, and no other. The 300 salts and 30 loads are fixed; the rarest outcome has probability 1/30."""
     mine = [("a", 1), ("a", 2), ("a", 4), ("b", 8), ("c", 16)]
     clause = "contribution_bounds_per_group => (0, 99)"
-    question = f"SELECT SUM(w, {clause}), SUM(v) FROM t GROUP BY h"
+    question = f"SELECT SUM(w, {clause}), SUM(v) FROM t GROUP BY r"
     columns = COLUMNS | {"w": {"type": "integer"}}
     known = declaration({"person": "p", "rows_per_person": 3, "groups_per_person": 2}, columns)
     plan = planned(question, known)
-    rows = [{"p": 1, "q": 1, "h": h, "v": 1, "w": w} for h, w in mine]
+    rows = [{"p": 1, "q": 1, "r": h, "v": 1, "w": w} for h, w in mine]
     legal = set()
     for chosen in itertools.combinations(mine, 3):
         groups = sorted({h for h, _ in chosen})
@@ -116,7 +116,7 @@ def test_the_limits_together_keep_legal_rows_only(bench: Bench) -> None:
         if salt % 10 == 0:
             table = bench.load(known.tables["t"], rows, key=f"{salt:032x}")
         totals = bench.totals(plan, table, f"{salt:032x}")
-        seen[tuple((key[0], value[0]) for key, value in totals.items())] += 1
+        seen[tuple((key[0], value[1]) for key, value in totals.items())] += 1
     assert seen.keys() == legal
 
 

@@ -66,7 +66,7 @@ def test_what_is_kept_for_publishing(tmp_path: Path) -> None:
 def test_what_cannot_be_kept(tmp_path: Path, kept: object) -> None:
     with pytest.raises(DeclarationError) as wrong:
         curator(tmp_path, reserve=kept)
-    assert wrong.value.where.startswith("budget.reserve")
+    assert wrong.value.where.startswith("reserve")
 
 
 def test_a_charge_that_ends_publishing_is_told_before_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
