@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy import stats
 from snippets import page
 from theory_tools import SMALLEST
 
+from discreet.cli.demo import unpacked
 from discreet.mechanisms import AboveThreshold, NoisyMax, two_coins
 from discreet.noise import discrete_laplace
 
@@ -103,11 +105,13 @@ def test_an_attacker_is_right_as_often_as_the_odds_allow() -> None:
     assert stats.binomtest(right, 400_000, page("odds", "belief").belief(1)).pvalue > SMALLEST
 
 
-def test_a_wild_function_stays_within_its_range() -> None:
+def test_a_wild_function_stays_within_its_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block's result is clamped, so that one person moves the sum by at most the range, whatever the function is.
 
     At ε = 100 the noise is below one range but for a probability of e^−100.
     """
+    unpacked(tmp_path)  # as `discreet demo` leaves it
+    monkeypatch.chdir(tmp_path)
     code = page("sampling", "sample_and_aggregate")
     for blocks in (1, 7):
         for size in (0, 50, 51):
