@@ -298,15 +298,15 @@ def test_a_ledger_with_two_names_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_misfortune_after_a_kill_takes_a_charge_back_unseen() -> None:
-    found = misfortunes.storm(rounds=8, each=6)
+    found = misfortunes.storm(rounds=10, each=6)
     total: Counter[str] = Counter()
     for (_, how), count in found.items():
         total[how] += count
     assert total["unseen"] == 0
     assert found["kill", "refused"] == 0  # a kill alone stops nobody
     assert found["older copy", "refused"] > 0
-    assert found["loss of .head", "refused"] == 8 * 6
-    assert total["refused"] > 60  # beside the lost notes some, of which how many is chance: 100 and more were seen
+    assert found["loss of .head", "refused"] == 10 * 6
+    assert total["refused"] > 100
 
 
 def test_no_mixture_of_pages_takes_a_charge_back_unseen() -> None:

@@ -108,8 +108,10 @@ def asked(curator: Curator, question: str, **price: Any) -> tuple[Any, ...]:
             words for words in release.bounds if not found or not ("bounds found" in words or "ranks" in words)
         )
         if not any("too few persons" in bound for bound in release.bounds):
-            # whether a noisy number is a whole one follows from noise: of a variance cut at 0, or a sum's found bounds
-            kinds = [[float if type(one) is int else type(one) for one in row.values()] for row in release.rows]
+            kinds = [list(map(type, row.values())) for row in release.rows]
+            # the step of a sum follows from noisy bounds, and whole steps make whole numbers; a variance is cut at 0
+            if found or "VAR" in question:
+                kinds = [[float if kind is int else kind for kind in row] for row in kinds]
             outcome += (len(release.rows), kinds)
     return outcome, before, curator.ledger.filter(TOTAL).spent
 

@@ -20,6 +20,7 @@ from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.plan.expressions import Call, Expression, columns_of
 from discreet.plan.nodes import Quantity
+from discreet.plan.normal import TURNED
 from discreet.plan.relations import (
     Attributed,
     Base,
@@ -235,30 +236,25 @@ def _always(select: exp.Select) -> exp.Select:
     return exp.select("*", _as(exp.Literal.number(0), "k")).from_(select.subquery("s", copy=False), copy=False)
 
 
-_COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-_TURNED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal"}
-
-
 def _compared(
     part: Expression, first: Rows, second: Rows, start: str, *, equal: bool = False
 ) -> tuple[Expression, exp.Binary, tuple[exp.Expression, Type]] | None:
     """A condition that compares something of the first side with something of the second: itself; the comparison, whose
     left side the engine cannot recognise, so that no condition on it is carried over to the other; and what stands on
     the second, as that side's own rows have it."""
-    if not isinstance(part, Call) or part.operator not in (("equal",) if equal else _COMPARISONS):
+    if not isinstance(part, Call) or part.operator not in (("equal",) if equal else TURNED):
         return None
     names = first.shape.by_name.keys(), second.shape.by_name.keys()
     left, right = part.arguments
+    turned = part
     if columns_of(left) <= names[1] and columns_of(right) <= names[0]:
-        part_turned = Call(_TURNED.get(part.operator, part.operator), (right, left), part.type)
-    else:
-        part_turned = part
-    mine, theirs = part_turned.arguments
+        turned = Call(TURNED[part.operator], (right, left), part.type)
+    mine, theirs = turned.arguments
     if not (
         columns_of(mine) and columns_of(mine) <= names[0] and columns_of(theirs) and columns_of(theirs) <= names[1]
     ):
         return None
-    comparison = compiled(part_turned, {**first.columns(start), **second.columns()}).unnest()
+    comparison = compiled(turned, {**first.columns(start), **second.columns()}).unnest()
     if not isinstance(comparison, exp.Binary):
         return None
     if first.person:

@@ -133,7 +133,7 @@ class Ledger:
             for table, unit in named:
                 known = look.state("unit", table)
                 if known is not None and look.charged and not unit.was(known):
-                    raise other_unit(table, look.state("unit", table), unit, look.registered(TOTAL))
+                    raise other_unit(table, known, unit, look.registered(TOTAL))
                 changed["unit", table] = unit.person
             for name, wanted in sorted(caps.items()):
                 account = look.account(name)

@@ -13,7 +13,7 @@ from functools import reduce
 from discreet.catalog.model import Type
 from discreet.plan.expressions import Call, Expression, Literal
 
-_TURNED = {
+TURNED = {
     "equal": "equal",
     "not_equal": "not_equal",
     "less": "greater",
@@ -46,7 +46,7 @@ def normal(expression: Expression) -> Expression:
     call = Call(expression.operator, tuple(normal(one) for one in expression.arguments), expression.type)
     if call.operator == "not":
         return _denied(call)
-    if call.operator in _TURNED:
+    if call.operator in TURNED:
         return _compared(call)
     if call.operator == "in":
         return _listed(call)
@@ -75,7 +75,7 @@ def _compared(call: Call) -> Expression:
     """Constants stand on the right, and comparisons of whole numbers with constants are strict."""
     operator, (left, right) = call.operator, call.arguments
     if _order(right) < _order(left):
-        operator, left, right = _TURNED[operator], right, left
+        operator, left, right = TURNED[operator], right, left
     whole = left.type is Type.INTEGER and isinstance(right, Literal) and right.type is Type.INTEGER
     if operator in _STRICT and whole and isinstance(right, Literal) and isinstance(right.value, int):
         strict, more = _STRICT[operator]
