@@ -168,3 +168,26 @@ def test_the_child_ends_with_its_parent() -> None:
             return
         time.sleep(0.1)
     raise AssertionError("the child still runs")
+
+
+def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces() -> None:
+    """A fork copies one thread only: what others held would be held for ever."""
+    one = EngineProcess()
+    assert one.call("limit", 1, seconds=30) == {}
+    server = int(_status(one.pid, "PPid"))
+    assert _status(server, "Threads") == "1"
+    os.kill(server, signal.SIGKILL)
+    while Path(f"/proc/{server}").exists() and _status(server, "State")[0] != "Z":
+        time.sleep(0.001)
+    assert one.call("run", "SELECT 1", seconds=30)["rows"] == [[1]]
+    other = EngineProcess()
+    assert other.call("limit", 1, seconds=30) == {}
+    assert int(_status(other.pid, "PPid")) != server
+    for process in (one, other):
+        process.kill()
+        assert not process.usable
+
+
+def _status(pid: int, name: str) -> str:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(line.partition(":")[2].strip() for line in lines if line.startswith(name + ":"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
@@ -127,7 +128,8 @@ def end_engine(curator: discreet.Curator) -> None:
     process = curator._engine._process
     assert process is not None
     os.kill(process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    while process.usable:
+        time.sleep(0.001)
 
 
 def spent(ledger: Path | discreet.Curator, account: str = TOTAL) -> Fraction:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -427,6 +429,8 @@ def test_a_budget_refuses_and_a_failure_stays_charged(tmp_path: Path) -> None:
             one.sample_and_aggregate(abs, "t", epsilon=3, **arguments)
         assert one.ledger.filter(TOTAL).spent.pure == 0
         one._engine._limits = EngineLimits(seconds=0)
+        assert one._engine._process is not None
+        os.kill(one._engine._process.pid, signal.SIGSTOP)  # it hangs, however quick the machine is
         with pytest.raises(EngineError) as caught:
             one.sample_and_aggregate(abs, "t", epsilon=1, **arguments)
         assert caught.value.__context__ is None

@@ -17,28 +17,12 @@ from discreet.sql.grammar import parse
 from discreet.sql.trees import read, written
 
 QUESTION = "SELECT g, COUNT(*) AS n FROM t WHERE v > 1 GROUP BY g"
-MISBEHAVING = """
-import discreet.reading.worker as worker
-worker.SECONDS, worker.MEMORY, usual = 1, 1 << 26, worker.rehearsed
-def rehearsed(text, declaration):
-    while "endless" in text:
-        pass
-    if "memory" in text:
-        bytearray(1 << 27)
-    if "die" in text:
-        worker.os._exit(0)
-    if "nonsense" in text:
-        return eval(text.partition(":")[2])
-    return usual(text, declaration)
-worker.rehearsed = rehearsed
-worker.main()
-"""
 
 
 class Misbehaving(Reading):
     """With a child that does what a text in the wrong hands might have it do."""
 
-    _program = MISBEHAVING
+    _program = "misbehaving"
 
 
 @pytest.fixture(scope="module")

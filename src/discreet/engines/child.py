@@ -7,13 +7,16 @@ import contextlib
 import os
 import resource
 import select
+import signal
+import socket
 import struct
-import subprocess
-import sys
 import threading
 import time
 import weakref
 from typing import BinaryIO
+
+from discreet.engines.forkserver import CURATOR, fork
+from discreet.forks import Lock
 
 HEADER = struct.Struct(">Q")
 """The length of what follows."""
@@ -24,44 +27,29 @@ class Gone(Exception):
 
 
 class Child:
-    """A child that runs `program`, with an environment that tells it nothing of its surroundings.
+    """A child that runs `main` of the module `program`.
 
     It belongs to the process that started it: in a forked one it is somebody else's. What nobody ended ends with this
     object, or with the process.
     """
 
     def __init__(self, program: str) -> None:
-        environment = {
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-            "PATH": os.environ.get("PATH", ""),
-            "HOME": "/nonexistent",
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "OPENBLAS_NUM_THREADS": "1",  # its threads would take address space that limits leave to others
-            "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
-        }
         self._owner = os.getpid()
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: value for name, value in environment.items() if value},
-            start_new_session=True,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self.requests: BinaryIO = self._process.stdin  # type: ignore[assignment]
-        self._answers = self._process.stdout.fileno()
-        self.end = weakref.finalize(self, _end, self._process, self._owner)
+        requests, there = os.pipe()
+        self._answers, answers = os.pipe()
+        self.requests: BinaryIO = os.fdopen(there, "wb")
+        self._process = _Process(fork(program, requests, answers), self._owner)
+        os.close(requests)
+        os.close(answers)
+        self.end = weakref.finalize(self, _end, self._process, self.requests, self._answers)
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        return self._process.known()[0]
 
     @property
     def lives(self) -> bool:
-        return self._process.poll() is None
+        return self._process.lives
 
     @property
     def own(self) -> bool:
@@ -86,32 +74,67 @@ class Child:
         return b"".join(pieces)
 
 
-def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+class _Process:
+    """The process of a child, of which it is told when it is forked."""
+
+    def __init__(self, news: socket.socket, owner: int) -> None:
+        self._news, self._owner = news, owner
+        self._lock = Lock()
+        self._known: tuple[int, int | None] | None = None
+
+    def known(self) -> tuple[int, int | None]:
+        """Its number, and its descriptor while it is not ended; no descriptor where it could not be started."""
+        with self._lock:
+            if self._known is None:
+                with self._news as news:
+                    number, descriptors, _, _ = socket.recv_fds(news, 8, 1)
+                self._known = int.from_bytes(number, "big"), next(iter(descriptors), None)
+            return self._known
+
+    @property
+    def lives(self) -> bool:
+        _, descriptor = self.known()
+        return descriptor is not None and not select.select([descriptor], [], [], 0)[0]
+
+    def end(self) -> None:
+        """Kills it, and waits until it is gone."""
+        with self._lock:
+            number, descriptor = self.known()
+            if descriptor is not None:
+                if self._owner == os.getpid():
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    select.select([descriptor], [], [])
+                os.close(descriptor)
+                self._known = number, None
+
+
+def _end(process: _Process, requests: BinaryIO, answers: int) -> None:
     """Kills a child and lets go of its pipes."""
-    if owner != os.getpid():
-        return
-    process.kill()
-    process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):  # what was still to be written has no reader any more
-                stream.close()
+    process.end()
+    with contextlib.suppress(OSError):  # what was still to be written has no reader any more
+        requests.close()
+    os.close(answers)
 
 
 def serve() -> tuple[BinaryIO, BinaryIO]:
     """In the child: where requests come from and answers go to. Nothing else is printed, no core is left behind, and
-    the child ends when its parent does, also in the middle of a long request."""
-    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.dup2(null, 2)
+    the child ends when the curator's process does, also in the middle of a long request."""
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+        select.select([CURATOR], [], [])
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
     return requests, answers
+
+
+def held() -> int:
+    """The bytes of address space that this process takes: at its beginning, what its program needs."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()

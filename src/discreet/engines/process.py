@@ -33,7 +33,7 @@ class EngineProcess:
     def __init__(self) -> None:
         self._ended_under_a_request = False
         self._lock = threading.Lock()
-        self._child = Child("from discreet.engines.worker import main; main()")
+        self._child = Child("discreet.engines.worker")
 
     @property
     def usable(self) -> bool:

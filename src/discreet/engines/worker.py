@@ -1,7 +1,7 @@
 """The child process in which the engine runs: it holds the tables, answers one request at a time, and can be killed.
 
-Started as `python -c "from discreet.engines.worker import main; main()"` with requests on standard input and answers on
-standard output (`child`). It limits its own address space.
+Forked for each curator (`forkserver`), with requests on standard input and answers on standard output (`child`). It
+limits its own address space.
 An engine's error message may quote a private value, so it never crosses: the parent learns `failed` and no more.
 """
 
@@ -20,7 +20,7 @@ from uuid import UUID
 
 import duckdb
 
-from discreet.engines.child import HEADER, serve
+from discreet.engines.child import HEADER, held, serve
 from discreet.engines.names import told_apart
 
 _GIB = 1 << 30
@@ -86,7 +86,8 @@ class Worker:
         return getattr(self, f"do_{operation}")(*arguments)
 
     def do_limit(self, memory_gib: int) -> Any:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_gib * _GIB, memory_gib * _GIB))
+        limit = held() + memory_gib * _GIB
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         run = self.connection.execute
         run(f"SET memory_limit = '{memory_gib * 768}MiB'")
         run("SET temp_directory = ''")  # private rows are never spilled to a disk
@@ -196,7 +197,7 @@ class Worker:
 
     def do_vectors(self, sql: str) -> Any:
         """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""
-        import numpy as np  # it takes address space: only where it is needed
+        import numpy as np  # it takes time and memory: only where it is needed
 
         found: dict[str, Any] = self._select(sql).fetchnumpy()
         first, *columns = found.values()

@@ -43,7 +43,7 @@ _MOST = 1 << 25
 class Reading:
     """One child. `tree` is safe from several threads, and in a forked process, which starts a child of its own."""
 
-    _program = "from discreet.reading.worker import main; main()"
+    _program = "discreet.reading.worker"
 
     def __init__(self, declaration: Declaration) -> None:
         tables = {name: replace(table, source=Source(table.source.kind)) for name, table in declaration.tables.items()}

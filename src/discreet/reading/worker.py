@@ -1,6 +1,6 @@
 """The child process that reads texts: it parses them, and goes with each as far as the engine's statement.
 
-Started as `python -c "from discreet.reading.worker import main; main()"`. It gets the declaration once, then texts, and
+Forked for each curator (`engines.forkserver`). It gets the declaration once, then texts, and
 answers each with the tree, or with the refusal that the text deserves. What takes longer than `SECONDS` of processor
 time, or more than `MEMORY` beside what it needs to begin with, ends the process: the parent starts another.
 
@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Any, BinaryIO
 
 from discreet.catalog.model import Declaration, Type, Value
-from discreet.engines.child import HEADER, serve
+from discreet.engines.child import HEADER, held, serve
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
 from discreet.plan.relations import Relation, shape
@@ -52,7 +52,7 @@ def main() -> None:
     requests, answers = serve()
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     declaration: Declaration = pickle.load(requests)  # from the curator: no text has been here yet
-    limit = _held() + MEMORY
+    limit = held() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     sys.setrecursionlimit(FRAMES)
     while header := requests.read(HEADER.size):
@@ -95,9 +95,3 @@ def _send(stream: BinaryIO, answer: Any) -> None:
     body = json.dumps(answer).encode()
     stream.write(HEADER.pack(len(body)) + body)
     stream.flush()
-
-
-def _held() -> int:
-    """The bytes of address space that this process takes already."""
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
