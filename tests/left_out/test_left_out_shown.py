@@ -41,6 +41,7 @@ def test_the_declared_limit_is_said_as_one(curator: discreet.Curator) -> None:
     assert release.left_out[1].words == words
     assert words in repr(release)
     release = curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    assert not release.charged  # a part of the first answer, and none of its words about x and y
     assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=1).left_out == release.left_out
     for limit, beside in ((8, "as declared"), (100, "more than the 8 of the declaration")):
         release = curator.ask(clause(f"max_rows_contributed = {limit}", "COUNT(*) AS n FROM t"), epsilon=NOTHING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -39,7 +40,8 @@ from discreet.release import Release, answer
 from discreet.release.choices import choices
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
-from discreet.release.stored import measured, read, written
+from discreet.release.reused import MOST, Held, frame, reused
+from discreet.release.stored import measured, price_of, read, written
 from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
@@ -180,18 +182,43 @@ class Asking:
         priced, table = self._priced(question, epsilon, delta, within)
         slot.take(len(priced.plan.roots))
         self._holdings.load()
+        held = self._held(priced, table, account, request)
+        priced = held.measured
         self._warn(priced.loss)
         content, charged = released(
             self._door,
             Groups(priced, table),
-            written,
+            lambda noisy: written(noisy, priced),
             analyst=account,
             question=question,
             key=self._key(table, priced),
             request=request,
         )
-        answered = answer(priced, read(content, priced), table)
+        answered = answer(held.made, held.of(read(content, priced)), table, held.asked)
         return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
+
+    def _held(self, priced: Measurement, table: Table, account: str, request: str | None) -> Held:
+        """What is measured for a question: its own measurement, or a stored one that holds all of it and costs whoever
+        asks nothing more."""
+        known = self._ledger.answered(self._frame(table, priced), account, request, MOST)
+        if self._key(table, priced) not in dict(known):
+            for key, question in known:
+                stored = self._stored(key, question, account)
+                if stored is not None and (held := reused(priced, stored, table)) is not None:
+                    return held
+        return Held.whole(priced)
+
+    def _stored(self, key: str, question: str, account: str) -> Measurement | None:
+        """The measurement of a stored answer, planned anew from its question; None where that is no longer the same."""
+        content = self._ledger.answer(key, account)
+        if content is None:
+            return None
+        try:
+            checked, table = self._lowered(question)
+        except QuestionError:
+            return None
+        stored = measurement(checked.plan, price_of(json.loads(content)))
+        return stored if self._key(table, stored) == key else None
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
@@ -417,13 +444,16 @@ class Asking:
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        parts = [
-            measured(priced),
-            *(repr(replace(base, source=Source(base.source.kind))) for base in table.bases),
-            self._holdings.number(table),
-            self._engine.name,
-        ]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return self._frame(table, priced) + _hash(measured(priced))
+
+    def _frame(self, table: Table, priced: Measurement) -> str:
+        """How keys begin that are of the same rows and groups: declared alike, of one snapshot, in one engine."""
+        bases = [repr(replace(base, source=Source(base.source.kind))) for base in table.bases]
+        return _hash(frame(priced), *bases, self._holdings.number(table), self._engine.name) + " "
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 _FRAMES = 40

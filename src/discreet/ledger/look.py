@@ -145,6 +145,18 @@ class Look:
             raise chain.broken(commit.seq)
         return Answer(reserve, data, stored_loss(reserve.body["loss"]), debit_seq is not None)
 
+    def answered(self, prefix: str, account: str | None, count: int) -> list[Record]:
+        """The reserves with an answer whose keys begin so, the oldest first; with an `account`, those that it was
+        debited for."""
+        rows = self._connection.execute(
+            "SELECT c.reserve, c.key FROM entries AS c"
+            " WHERE c.kind = 'commit' AND c.key >= :prefix AND c.key < :behind AND (:account IS NULL OR EXISTS"
+            " (SELECT 1 FROM entries AS d WHERE d.account = :account AND d.key = c.key AND d.reserve = c.reserve))"
+            " ORDER BY c.seq LIMIT :count",
+            {"prefix": prefix, "behind": prefix + chr(0x10FFFF), "account": account, "count": count},
+        ).fetchall()
+        return [self._entry(seq, kind="reserve", key=key, reserve=seq) for seq, key in rows]
+
     def ended(self, reserve_id: int) -> bool:
         """Whether a reserve has an answer, a failure or an end."""
         return any(reserve == reserve_id for _, kind, reserve in self.ends(reserve_id) if kind != "reserve")

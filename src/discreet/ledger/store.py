@@ -291,6 +291,22 @@ class Ledger:
                 asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
             return self._charge(look, loss, own, asked, keep)
 
+    def answered(self, prefix: str, account: str, request: str | None, count: int) -> list[tuple[str, str]]:
+        """Keys that begin with `prefix`, and questions, that have an answer which costs `account` nothing more, the
+        oldest first. Where `request` was used before: only what it belongs to."""
+        with self._file.read() as look:
+            known = None if request is None else look.request(account, request)
+            own = account if account != TOTAL and look.account(account) is not None else None
+            found = look.answered(prefix if known is None else str(known.body["key"]), own, count)
+            return list(dict.fromkeys((str(one.body["key"]), str(one.body["question"])) for one in found))
+
+    def answer(self, key: str, account: str) -> bytes | None:
+        """The answer of this key, as `reserve` would give it to `account`."""
+        with self._file.read() as look:
+            own = account if account != TOTAL and look.account(account) is not None else None
+            found = look.answer(key, own, None)
+            return None if found is None else found.data
+
     def commit(self, reserve_id: int, answer: bytes) -> None:
         """Store the answer of a reserve, once. Raises LedgerError "unknown" or "committed"."""
         with self._file.write("commit") as look:

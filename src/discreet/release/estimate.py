@@ -17,7 +17,7 @@ from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, Lapl
 from discreet.plan.jointly import axis_of, ends_of
 from discreet.plan.lattice import Lattice
 from discreet.plan.left_out import unit
-from discreet.plan.measurement import Measured, Measurement, Noisy
+from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
 from discreet.plan.nodes import Output
 from discreet.plan.settled import settled
 from discreet.release import joint
@@ -43,8 +43,9 @@ GROUP_FOR_MEANS = 1_000
 Interval = tuple[float, float]
 
 
-def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
-    """The content of a release, ready for JSON. It follows from the question and what was measured for it."""
+def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None) -> dict[str, Any]:
+    """The content of a release, ready for JSON. It follows from the question and what was measured for it; where that
+    was measured for another question, `asked` is the plan of this one."""
     measurement = settled(priced, noisy.found)
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
@@ -81,7 +82,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table) -> dict[str, Any]:
             for row, one, other in zip(rows, single, joint, strict=True):
                 row[output.name] = reported(row[output.name], (other if picked else one).pop(output.name, None))
                 (one if picked else other).pop(output.name, None)
-    remarks = left_out(priced, measurement, noisy, table, columns.of)
+    remarks = left_out(priced, measurement, noisy, table, columns.of, asked)
     return {
         "columns": [output.name for output in visible],
         "types": types,
@@ -193,7 +194,7 @@ def expected_errors(
         elif output.of:
             of = [outputs[place] for place in output.of]
             share = _share(output, miss)
-            wide = [_error(one, measurement.parts[one.index], share, group) for one in of]
+            wide = [error_of(one, measurement.parts[one.index], share, group) for one in of]
             size = None
             if output.sample:
                 first = measurement.parts[of[0].index]
@@ -202,7 +203,7 @@ def expected_errors(
             grids = [_grid(one, measurement.parts[one.index]) for one in of]
             errors[output.name] = moment_error(output, wide, grids, size)
         else:
-            errors[output.name] = _error(output, measurement.parts[output.index], miss, group)
+            errors[output.name] = error_of(output, measurement.parts[output.index], miss, group)
     return errors
 
 
@@ -212,7 +213,7 @@ def by_size(measurement: Measurement) -> tuple[str, ...]:
     return tuple(output.name for output in outputs if output.kind == "mean" or output.of)
 
 
-def _error(output: Output, measured: Measured, miss: float, group: float) -> float:
+def error_of(output: Output, measured: Measured, miss: float, group: float) -> float:
     """The half width of one estimate's interval, a mean's in a group of `group` rows."""
     if output.kind != "mean":
         return _half_width(output, measured, miss)

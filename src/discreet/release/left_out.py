@@ -157,10 +157,10 @@ def _end(bound: Value | None) -> str:
     return show(Fraction(bound)) if isinstance(bound, int | Fraction) else str(plain(bound))
 
 
-def may_be_left_out(measurement: Measurement, table: Table) -> tuple[LeftOut, ...]:
+def may_be_left_out(measurement: Measurement, table: Table, asked: Plan | None = None) -> tuple[LeftOut, ...]:
     """The list before anything is paid: from plan, declarations and the price alone."""
     found = [LeftOut("clamped", words) for words in to_be_found(measurement)]
-    found += of_plan(measurement.plan, table)
+    found += of_plan(asked or measurement.plan, table)
     if measurement.plan.private:
         found.append(_small_groups(measurement, table))
     found += [LeftOut(what, words, name) for what, name, words in special_words(measurement)]
@@ -169,11 +169,17 @@ def may_be_left_out(measurement: Measurement, table: Table) -> tuple[LeftOut, ..
 
 
 def left_out(
-    priced: Measurement, measurement: Measurement, noisy: Noisy, table: Table, estimated: Estimated
+    priced: Measurement,
+    measurement: Measurement,
+    noisy: Noisy,
+    table: Table,
+    estimated: Estimated,
+    asked: Plan | None = None,
 ) -> tuple[LeftOut, ...]:
     """The same once the answer is there, with bounds from its noisy numbers, and the bounds that were found for what
-    has no declared ones. `priced` is the question as it was asked, `measurement` as it was measured in the end."""
-    found = list(may_be_left_out(measurement, table))
+    has no declared ones. `priced` is the question as it was asked, `measurement` as it was measured in the end; where
+    that was for another question, `asked` is the plan of this one."""
+    found = list(may_be_left_out(measurement, table, asked))
     for output, one in _numbers(measurement, table):
         if _less(one):
             bound = _bound(measurement, noisy, output, one, estimated)

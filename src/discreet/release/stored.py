@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.catalog.model import Type, Value
-from discreet.plan.measurement import Measurement, Noisy
+from discreet.plan.measurement import Measurement, Noisy, Price
 
-VERSION = 1
+VERSION = 2
 
 
 def measured(priced: Measurement) -> str:
@@ -32,10 +32,12 @@ def measured(priced: Measurement) -> str:
     return f"measured {VERSION}: {(*parts, priced.price)!r}"
 
 
-def written(noisy: Noisy) -> dict[str, Any]:
-    """Noisy numbers for JSON."""
+def written(noisy: Noisy, priced: Measurement) -> dict[str, Any]:
+    """Noisy numbers for JSON, and the price that they were measured at."""
+    price = priced.price
     return {
         "measured": VERSION,
+        "price": [str(price.epsilon), str(price.delta), price.gaussian],
         "keys": [[_written(value) for value in key] for key in noisy.keys],
         "parts": noisy.parts,
         "specials": noisy.specials,
@@ -52,6 +54,12 @@ def read(stored: Mapping[str, Any], priced: Measurement) -> Noisy:
         _numbers(stored["specials"]),
         tuple((Fraction(low), Fraction(high)) for low, high in stored["found"]),
     )
+
+
+def price_of(stored: Mapping[str, Any]) -> Price:
+    """The price that the numbers were measured at."""
+    epsilon, delta, gaussian = stored["price"]
+    return Price(Fraction(epsilon), Fraction(delta), gaussian)
 
 
 def _numbers(parts: Any) -> tuple[tuple[tuple[int, ...], ...], ...]:
