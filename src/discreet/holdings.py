@@ -25,21 +25,25 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
     for name, table in declaration.tables.items():
         tables[name] = table
         everything = table.public and not table.columns
-        if not everything and all(column.type is not None for column in table.columns):
+        known = not everything and all(column.type is not None for column in table.columns)
+        if known and not (table.source.kind in ("parquet", "duckdb") and any(map(_without_step, table.columns))):
             continue
         try:
-            stated = {known.casefold(): kind for known, kind in engine.types(table.source).items()}
+            found = engine.types(table.source)
         except DeclarationError as error:
-            if not table.public:  # a public table is missed only by who asks for it
+            # a public table is missed only by who asks for it, and of others that are known loading tells
+            if not table.public and not known:
                 errors.append(of_table(table, error))
             continue
         columns = []
         if everything:  # of a public table that names no columns, all that have a type of ours
-            found = engine.types(table.source).items()
-            columns = [Column(known, kind) for known, kind in found if kind is not None and writable(known)]
+            listed = ((one, kind, step) for one, (kind, step) in found.items() if kind is not None and writable(one))
+            columns = [Column(one, kind, step=step) for one, kind, step in listed]
+        stated = {one.casefold(): kinds for one, kinds in found.items()}
         for column in table.columns:
             where = f"tables.{name}.columns.{column.name}"
-            kind = column.type or stated.get(column.name.casefold())
+            kind, step = stated.get(column.name.casefold(), (None, None))
+            kind = column.type or kind
             if kind is None:
                 if column.name.casefold() in stated:
                     fix = f"write its type: {', '.join(Type)}"
@@ -47,7 +51,8 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
                 else:
                     fix = "leave it out, or name one of: " + ", ".join(list(stated)[:20])
                     faults.append(Fault(where, "the source has no such column", fix))
-            columns.append(replace(column, type=kind))
+            column = replace(column, type=kind)
+            columns.append(replace(column, step=step) if _without_step(column) else column)
         tables[name] = replace(table, columns=tuple(columns))
     if faults:
         errors.append(DeclarationError(faults))
@@ -55,6 +60,10 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
         whole = [table for table in tables.values() if all(column.type for column in table.columns)]
         raise together([*errors, *unfit(whole, engine)], str(declaration.file or ""))
     return checked_types(replace(declaration, tables=tables))
+
+
+def _without_step(column: Column) -> bool:
+    return column.type is Type.NUMBER and column.step is None
 
 
 def unfit(tables: Iterable[Table], engine: DuckDB) -> list[DeclarationError]:

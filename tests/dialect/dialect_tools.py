@@ -6,24 +6,26 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import duckdb
 import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
-from discreet.catalog.model import Type
+from discreet.catalog.model import Column, Type
 from discreet.engines.functions import compiled
 from discreet.engines.scalars import BUILDERS
 from discreet.plan.dialect import Argument, Function, Kind
-from discreet.plan.dialect_table import BY_OPERATOR
+from discreet.plan.dialect_table import TABLE
 from discreet.plan.dialect_texts import UNITS
 from discreet.plan.expressions import ColumnOf, Expression
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 
 VALUES = EDGES
-COLUMNS = {f"{kind}_{side}": {"type": str(kind)} for kind in VALUES for side in (1, 2)}
+COLUMNS: dict[str, dict[str, Any]] = {f"{kind}_{side}": {"type": str(kind)} for kind in VALUES for side in (1, 2)}
+COLUMNS["number_2"]["step"] = 0.01
 ENGINE = {
     Type.NUMBER: "DOUBLE",
     Type.TEXT: "VARCHAR",
@@ -33,6 +35,7 @@ ENGINE = {
 }
 
 NUMBERS = ["integer_1", "number_1", "number_2 * number_1", "integer_1 + integer_2", "LENGTH(text_1)"]
+NUMBERS += ["number_2 / 0.03 - 1.5 * integer_1"]
 KINDS: dict[Kind, list[str]] = {
     Kind.NUMBER: NUMBERS,
     Kind.WHOLE: ["integer_1", "integer_2", "integer_1 * integer_2", "LENGTH(text_1)", "3"],
@@ -110,8 +113,15 @@ def _choices(argument: Argument, place: int) -> list[str]:
     return found if place == 0 else found[::-1]
 
 
-DIALECT: Sequence[Function] = [row for name, row in BY_OPERATOR.items() if name in (*BUILDERS, "coalesce", "case")]
+DIALECT: Sequence[Function] = [row for row in TABLE if row.operator in (*BUILDERS, "coalesce", "case")]
 """The rows beyond the operators of SQL itself, which tests/engines has."""
+
+
+DECLARED = {
+    name: Column(name, Type(one["type"]), step=Fraction(1, 100) if "step" in one else None)
+    for name, one in COLUMNS.items()
+}
+"""The columns as declared. Here those with a step hold what is no multiple of it as well: it must not matter."""
 
 
 def column(name: str) -> Expression:
@@ -120,7 +130,7 @@ def column(name: str) -> Expression:
 
 def read(text: str) -> Expression:
     """An expression over the columns of this folder."""
-    return Reader(lambda node: column(node.name)).read(parse(f"SELECT {text}").expressions[0])
+    return Reader(lambda node: column(node.name), DECLARED).read(parse(f"SELECT {text}").expressions[0])
 
 
 def rows(count: int = 400) -> list[dict[str, Any]]:

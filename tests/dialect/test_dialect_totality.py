@@ -16,6 +16,7 @@ from discreet.catalog.model import Type
 from discreet.engines.functions import OPERATORS, is_whole
 from discreet.engines.scalars import BUILDERS
 from discreet.errors import QuestionError
+from discreet.plan.dialect_numbers import STEPS
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.expressions import Call, Expression
 from discreet.plan.lattice import Lattice
@@ -26,7 +27,7 @@ ALL = {row.operator: [(text, read(text)) for text in written(row)] for row in DI
 
 
 def test_the_table_and_the_engine_have_the_same_operators() -> None:
-    operators = [row.operator for row in TABLE]
+    operators = [row.operator for row in (*TABLE, *STEPS)]
     assert len(set(operators)) == len(operators)
     assert set(operators) == OPERATORS | set(BUILDERS)
     assert not OPERATORS & set(BUILDERS)

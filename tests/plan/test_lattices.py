@@ -144,7 +144,11 @@ def test_rows_without_bounds_stay_within_what_a_double_holds() -> None:
 
 @pytest.mark.parametrize(
     ("text", "step"),
-    [("s", Fraction(1, 2)), ("v", 1), ("k * v", 1), ("v / 2", Fraction(1, 2**29)), ("w", Fraction(1, 2**27))],
+    [
+        *[("s", Fraction(1, 2)), ("v", 1), ("k * v", 1), ("w", Fraction(1, 2**27))],
+        *[("v / 2", Fraction(1, 2)), ("s * 0.1 + v", Fraction(1, 20)), ("s * s", Fraction(1, 4))],
+        *[("s / v", Fraction(1, 2**30)), ("SQRT(v)", Fraction(1, 2**29))],
+    ],
 )
 def test_the_unit_of_an_expression(text: str, step: Fraction) -> None:
     part = planned(f"SELECT SUM({text}) FROM t", people(2)).parts[0]

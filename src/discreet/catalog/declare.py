@@ -486,6 +486,9 @@ class _Reader:
         values = self.values(where, raw, kind)
         if length is not None and any(isinstance(value, str) and len(value) > length for value in values or ()):
             self.fault(f"{where}.length", "a declared value is longer", "write a larger length")
+        if step is not None and any(isinstance(value, int | Fraction) and value % step for value in values or ()):
+            fix = "write multiples of it, or leave step out"
+            self.fault(f"{where}.values", "a declared value is no multiple of the step", fix)
         return Column(name, kind, low, high, step, values, nulls, length)
 
     def values(self, where: str, raw: Mapping[str, Any], kind: Type | None) -> tuple[Value, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -29,6 +30,9 @@ only where this is small."""
 
 MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
+
+LARGEST = 2**50
+"""Numbers are counted exactly in steps up to this many (`plan.steps`)."""
 
 
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
@@ -66,8 +70,9 @@ class Column:
     """One declared column. Values outside `minimum` and `maximum` are clamped when the table is loaded.
 
     `values` are public keys: a question that groups by the column shows all of them and no others.
-    `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in. With `nulls`
-    false the owner says that every row has a value: questions need not measure how many have none.
+    `type` is None until the source's own schema has stated it. `step` is the unit a number is counted in: values are
+    rounded to it when the table is loaded (`steps`). With `nulls` false the owner says that every row has a value:
+    questions need not measure how many have none.
     Texts about people are cut to `length` characters when the table is loaded; where a column `identifies` a person, or
     the row that another table refers to, they are never cut, which could make two persons one: rows with a longer one
     are left out.
@@ -88,6 +93,19 @@ class Column:
         """The most characters of a text in this column, of a table about people."""
         listed = (len(value) for value in self.values or () if isinstance(value, str))
         return self.length or max([ID_LENGTH if self.identifies else LENGTH, *listed])
+
+    @property
+    def steps(self) -> tuple[int, int] | None:
+        """The fewest and the most steps that a number of this column has, so far as they are counted exactly: where no
+        bound is declared, there may be more. None where values are no multiples of a step: none is declared, or one so
+        fine or odd that doubles could not count in it up to the declared bounds."""
+        if self.step is None or max(self.step.numerator, self.step.denominator) > LARGEST:
+            return None
+        most = LARGEST // self.step.numerator
+        low, high = self.minimum, self.maximum
+        fewest = math.ceil(low / self.step) if isinstance(low, int | Fraction) else -most
+        largest = math.floor(high / self.step) if isinstance(high, int | Fraction) else most
+        return (fewest, largest) if -most <= fewest <= largest <= most else None
 
     def keys(self) -> tuple[Value, ...] | None:
         """The public keys of this column; None where they are private."""

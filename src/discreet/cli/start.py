@@ -100,7 +100,7 @@ def _tables(sources: Sequence[str], engine: DuckDB) -> list[_Table]:
             place, looks = _dialect(place, engine)
             tables.append(_Table(name, place, dict.fromkeys(csv_header(place), Type.TEXT), looks))
         else:
-            tables.append(_Table(name, place, engine.types(place)))
+            tables.append(_Table(name, place, {column: kind for column, (kind, _) in engine.types(place).items()}))
     return tables
 
 

@@ -14,19 +14,22 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, EngineLimits, Source, Table, Type, Value
+from discreet.catalog.model import LARGEST, Column, EngineLimits, Source, Table, Type, Value
 from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
-from discreet.engines.functions import literal
+from discreet.engines.functions import double_literal, literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name, told_apart
 from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.quantities import rounded
 from discreet.engines.relations import rows_of, several_owners
+from discreet.engines.scalars import from_steps
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
 from discreet.forks import Lock
 from discreet.plan.coding import Coding
 from discreet.plan.expressions import Expression, Literal
+from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
 from discreet.plan.relations import Attributed, Relation, bases, shape
 
@@ -94,8 +97,11 @@ class DuckDB:
         """Whether all declared tables behind a table are loaded."""
         return all(self.has(base.name) for base in table.bases)
 
-    def types(self, source: Source) -> dict[str, Type | None]:
-        """The columns of a source that states types, from its schema alone; None for a type that is not ours."""
+    def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
+        """The columns of a source that states types, from its schema alone: None for a type that is not ours; and the
+        step of a DECIMAL. Of a table in Python that is not known: whoever made it of Python's decimals may have left
+        the number of digits to the rows.
+        """
         self._open(source)
         try:
             described = self._call("describe", _relation_sql(source), seconds=LOAD_SECONDS)
@@ -103,7 +109,11 @@ class DuckDB:
             raise _unreadable(source) from None
         finally:
             self._call("forget", seconds=LOAD_SECONDS)
-        return {name: None if kind is None else _type_of(kind) for name, kind in described["columns"]}
+        stated = source.kind != "frame"
+        return {
+            name: (None, None) if kind is None else (_type_of(kind), _step_of(kind) if stated else None)
+            for name, kind in described["columns"]
+        }
 
     def distinct(self, source: Source, column: str, most: int) -> list[Any]:
         """The distinct values of a column that the owner declared public, sorted, NULL last; at most `most` + 2."""
@@ -598,8 +608,8 @@ def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.
 
 
 def _typed(column: Column, comma: bool = False) -> exp.Expression:
-    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped. With
-    `comma`, 3,5 is a number, and so is 1.234,5; 1.5, which may be either, is NULL.
+    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped, and a
+    number is rounded to its step. With `comma`, 3,5 is a number, and so is 1.234,5; 1.5, which may be either, is NULL.
 
     Dates the engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's key
     such a date of one person would make everybody's question fail.
@@ -627,7 +637,19 @@ def _typed(column: Column, comma: bool = False) -> exp.Expression:
         inside = exp.Least(this=inside, expressions=[_bound(column, high)], ignore_nulls=True)
     if low is not None:
         inside = exp.Greatest(this=inside, expressions=[_bound(column, low)], ignore_nulls=True)
+    if column.step is not None and column.steps is not None:
+        inside = _in_steps(inside, column.step, column.steps, open_=None in (low, high))
     return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
+
+
+def _in_steps(node: exp.Expression, step: Fraction, ends: tuple[int, int], *, open_: bool) -> exp.Expression:
+    """The multiple of a step that a number is nearest to, within its bounds. Where bounds are `open_`, a number beyond
+    what is counted in steps stays as it is."""
+    nearest = from_steps(rounded(node, Lattice(step, *ends)), step.numerator, step.denominator)
+    if not open_:
+        return nearest
+    counted = exp.LTE(this=exp.Abs(this=node.copy()), expression=double_literal(LARGEST // step.numerator * step))
+    return exp.Case(ifs=[exp.If(this=counted, true=nearest)], default=node.copy())
 
 
 def _with_point(node: exp.Expression) -> exp.Expression:
@@ -667,6 +689,12 @@ def _type_of(kind: str) -> Type | None:
     if plain == "DATE":
         return Type.DATE
     return Type.TIMESTAMP if plain.startswith("TIMESTAMP") else None
+
+
+def _step_of(kind: str) -> Fraction | None:
+    """The last digit of an engine's DECIMAL(p, s); None of other types."""
+    found = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", kind.upper())
+    return Fraction(1, 10 ** int(found[1])) if found else None
 
 
 def _key(value: Any, kind: Type) -> Any:

@@ -28,7 +28,7 @@ def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expres
         inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
     else:
         node = as_double(expression, columns)
-        inside = _rounded(node, lattice)
+        inside = rounded(node, lattice)
     return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=cast(inside, "BIGINT"))
 
 
@@ -62,7 +62,7 @@ def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
     return null
 
 
-def _rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
+def rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
     """The nearest lattice step, halves up, computed in doubles and clamped there, so that the cast cannot overflow."""
     inverse = 1 / lattice.step
     if inverse.denominator == 1:

@@ -13,11 +13,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import Table, Type
+from discreet.catalog.model import LARGEST, Table, Type
 from discreet.engines.casts import cast, kind
 from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
+from discreet.engines.scalars import from_steps
 from discreet.plan.expressions import Call, Expression, columns_of
 from discreet.plan.nodes import Quantity
 from discreet.plan.normal import TURNED
@@ -350,7 +351,11 @@ def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expressio
         inside = clamped(summed, exp.Literal.number(-_LARGEST), exp.Literal.number(_LARGEST))
         unknown = exp.Is(this=summed.copy(), expression=exp.null())
         return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=cast(inside, "BIGINT"))
-    scaled = exp.Mul(this=cast(summed, "DOUBLE"), expression=double_literal(total.lattice.step))
+    step = total.lattice.step
+    if max(step.numerator, step.denominator) <= LARGEST:  # the nearest double, as steps are counted above
+        scaled = from_steps(cast(summed, "DOUBLE"), step.numerator, step.denominator)
+    else:
+        scaled = exp.Mul(this=cast(summed, "DOUBLE"), expression=double_literal(step))
     if total.kind == "sum":
         return scaled
     count = exp.Nullif(this=exp.Count(this=steps.copy(), big_int=True), expression=exp.Literal.number(0))

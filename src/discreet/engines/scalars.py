@@ -121,14 +121,41 @@ def _rounded(name: str) -> Builder:
     return build
 
 
+def in_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Expression:
+    """The whole number of steps of p/q that a double is nearest to."""
+    return function("round", _quotient_of(node, denominator, numerator))
+
+
+def from_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Expression:
+    """So many steps of p/q as a double."""
+    return _quotient_of(node, numerator, denominator)
+
+
+def _step(call: Call) -> tuple[int, int]:
+    numerator, denominator = (constant(one) for one in call.arguments[1:])
+    assert isinstance(numerator, int)
+    assert isinstance(denominator, int)
+    return numerator, denominator
+
+
+def _quotient_of(node: exp.Expression, factor: int, divisor: int) -> exp.Expression:
+    if factor != 1:
+        node = _binary(exp.Mul, node, _double(float(factor)))
+    return node if divisor == 1 else _binary(exp.Div, node, _double(float(divisor)))
+
+
 def _width_bucket(nodes: Nodes, call: Call) -> exp.Expression:
     low, high, count = (Fraction(str(constant(argument))) for argument in call.arguments[1:])
-    scale = _double(float(count / (high - low)))
+    scale = count / (high - low)
 
     def body(value: exp.Expression) -> exp.Expression:
         below = exp.LT(this=value, expression=_double(float(low)))
         beyond = exp.GTE(this=value.copy(), expression=_double(float(high)))
-        place = _binary(exp.Mul, exp.Paren(this=exp.Sub(this=value.copy(), expression=_double(float(low)))), scale)
+        place = value.copy()
+        if low:
+            place = _binary(exp.Sub, place, _double(float(low)))
+        if scale != 1:
+            place = _binary(exp.Mul, place, _double(float(scale)))
         inside = exp.Least(
             this=exp.Add(this=_try(function("floor", place), "BIGINT"), expression=_whole(1)),
             expressions=[_whole(int(count))],
@@ -339,6 +366,8 @@ BUILDERS: dict[str, Builder] = {
     "ieee_divide": lambda nodes, call: known(_binary(exp.Div, nodes[0], nodes[1])),  # noqa: ARG005
     "modulo": _modulo,
     "quotient": _quotient,
+    "in_steps": lambda nodes, call: in_steps(nodes[0], *_step(call)),
+    "from_steps": lambda nodes, call: from_steps(nodes[0], *_step(call)),
     "sign": _sign,
     "floor": _curve("floor"),
     "ceiling": _curve("ceil"),

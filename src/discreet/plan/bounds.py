@@ -35,6 +35,7 @@ from discreet.plan.nulls import may_be_null
 from discreet.plan.public_groups import group_count
 from discreet.plan.sensitivity import touched
 from discreet.plan.specials import MOMENTS, expanded, special
+from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together
 
 MAXIMUM_CELLS = 100_000
@@ -352,10 +353,10 @@ class _Builder:
         return lattice(sized(known, function), self.step(expression))
 
     def step(self, expression: Expression) -> Fraction | None:
-        """The unit of an expression: a declared step, 1 for whole numbers."""
+        """The unit of an expression: a declared step, that of arithmetic in steps, 1 for whole numbers."""
         if isinstance(expression, ColumnOf) and self.columns[expression.name].step is not None:
             return self.columns[expression.name].step
-        return Fraction(1) if expression.type == "integer" else None
+        return step_of(expression, self.columns)
 
     def persons_total(self) -> int:
         return self.total(Total("rows" if self.single else "persons"))

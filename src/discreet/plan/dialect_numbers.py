@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.catalog.model import Type
+from discreet.catalog.model import LARGEST, Type
 from discreet.plan.dialect import ANY, BOOLEAN, NUMBER, WHOLE, Function, named, whole_constant
 
 _INTEGER, _NUMBER, _BOOLEAN = Type.INTEGER, Type.NUMBER, Type.BOOLEAN
@@ -256,7 +256,8 @@ ARITHMETIC = (
         "rounded",
         "ROUND(2.345, 1)",
         "2.3",
-        "halves away from zero, as doubles are: ROUND(2.675, 2) may be 2.67; an integer where n is at most 0",
+        "halves away from zero; without a step as doubles are: ROUND(2.675, 2) may be 2.67; an integer where n is at "
+        "most 0",
         "n is a constant",
         form="round",
     ),
@@ -367,3 +368,11 @@ BITS = (
     ),
     Function("bit_count", ("BIT_COUNT",), (WHOLE,), _INTEGER, "BIT_COUNT(7)", "3", _BITS, whole=True),
 )
+
+_STEP = (NUMBER, whole_constant(1, LARGEST), whole_constant(1, LARGEST))
+
+STEPS = (
+    Function("in_steps", (), _STEP, _NUMBER, "", None, "the whole number nearest to x·q/p", _DOUBLE),
+    Function("from_steps", (), _STEP, _NUMBER, "", None, "x·p/q", _DOUBLE),
+)
+"""What nobody writes: plans have them around arithmetic on decimals (`plan.steps`)."""

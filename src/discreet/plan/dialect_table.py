@@ -17,7 +17,7 @@ CHAPTERS: Mapping[str, tuple[Function, ...]] = {
     "Dates and timestamps": dialect_texts.DATES,
 }
 TABLE: tuple[Function, ...] = tuple(row for rows in CHAPTERS.values() for row in rows)
-BY_OPERATOR: Mapping[str, Function] = {row.operator: row for row in TABLE}
+BY_OPERATOR: Mapping[str, Function] = {row.operator: row for row in (*TABLE, *dialect_numbers.STEPS)}
 BY_NAME: Mapping[str, Function] = {name: row for row in TABLE for name in row.names}
 
 ON_ANSWERS = frozenset(

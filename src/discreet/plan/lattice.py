@@ -67,7 +67,7 @@ def clamping(bounds: tuple[Fraction, Fraction], step: Fraction | None) -> Lattic
     nothing is clamped to less or more than was asked; within 2^−29 of that where the step would be too fine."""
     unit = step
     for bound in bounds:
-        unit = _common(unit, bound) if unit is not None else None
+        unit = common(unit, bound) if unit is not None else None
     if unit is None or max(abs(bounds[0]), abs(bounds[1])) / unit > _FINEST:
         return lattice(bounds, None)
     return Lattice(unit, int(bounds[0] / unit), int(bounds[1] / unit))
@@ -96,7 +96,7 @@ def sized(bounds: tuple[Fraction, Fraction], where: str) -> tuple[Fraction, Frac
     return bounds
 
 
-def _common(one: Fraction, other: Fraction) -> Fraction:
+def common(one: Fraction, other: Fraction) -> Fraction:
     """The largest number of which both are multiples."""
     numerator = math.gcd(one.numerator * other.denominator, other.numerator * one.denominator)
     return Fraction(numerator, one.denominator * other.denominator)

@@ -326,6 +326,10 @@ def _nearest(value: float) -> float:
     return math.copysign(whole + (abs(value) - whole >= 0.5), value)
 
 
+def _in_steps(value: float, numerator: float, denominator: float) -> float:
+    return _nearest(value * denominator / numerator)
+
+
 def _rounded(value: float, digits: float) -> float:
     """To tens, hundreds and so on; to digits behind the point the engine rounds in ways of its own."""
     if digits > 0:
@@ -347,6 +351,8 @@ _NUMBERS: Mapping[str, Callable[..., float | None]] = {
     "divide": lambda a, b: a / b if b else None,
     "modulo": lambda a, b: math.fmod(a, b) if b else None,
     "quotient": lambda a, b: math.trunc(a / b) if b else None,
+    "in_steps": _in_steps,
+    "from_steps": lambda count, numerator, denominator: count * numerator / denominator,
     "negate": operator.neg,
     "absolute": abs,
     "floor": math.floor,
@@ -484,7 +490,7 @@ def _rises(expression: Expression, part: Expression) -> bool:
     if not isinstance(expression, Call):
         return False
     name, (first, *others) = expression.operator, expression.arguments
-    if name in ("multiply", "divide"):
+    if name in ("multiply", "divide", "in_steps", "from_steps"):
         steady = all(isinstance(one, Literal) and isinstance(one.value, int) and one.value > 0 for one in others)
     elif name in ("add", "subtract", "round", "truncate"):
         steady = all(isinstance(one, Literal) and one.value is not None for one in others)

@@ -17,7 +17,10 @@ EXACT = 2**53
 """Whole numbers within this are doubles; beyond, arithmetic may leave 64 bits and become NULL."""
 
 _NEVER = {"same", "is_null", "is_true", "is_false", "zero_if_null"}
-_ARITHMETIC = {"add", "subtract", "multiply", "negate", "absolute", "floor", "ceiling", "round", "truncate", "sign"}
+_ARITHMETIC = {
+    *("add", "subtract", "multiply", "negate", "absolute", "floor", "ceiling", "round", "truncate", "sign"),
+    *("in_steps", "from_steps"),
+}
 _DIVISIONS = {"divide", "modulo", "quotient"}
 _TOTAL = {
     *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not", "in"),

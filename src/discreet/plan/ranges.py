@@ -100,6 +100,15 @@ def _with_room(value: Fraction, call: Call, *, upwards: bool = False) -> Fractio
     return _outward(float(value), math.inf if upwards else -math.inf)
 
 
+def _in_steps(value: Range, numerator: Range, denominator: Range) -> Interval:
+    low, high = (Fraction(math.floor(end * denominator[0] / numerator[0] + Fraction(1, 2))) for end in value)
+    return low, high
+
+
+def _from_steps(count: Range, numerator: Range, denominator: Range) -> Interval:
+    return count[0] * numerator[0] / denominator[0], count[1] * numerator[0] / denominator[0]
+
+
 def _hyperbolic_cosine(side: Range) -> Interval:
     largest = max(abs(float(end)) for end in side)
     return Fraction(1), _outward(math.cosh(largest), math.inf)
@@ -273,6 +282,8 @@ def _since_1970(unit: str) -> Rule:
 
 
 RULES: dict[str, Rule] = {
+    "in_steps": _known(_in_steps),
+    "from_steps": _known(_from_steps),
     "floor": _exactly(math.floor),
     "ceiling": _exactly(math.ceil),
     "round": _rounded,

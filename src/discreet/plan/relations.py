@@ -34,6 +34,7 @@ from discreet.catalog.model import Column, Source, Table, Type, Value, own_name
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of, interval
 from discreet.plan.lattice import Lattice
 from discreet.plan.nulls import may_be_null, without_nulls
+from discreet.plan.steps import step_of
 
 HIDDEN = own_name("person")
 """The name of the person where no column of a relation shows it."""
@@ -245,6 +246,7 @@ def _shape(relation: Relation) -> Shape:
             name: Column(
                 name,
                 below.column(name).type,
+                step=below.column(name).step,
                 values=tuple(dict.fromkeys(row[place] for row in relation.rows)),
                 nulls=False,
             )
@@ -412,7 +414,8 @@ def _either(first: Column, same: list[Column]) -> Column:
 
 
 def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> Column:
-    """What is known of a computed column: its type, bounds by interval arithmetic, and values where it lists them."""
+    """What is known of a computed column: its type, bounds by interval arithmetic, its step, and values where it lists
+    them."""
     if isinstance(expression, ColumnOf):
         return replace(known[expression.name], name=name)
     bounds = interval(expression, known) if expression.type.numeric else None
@@ -423,7 +426,8 @@ def derived(name: str, expression: Expression, known: Mapping[str, Column]) -> C
         if expression.type is Type.INTEGER:
             low, high = Fraction(-(-low // 1)), Fraction(high // 1)
             return Column(name, expression.type, int(low), int(high), None, _listed(expression, known), nulls)
-    return Column(name, expression.type, low, high, None, _listed(expression, known), nulls)
+    step = step_of(expression, known) if expression.type is Type.NUMBER else None
+    return Column(name, expression.type, low, high, step, _listed(expression, known), nulls)
 
 
 def _listed(expression: Expression, known: Mapping[str, Column]) -> tuple[Value, ...] | None:
@@ -448,6 +452,7 @@ _ARITHMETIC: dict[str, Callable[..., float]] = {
     "modulo": math.fmod,
     "negate": lambda a: -a,
     "absolute": abs,
+    "from_steps": lambda count, numerator, denominator: count * numerator / denominator,
     "floor": math.floor,
     "ceiling": math.ceil,
 }

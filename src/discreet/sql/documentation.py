@@ -15,8 +15,13 @@ Where the table says nothing else:
 
 - **NULL**: a function of NULL is NULL.
 - **What does not convert**: a cast gives NULL, as TRY_CAST and SAFE_CAST do elsewhere. Nothing fails on a row.
-- **Overflow**: arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it grows
-  too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
+- **Decimals** are whole numbers of steps: a number column with a declared `step`, a DECIMAL column of a Parquet or
+  DuckDB file, whole numbers and constants. On these `+ - *`, division by a constant, DIV, MOD, comparisons, IN and
+  BETWEEN, FLOOR, CEIL, ROUND, TRUNC, WIDTH_BUCKET, casts and CASE are exact while every result between is at most 2^50
+  of its steps (a product's is the product of both) and a step has at most 15 digits: `price * 100 = 7`,
+  `FLOOR(price * 100)`. SUM counts such a result in its own step, unless its bounds are further than 2^50 steps from 0.
+- **Overflow**: other arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it
+  grows too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
 - **What is no number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain
   arithmetic stay NaN: no sum or count takes them in, and in a comparison NaN is above all numbers.
 - **Dates** lie within the years 1 to 9999; what would leave them is NULL.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
+from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
 from discreet.plan.dialect_table import ON_ANSWERS
 from discreet.plan.expressions import Call, Expression, Literal
+from discreet.plan.steps import exactly
 from discreet.sql.calls import called, truth
 from discreet.sql.moments import difference, moment, shifted
 from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value
@@ -49,11 +50,20 @@ LARGEST = 20_000
 
 
 class Reader:
-    """Reads expressions. `resolve` gives names their meaning; `aggregate` knows aggregates where they are allowed;
-    with `answers` what is read is computed on a released answer."""
+    """Reads expressions. `resolve` gives names their meaning, `columns` says what is known of what they mean;
+    `aggregate` knows aggregates where they are allowed; with `answers` what is read is computed on a released answer.
+    What is computed of rows comes in the form that is exact on decimals (`plan.steps`)."""
 
-    def __init__(self, resolve: Resolve, aggregate: Aggregates | None = None, *, answers: bool = False) -> None:
+    def __init__(
+        self,
+        resolve: Resolve,
+        columns: Mapping[str, Column],
+        aggregate: Aggregates | None = None,
+        *,
+        answers: bool = False,
+    ) -> None:
         self._resolve = resolve
+        self._columns = columns
         self._aggregate = aggregate
         self._answers = answers
         self._depth = self._count = 0
@@ -92,9 +102,10 @@ class Reader:
         self._depth += weight
         self._count += weight
         try:
-            return self._read(node)
+            found = self._read(node)
         finally:
             self._depth -= weight
+        return found if self._depth or self._answers else exactly(found, self._columns)
 
     def _read(self, node: exp.Expression) -> Expression:
         if self._aggregate is not None and (found := self._aggregate(node)) is not None:

@@ -116,7 +116,7 @@ class _Select:
             name = self.scope.sources[0].alias
             message = f"{name} is public: nothing in it needs protection"
             raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
-        self.reader = Reader(self.scope.read)
+        self.reader = Reader(self.scope.read, self.shape.by_name)
         persons = self.shape.persons
         self.aggregates = Aggregates(self.reader, self._declared, persons, single=self.shape.single)
         self.options = self._options()
@@ -426,7 +426,7 @@ class _Select:
                 raise refused(part, "ask for it by itself")
             return ColumnOf(part_name(self._measured(wanted)), Type.NUMBER)
 
-        self.formulas.append(Reader(resolve, aggregate, answers=True).number(node))
+        self.formulas.append(Reader(resolve, {}, aggregate, answers=True).number(node))
         return len(self.formulas) - 1
 
     def _grouped(self, node: exp.Expression) -> int:
@@ -503,7 +503,7 @@ class _Select:
                     return place(index)
             raise refused(node, "put it into the SELECT list: it has to be measured")
 
-        return Reader(resolve, aggregate, answers=True)
+        return Reader(resolve, {}, aggregate, answers=True)
 
     def _computed_key(
         self, node: exp.Expression, columns: Sequence[tuple[str, str, int]], place: Callable[[int], Expression]

@@ -158,12 +158,12 @@ class Sources:
         for node in join.args.get("using") or []:
             name = node.name
             column = exp.column(exp.to_identifier(name))
-            equal = Reader(pair.read).alike([left.read(column), right.read(column)], join)
+            equal = Reader(pair.read, pair.shape.by_name).alike([left.read(column), right.read(column)], join)
             merged[name.casefold()] = Call("equal", tuple(equal), Type.BOOLEAN)
             parts.append(merged[name.casefold()])
         if (on := join.args.get("on")) is not None:
             _no_subquery(on)
-            parts.append(Reader(pair.read).boolean(on))
+            parts.append(Reader(pair.read, pair.shape.by_name).boolean(on))
         if not parts:
             return None, merged
         return reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), parts), merged
@@ -278,7 +278,7 @@ class Sources:
         if where is None:
             return scope, None
         plain: list[Expression] = []
-        reader = Reader(scope.read)
+        reader = Reader(scope.read, scope.shape.by_name)
         for part in _parts(where.this):
             negated, node = _positive(part)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -295,7 +295,7 @@ class Sources:
     def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
         only(node, "this", "query", fix="write x IN (SELECT y FROM …)")
         among = self.query(node.args["query"], queries, shown=False)
-        found, value = shape(among), Reader(scope.read).read(node.this)
+        found, value = shape(among), Reader(scope.read, scope.shape.by_name).read(node.this)
         if len(found.columns) != 1:
             message = "the subquery of IN must have one column"
             raise QuestionError("subquery", message, where="IN", fix="write x IN (SELECT y FROM …)")

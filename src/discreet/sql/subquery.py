@@ -12,6 +12,7 @@ from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, interval
 from discreet.plan.lattice import lattice, sized
 from discreet.plan.relations import Computed, Exact, PerPerson, Relation, Shape, Where, derived, shape
+from discreet.plan.steps import step_of
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
 from discreet.sql.sources import Queries, Sources, named_queries
@@ -61,6 +62,7 @@ class _Reading:
         self.tree = tree
         self.keys: list[tuple[str, Expression]] = []
         self.totals: list[tuple[str, Exact, Column]] = []
+        self.grouped_columns: dict[str, Column] = {}
         for node in tree.expressions:
             if (window := node.find(exp.Window)) is not None:
                 raise refused(window, _CLAUSES["windows"])
@@ -76,7 +78,7 @@ class _Reading:
 
     def plain(self) -> Relation:
         """Row by row."""
-        return Computed(self.below, tuple(self._items(Reader(self.scope.read).read)))
+        return Computed(self.below, tuple(self._items(Reader(self.scope.read, self.scope.shape.by_name).read)))
 
     def grouped(self) -> Relation:
         """Group by group; about people, within each person."""
@@ -85,18 +87,20 @@ class _Reading:
             message = "each row is a person here: there is nothing to group within a person"
             raise QuestionError("subquery", message, where="GROUP BY", fix="leave out the subquery's GROUP BY")
         if self.distinct:
-            reader = Reader(self.scope.read)
+            reader = Reader(self.scope.read, self.scope.shape.by_name)
             items = self._items(reader.read)
             return PerPerson(self.below, tuple(items), ())
         self._group()
-        read = Reader(self._key, self._total).read
+        read = Reader(self._key, self.grouped_columns, self._total).read
         items = self._items(read)
         if about.private and not any(isinstance(one, ColumnOf) and one.name in about.persons for _, one in self.keys):
             person = f" {self.scope.visible(about.persons[0])}" if about.persons else " its column"
             message = "a subquery about people must group by the person"
             raise QuestionError("subquery", message, where="GROUP BY", fix=f"add{person} to its GROUP BY and its list")
         having = self.tree.args.get("having")
-        predicate = Reader(self._key, self._total).boolean(having.this) if having is not None else None
+        predicate = (
+            Reader(self._key, self.grouped_columns, self._total).boolean(having.this) if having is not None else None
+        )
         made: Relation = PerPerson(self.below, tuple(self.keys), tuple(self.totals))
         if predicate is not None:
             made = Where(made, predicate)
@@ -128,11 +132,13 @@ class _Reading:
         if group is None:
             return
         only(group, "expressions", fix="group by columns, one after another")
-        reader = Reader(self.scope.read)
+        reader = Reader(self.scope.read, self.scope.shape.by_name)
         for written in group.expressions:
             expression = reader.read(group_item(self.tree, written, self.scope))
             if expression not in [known for _, known in self.keys]:
-                self.keys.append((own_name("key", len(self.keys)), expression))
+                name = own_name("key", len(self.keys))
+                self.keys.append((name, expression))
+                self.grouped_columns[name] = derived(name, expression, shape(self.below).by_name)
 
     def _key(self, node: exp.Column) -> Expression:
         """A column above the groups: it has to be grouped by."""
@@ -163,13 +169,14 @@ class _Reading:
         nulls = total.kind not in ("rows", "present", "distinct")  # a count is never without a value
         made_of = Column(name, column.type, column.minimum, column.maximum, column.step, nulls=nulls)
         self.totals.append((name, total, made_of))
+        self.grouped_columns[name] = made_of
         return ColumnOf(name, column.type or Type.NUMBER)
 
     def _grouped_expression(self, node: exp.Expression) -> Expression | None:
         if not self.keys or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
             return None
         try:
-            return self._grouped_as(Reader(self.scope.read).read(node))
+            return self._grouped_as(Reader(self.scope.read, self.scope.shape.by_name).read(node))
         except QuestionError:
             return None
 
@@ -195,7 +202,7 @@ def group_item(tree: exp.Select, written: exp.Expression, scope: Scope) -> exp.E
 
 def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, Column] | None:
     """A total within a person, and what is known of it; None where the node is no aggregate."""
-    reader = Reader(scope.read)
+    reader = Reader(scope.read, scope.shape.by_name)
     rows = shape(below).rows if shape(below).private else None
     if isinstance(node, exp.Count):
         only(node, "this", "big_int")
@@ -224,12 +231,11 @@ def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, C
 
 def _summed(node: exp.Expression, expression: Expression, below: Shape, rows: int | None) -> tuple[Exact, Column]:
     bounds = interval(expression, below.by_name)
-    step = Fraction(1) if expression.type is Type.INTEGER else None
-    if isinstance(expression, ColumnOf):
-        step = below.column(expression.name).step or step
+    step = step_of(expression, below.by_name)
     if bounds is not None:
         bounds = sized(bounds, node.key.upper())
     grid = lattice(bounds, step, scale=_SCALE)
+    step = step if grid.step == step else None
     if isinstance(node, exp.Avg):
         low, high = bounds if bounds else (None, None)
         return Exact("mean", expression, grid), Column("", Type.NUMBER, low, high)
