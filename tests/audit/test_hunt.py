@@ -22,7 +22,7 @@ from discreet.audit.hostile import crowd, with_persons
 from discreet.audit.hunt import PRICES, Pair, shrunk
 from discreet.audit.maker import From, Item, Maker
 from discreet.audit.world import world
-from discreet.catalog import Type
+from discreet.catalog import Column, Type
 from discreet.engines import scalars
 from discreet.errors import QuestionError
 from discreet.plan import relations, specials
@@ -54,12 +54,12 @@ def test_no_question_fails_and_nothing_printed_differs(pair: Pair) -> None:
 
 def test_every_function_of_the_table_is_written_and_read() -> None:
     """Of each row of the dialect's table, on every type that it can give, questions are made that are accepted."""
-    names = [Name(f"{kind}_{side}", kind) for kind in Type for side in (1, 2)]
+    columns = {(name := f"{kind}_{side}"): Column(name, kind) for kind in Type for side in (1, 2)}
+    names = [Name(name, column.type or Type.TEXT) for name, column in columns.items()]
 
     def read(text: str) -> Expression:
-        return Reader(lambda node: ColumnOf(node.name, Type(node.name.rsplit("_", 1)[0]))).read(
-            parse(f"SELECT {text}").expressions[0]
-        )
+        reader = Reader(lambda node: ColumnOf(node.name, Type(node.name.rsplit("_", 1)[0])), columns)
+        return reader.read(parse(f"SELECT {text}").expressions[0])
 
     for row in TABLE:
         for kind in [kind for kind in Type if gives(row, kind)]:

@@ -13,6 +13,7 @@ import duckdb
 import pandas
 import pyarrow
 import pytest
+from engine_tools import Bench, declaration, planned
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -449,3 +450,24 @@ def test_steps_that_get_too_fine_are_left_to_doubles() -> None:
     finer = exactly(times(Fraction(1, 10**6), Fraction(1, 10**6), Fraction(1, 10**6)), columns)
     assert step_of(finer, columns) is None
     assert finer == Call("multiply", (exactly(fine, columns), Literal(Fraction(1, 10**6), Type.NUMBER)), Type.NUMBER)
+
+
+@pytest.mark.parametrize("text", ["d * e", "d * e - i * 0.01", "e / 3 + d", "ROUND(d * 1.5, 1) - e", "q * d"])
+def test_a_row_adds_no_more_than_its_bound(bench: Bench, text: str) -> None:
+    """Whatever it holds: the lattice is the formula's own, and its ends are those of the declared bounds."""
+    known = declaration(
+        {"one_row_per_person": True}, COLUMNS | {"q": {"type": "number", "step": 0.25, "max": 2, "min": 0}}
+    )
+    plan = planned(f"SELECT SUM({text}) FROM t", known)
+    (part,) = plan.parts
+    assert part.lattice is not None
+    assert part.lattice.step.denominator in (1000, 300, 100, 10, 400)
+    assert part.row_bound == max(abs(part.lattice.low), abs(part.lattice.high))
+    edges = [0.29, -0.0, 1e308, -1e308, math.inf, -math.inf, math.nan, 5e-324, 0.005, 2**53 + 2.0, None]
+    largest = 0
+    for place, edge in enumerate(edges):
+        row = {"d": edge, "e": edges[place - 3], "q": edges[place - 5], "i": 2**63 - 1 if place % 2 else -(2**63)}
+        ((_, (total,)),) = bench.run(plan, bench.load(known.tables["t"], [row]), "salt")
+        assert abs(total) <= part.row_bound
+        largest = max(largest, abs(total))
+    assert largest > 0

@@ -26,7 +26,7 @@ _TABLES: dict[str, Any] = {
             "id": {"type": "integer"},
             "city": {"type": "text", "values": ["x", "ü", "it's"]},
             "age": {"type": "integer", "min": 0, "max": 9},
-            "share": {"type": "number", "values": [Fraction(0), Fraction(1, 2), Fraction(10)]},
+            "share": {"type": "number", "step": Fraction(1, 2), "values": [Fraction(0), Fraction(1, 2), Fraction(10)]},
             "since": {"type": "date", "min": date(2000, 1, 1), "max": date(2000, 1, 5)},
             **_KINDS,
         },
@@ -56,6 +56,7 @@ _TABLES: dict[str, Any] = {
             "amount": {"type": "integer", "min": 0, "max": 5},
             "sort": {"type": "text"},
             **_KINDS,
+            "number": {"type": "number", "step": Fraction(1, 100)},
         },
     },
     "parts": {
