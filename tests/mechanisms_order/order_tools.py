@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -63,21 +64,43 @@ def neighbours(buckets: int, most: int, rows: int) -> Iterator[tuple[tuple[int, 
 # quantiles
 
 
-def off(counts: Sequence[int], bucket: int, share: Fraction) -> Fraction:
-    """How far the ranks of a bucket are from share·n, by the definition."""
-    target = share * sum(counts)
+@dataclass(frozen=True)
+class Ends:
+    """From what part of the rows on, and by how many rows, fractions near the ends keep off them."""
+
+    part: Fraction
+    rows: Fraction
+
+    def target(self, share: Fraction, rows: int, total: Fraction, before: Fraction) -> Fraction:
+        """The rank aimed at among `rows`, which are thought of as `total` of all, with `before` of all before them."""
+        own = (share - before) / total * rows
+        if share > 1 - self.part:
+            return max(min(own, rows - self.rows), max(1 - self.part - before, Fraction(0)) / total * rows)
+        if share < self.part:
+            return min(max(own, self.rows), min(self.part, total) / total * rows)
+        return own
+
+
+NONE = Ends(Fraction(0), Fraction(0))
+
+
+def off(counts: Sequence[int], bucket: int, target: Fraction) -> Fraction:
+    """How far the ranks of a bucket are from the target, by the definition."""
     return max(sum(counts[:bucket]) - target, target - sum(counts[: bucket + 1]), Fraction(0))
 
 
-def chosen(counts: Sequence[int], share: Fraction, rate: Fraction) -> list[Fraction]:
+def chosen(counts: Sequence[int], target: Fraction, rate: Fraction) -> list[Fraction]:
     """The law of one choice."""
-    weights = [decay(rate * off(counts, bucket, share)) for bucket in range(len(counts))]
+    weights = [decay(rate * off(counts, bucket, target)) for bucket in range(len(counts))]
     return [weight / sum(weights) for weight in weights]
 
 
-def apart(counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction) -> dict[Hashable, Fraction]:
+def apart(
+    counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction, ends: Ends = NONE
+) -> dict[Hashable, Fraction]:
     """The law of all choices, each from all rows, before they are put in order."""
-    laws = [chosen(counts, share, rate) for share in shares]
+    targets = [ends.target(share, sum(counts), Fraction(1), Fraction(0)) for share in shares]
+    laws = [chosen(counts, target, rate) for target in targets]
     return {
         outcome: math.prod((law[at] for law, at in zip(laws, outcome, strict=True)), start=Fraction(1))
         for outcome in product(range(len(counts)), repeat=len(shares))
@@ -91,7 +114,9 @@ def in_order(law: Distribution) -> dict[Hashable, Fraction]:
     return dict(found)
 
 
-def shared(counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction, places: int) -> dict[Hashable, Fraction]:
+def shared(
+    counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction, places: int, ends: Ends = NONE
+) -> dict[Hashable, Fraction]:
     """The law of choices from branches: rows fall into `places` of their bucket, all ways being equally likely."""
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
     ways: dict[tuple[int, ...], int] = {(): 1}
@@ -101,8 +126,9 @@ def shared(counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction, pl
         )
         ways = {(*fine, *more): n * k for fine, n in ways.items() for more, k in inside.items()}
     total = sum(ways.values())
+    bounds = (Fraction(0), *shares, Fraction(1))
     for fine, number in ways.items():
-        for outcome, mass in _follow(fine, tuple(shares), Fraction(0), Fraction(1), rate, places, 0).items():
+        for outcome, mass in _follow(fine, bounds, 1, len(bounds) - 1, rate, places, 0, ends).items():
             found[outcome] += mass * Fraction(number, total)
     return dict(found)
 
@@ -110,28 +136,35 @@ def shared(counts: Sequence[int], shares: Sequence[Fraction], rate: Fraction, pl
 @cache
 def _follow(
     fine: tuple[int, ...],
-    shares: tuple[Fraction, ...],
-    below: Fraction,
-    above: Fraction,
+    bounds: tuple[Fraction, ...],
+    start: int,
+    stop: int,
     rate: Fraction,
     places: int,
     first: int,
+    ends: Ends,
 ) -> Distribution:
-    """A branch: `fine` counts its rows in its places, of which the first has this number."""
-    if not shares:
+    """A branch, of the fractions bounds[start] … bounds[stop − 1]: `fine` counts its rows in its places, of which the
+    first has this number. Only the first and the last of all fractions keep off the ends."""
+    if start == stop:
         return {(): Fraction(1)}
-    middle = len(shares) // 2
-    share = (shares[middle] - below) / (above - below)
+    last = len(bounds) - 1
+    middle = (start + stop - 1) // 2 if stop == last else (start + stop) // 2
+    if stop < last and start == 1 and stop - start == 2:
+        assert middle == 2  # the first of all is the last of its branch
+    share, before, width = bounds[middle], bounds[start - 1], bounds[stop] - bounds[start - 1]
+    own = ends if middle in (1, last - 1) else NONE
+    target = own.target(share, sum(fine), width, before)
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
-    if len(shares) == 1:
-        start = first // places
-        coarse = [0] * ((first + len(fine) - 1) // places - start + 1)
+    if stop - start == 1:
+        lowest = first // places
+        coarse = [0] * ((first + len(fine) - 1) // places - lowest + 1)
         for place, count in enumerate(fine, first):
-            coarse[place // places - start] += count
-        return {(start + at,): mass for at, mass in enumerate(chosen(coarse, share, rate))}
-    for at, mass in enumerate(chosen(fine, share, rate)):
-        left = _follow((*fine[:at], 0), shares[:middle], below, shares[middle], rate, places, first)
-        right = _follow(fine[at:], shares[middle + 1 :], shares[middle], above, rate, places, first + at)
+            coarse[place // places - lowest] += count
+        return {(lowest + at,): mass for at, mass in enumerate(chosen(coarse, target, rate))}
+    for at, mass in enumerate(chosen(fine, target, rate)):
+        left = _follow((*fine[:at], 0), bounds, start, middle, rate, places, first, ends)
+        right = _follow(fine[at:], bounds, middle + 1, stop, rate, places, first + at, ends)
         for one, other in product(left, right):
             found[(*one, (first + at) // places, *other)] += mass * left[one] * right[other]
     return dict(found)

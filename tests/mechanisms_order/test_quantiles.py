@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 from itertools import pairwise
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from order_tools import (
     SMALLEST,
+    Ends,
     apart,
     at_most,
     goodness,
@@ -23,7 +25,7 @@ from order_tools import (
 
 from discreet import accounting
 from discreet.mechanisms import Quantiles
-from discreet.mechanisms.quantile import Branch, Held
+from discreet.mechanisms.quantile import Aim, Branch, Held, _levels
 from discreet.noise.words import SystemWords
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
@@ -36,9 +38,10 @@ def pairs(counts: tuple[int, ...]) -> list[tuple[int, int]]:
 
 def law(mechanism: Quantiles, counts: tuple[int, ...]) -> dict:
     """What `release` gives for fractions in order, before it puts them in order."""
+    ends = Ends(mechanism.ends, mechanism.margin)
     if mechanism.shared:
-        return shared(counts, mechanism.ordered, mechanism.rate, 1 << mechanism.grain)
-    return apart(counts, mechanism.ordered, mechanism.rate)
+        return shared(counts, mechanism.ordered, mechanism.rate, 1 << mechanism.grain, ends)
+    return apart(counts, mechanism.ordered, mechanism.rate, ends)
 
 
 def worst(mechanism: Quantiles, most: int, rows: int) -> Fraction | float:
@@ -110,6 +113,40 @@ def test_more_buckets_without_places() -> None:
         assert worst(mechanism, 4, rows) <= at_most(2)
 
 
+class Near(Quantiles):
+    """With a margin of one row, and two fifths of the rows at most: so that few rows reach every case."""
+
+    margin = ONE
+
+
+@pytest.mark.parametrize(
+    ("shares", "size", "rows", "most"),
+    [
+        ((ONE,), 4, 1, 6),
+        ((Fraction(0),), 4, 2, 5),
+        ((Fraction(7, 10),), 4, 1, 6),
+        ((Fraction(0), ONE), 3, 2, 5),
+        ((Fraction(0), HALF, ONE), 2, 2, 4),
+        ((Fraction(1, 5), Fraction(2, 5), HALF, Fraction(4, 5), ONE), 2, 1, 3),
+    ],
+)
+def test_fractions_that_keep_off_the_ends(shares: tuple[Fraction, ...], size: int, rows: int, most: int) -> None:
+    """Where the margin is aimed at, where the part of the rows is, and on the way from one to the other."""
+    mechanism = Near(ONE, shares, size, rows, 1, Fraction(2, 5))
+    assert mechanism.kept_off()
+    assert worst(mechanism, most, rows) <= at_most(1)
+
+
+@pytest.mark.parametrize("ends", [Fraction(2, 5), Fraction(1, 10)])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 20), Fraction(7, 10), Fraction(99, 100), ONE])
+@pytest.mark.parametrize("margin", [Fraction(1, 2), Fraction(7, 3), Fraction(30)])
+def test_a_row_moves_the_rank_aimed_at_by_one_at_most(ends: Fraction, share: Fraction, margin: Fraction) -> None:
+    aim = Quantiles(ONE, (share,), 5, ends=ends)._aim(share)
+    ranks = [aim.rank(rows, margin) for rows in range(400)]
+    assert all(0 <= two - one <= aim.sensitivity for one, two in pairwise(ranks))
+    assert all(0 <= rank <= rows for rows, rank in enumerate(ranks))
+
+
 class Doubled(Quantiles):
     """Noise at half."""
 
@@ -155,6 +192,21 @@ def test_half_a_row_is_for_the_median_alone() -> None:
     assert ratio(law(mutant, first), law(mutant, second)) > at_most(Fraction(3, 2))
 
 
+def test_a_rank_that_keeps_off_the_end_moves_by_a_whole_row() -> None:
+    """Also where τ is 3/4: a row more at the end makes all before the target worse by one, and its bucket better."""
+
+    class AsIfFixed(Quantiles):
+        margin = Fraction(2)
+
+        @property
+        def rate(self) -> Fraction:
+            return self.epsilon / (2 * self.ordered[0])
+
+    mutant = AsIfFixed(ONE, (Fraction(3, 4),), 400, ends=Fraction(2, 5))
+    first, second = (3, *[0] * 397, 3, 1), (3, *[0] * 397, 3, 2)
+    assert ratio(law(mutant, first), law(mutant, second)) > at_most(Fraction(6, 5))
+
+
 def branches() -> list[tuple[Branch, list[int]]]:
     """Branches of random data, each with the counts of its candidates, from the places themselves."""
     source, found = random.Random(7), []
@@ -168,8 +220,8 @@ def branches() -> list[tuple[Branch, list[int]]]:
         fine = bool(trial % 2)
         rate = Fraction(source.choice(("1/50", "1/3", "2", "1")))
         share = Fraction(source.randint(0, 6), 6)
-        mechanism = Quantiles(2 * rate * max(share, 1 - share), (share,), buckets)
-        branch = mechanism._branch(held, fine, low, high, stop, share)
+        aim = Aim(share, source.choice((None, Fraction(1, 10) if share < HALF else Fraction(9, 10))))
+        branch = Quantiles(2 * rate, (share,), buckets)._branch(held, fine, low, high, stop, aim)
         places = [held.rank(place + 1) - held.rank(place) if place < stop else 0 for place in range(low, high + 1)]
         assert sum(places) == branch.top - branch.base
         step = 0 if fine else grain
@@ -183,9 +235,7 @@ def branches() -> list[tuple[Branch, list[int]]]:
 def test_blocks_hold_every_candidate_once_at_its_level() -> None:
     """So what is proposed with e^(−k) and kept with e^(k − rate·d) has the law of the definition, exactly."""
     for branch, counts in branches():
-        rows = branch.top - branch.base
-        share = (branch.target - branch.base) / rows if rows else HALF
-        known = [off(counts, at, share) for at in range(len(counts))]
+        known = [off(counts, at, branch.target - branch.base) for at in range(len(counts))]
         assert [branch.off(branch.low + at) for at in range(len(counts))] == known
         levels = {}
         for start, end, k in branch.blocks():
@@ -207,6 +257,8 @@ def test_blocks_hold_every_candidate_once_at_its_level() -> None:
         (Quantiles(Fraction(3), QUARTILES, 3, grain=2), (1, 3, 1)),
         (Quantiles(Fraction(2), QUARTILES, 5, grain=0), (4, 0, 9, 1, 2)),
         (Quantiles(ONE, QUARTILES, 5), (0, 0, 0, 0, 0)),
+        (Quantiles(Fraction(5), (ONE,), 8), (0, 9, 0, 10, 13, 0, 2, 0)),
+        (Quantiles(Fraction(9), (Fraction(0), HALF, ONE), 3, grain=1), (1, 3, 1)),
     ],
 )
 def test_draws_fit(mechanism: Quantiles, counts: tuple[int, ...]) -> None:
@@ -221,6 +273,48 @@ def test_draws_fit(mechanism: Quantiles, counts: tuple[int, ...]) -> None:
     if any(counts):
         wrong = Doubled(mechanism.epsilon, mechanism.fractions, mechanism.buckets, mechanism.rows, mechanism.grain)
         assert goodness([tuple(sorted(wrong.release(pairs(counts)))) for _ in range(1_500)], expected) < SMALLEST
+
+
+def beyond(share: Fraction, epsilon: Fraction, rows: int) -> float:
+    """The chance that a fraction of `rows` values, all in one of 2^16 buckets, is a bucket beyond them, at the end."""
+    mechanism = Quantiles(epsilon, (share,), 1 << 16)
+    at = 10 if share > HALF else (1 << 16) - 11
+    branch = mechanism._branch(
+        Held([(at, rows)], mechanism.buckets, 0, SystemWords()),
+        False, 0, mechanism.buckets - 1, mechanism.buckets, mechanism._aim(share),
+    )  # fmt: skip
+    weight = math.exp(-mechanism.rate * branch.off(mechanism.buckets - 1 - at))
+    return (mechanism.buckets - 11) * weight / ((mechanism.buckets - 11) * weight + 1)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(10), Fraction(10**6)])
+@pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 100), Fraction(19, 20), ONE])
+def test_the_ends_lie_among_the_rows(share: Fraction, epsilon: Fraction) -> None:
+    """However many rows more than ten margins: all buckets beyond together are less likely than one in twenty."""
+    margin = Quantiles(epsilon, (share,), 1 << 16).margin
+    for times in (10, 11, 100, 10_000):
+        assert beyond(share, epsilon, math.ceil(times * margin)) <= 0.05
+
+
+def test_the_maximum_of_a_hundred_values() -> None:
+    """79.25 on a lattice up to 100, at ε 10: it was 91 on average, and every second one beyond 90."""
+    mechanism = Quantiles(Fraction(10), (ONE,), 1 << 16)
+    held = [(int((at + 1) * 0.7925 * 655.36), 1) for at in range(100)]
+    found = [mechanism.release(held)[0] / 655.36 for _ in range(400)]
+    assert np.mean(found) < 80
+    assert np.mean(np.abs(np.array(found) - 79.25)) < 3.5
+    assert mechanism.margin < 3
+
+
+def test_shared_ends_are_the_last_of_their_branches() -> None:
+    """So they are chosen among buckets, and their margin is that of a choice of a bucket."""
+    for count in range(2, 40):
+        mechanism = Quantiles(ONE, tuple(Fraction(i, count) for i in range(count + 1)), 100)
+        leaves = {node.place for level in _levels(mechanism.tree) for node in level if node.aim.inside is not None}
+        inner = {node.place for level in _levels(mechanism.tree) for node in level if node.inner}
+        assert leaves == {0, count}
+        assert not leaves & inner
+        assert mechanism.kept_off() == (min(Fraction(1, 10), Fraction(1, count)),)
 
 
 def test_answers_keep_the_order_of_the_question() -> None:
@@ -264,7 +358,7 @@ def test_few_of_ten_thousand_values_are_looked_at(epsilon: Fraction) -> None:
     """So the time a choice takes does not grow with them: two buckets for each level of the exponent at most."""
     mechanism = Quantiles(epsilon, (HALF,), 1_000_000)
     held = Held([(90 * i, 1 + i % 7) for i in range(10_000)], mechanism.buckets, mechanism.grain, SystemWords())
-    branch = mechanism._branch(held, True, 0, held.end - 1, held.end, HALF)
+    branch = mechanism._branch(held, True, 0, held.end - 1, held.end, Aim(HALF))
     assert len(list(branch.blocks())) <= 2 * 134
     assert len(held._inside) <= 2 * 134
 
@@ -318,10 +412,12 @@ def test_losses() -> None:
         {"rows": 0},
         {"rows": 1.5},
         {"grain": 17},
+        {"ends": 0.1},
+        {"ends": HALF},
     ],
 )
 def test_bad_parameters(bad: dict) -> None:
-    with pytest.raises(ValueError, match=r"epsilon|fraction|buckets|rows"):
+    with pytest.raises(ValueError, match=r"epsilon|fraction|buckets|rows|ends"):
         Quantiles(**{"epsilon": ONE, "fractions": (HALF,), "buckets": 5, **bad})
 
 

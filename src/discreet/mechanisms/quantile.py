@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,12 +26,49 @@ _CHUNK = 1 << 20  # rows put into places at a time
 Places = NDArray[np.int64]
 
 
+_SURE = 0.05  # how often a fraction near an end may lie beyond all rows, where there are rows enough
+
+
+@dataclass(frozen=True)
+class Aim:
+    """At which rank of n rows a choice aims: at `share`·n; near an end of all rows, no nearer to it than `margin` rows.
+
+    With `inside`, the share that is aimed at where n is too small for the margin, the rank is
+
+        T(n) = max(min(share·n, n − margin), inside·n)  where inside < share: near the upper end,
+        T(n) = min(max(share·n, margin), inside·n)      where inside > share: near the lower one.
+    """
+
+    share: Fraction
+    inside: Fraction | None = None
+
+    @property
+    def sensitivity(self) -> Fraction:
+        """How far one row more or less moves a score, whatever the margin."""
+        return max(self.share, 1 - self.share) if self.inside is None else Fraction(1)
+
+    def rank(self, rows: int, margin: Fraction) -> Fraction:
+        """T(n): from 0 to n, and as n grows by 1 it grows by 0 at least and 1 at most."""
+        if self.inside is None:
+            return self.share * rows
+        if self.inside < self.share:
+            return max(min(self.share * rows, rows - margin), self.inside * rows)
+        return min(max(self.share * rows, margin), self.inside * rows)
+
+    def moved(self, below: float, above: float) -> float:
+        """How far T may move where the first row moves by `below` ranks at most and the last by `above`, either way."""
+        if self.inside is None:
+            return float(1 - self.share) * below + float(self.share) * above
+        ends = [self.inside, self.share, Fraction(self.inside < self.share)]  # the slopes that T may have
+        return max(float(1 - slope) * below + float(slope) * above for slope in ends)
+
+
 @dataclass(frozen=True)
 class Node:
     """One choice of `Quantiles`: which fraction, of the rows between its neighbours chosen before."""
 
     place: int  # among the fractions in order
-    share: Fraction  # of the rows of this branch: τ itself where there are no neighbours
+    aim: Aim  # its share is τ itself where there are no neighbours
     lower: Node | None = None
     upper: Node | None = None
 
@@ -39,11 +76,6 @@ class Node:
     def inner(self) -> bool:
         """Whether others are chosen after it, from its two sides."""
         return self.lower is not None or self.upper is not None
-
-    @property
-    def sensitivity(self) -> Fraction:
-        """How far one row more or less moves a score: max(τ, 1 − τ)."""
-        return max(self.share, 1 - self.share)
 
 
 @dataclass(frozen=True)
@@ -53,17 +85,24 @@ class Quantiles:
     Units: rows. Neighbours: one person added or removed, with at most `rows` = R rows in the buckets; so n, the number
     of rows, changes too, and is not released. ε pays for all fractions together.
 
-    Score. With less(j) rows in buckets before j and most(j) in these and j, bucket j is off by
+    Score. With less(j) rows in buckets before j and most(j) in these and j, and T the rank aimed at, bucket j is off by
 
-        d(j) = max(less(j) − τn, τn − most(j), 0),
+        d(j) = max(less(j) − T, T − most(j), 0),
 
-    and is chosen with probability ∝ e^(−rate·d(j)). As most(j) = less(j + 1), some bucket has d = 0.
+    and is chosen with probability ∝ e^(−rate·d(j)). As most(j) = less(j + 1) and 0 ≤ T ≤ n, some bucket has d = 0.
 
-    Sensitivity. Add a row in bucket b. less(j) − τn changes by 1 − τ if b < j, else by −τ; τn − most(j) changes by
-    τ − 1 if b ≤ j, else by τ. Each by at most Δ = max(τ, 1 − τ), hence also their maximum with 0; so R rows move d(j)
-    by at most R·Δ, and r of them by r·Δ. Buckets on both sides of b move opposite ways: the scores are not
-    monotone, and the factor 2 stays. One choice then costs 2·rate·Δ a row (Dwork & Roth 2014, Theorem 3.10), and has
-    that as its bounded range (Durfee & Rogers 2019). The median has Δ = 1/2: half a row.
+    The rank aimed at is T = τn; but all buckets beyond the last row are as far off as n − T. They may be nearly all
+    there are, so a maximum that aims at T = n is one of them, anywhere up to the last bucket. Fractions that are less
+    than `ends` from 0 or 1 therefore keep off that end of all rows (`Aim`): by as many rows, `margin`, as one choice is
+    off by with probability 0.05 at most. That follows from ε, R, the fractions and the number of buckets alone, as n
+    may not be known; so where `ends` of the rows are fewer than the margin, it is those. `ends` = 0 is τn for all.
+
+    Sensitivity. T = T(n) with 0 ≤ T(n + 1) − T(n) ≤ 1: say s. Add a row in bucket b. less(j) − T changes by 1 − s if
+    b < j, else by −s; T − most(j) changes by s − 1 if b ≤ j, else by s. Each by at most Δ, hence also their maximum
+    with 0: where T = τn, s is τ and Δ = max(τ, 1 − τ); else Δ = 1, whatever the margin, which is a constant here.
+    So R rows move d(j) by at most R·Δ, and r of them by r·Δ. Buckets on both sides of b move opposite ways: the scores
+    are not monotone, and the factor 2 stays. One choice then costs 2·rate·Δ a row (Dwork & Roth 2014, Theorem 3.10),
+    and has that as its bounded range (Durfee & Rogers 2019). The median has Δ = 1/2: half a row.
 
     Several fractions, with *one* rate for all choices, in one of two ways; which is public (`shared`).
     (a) Apart: each fraction is chosen from all buckets. The losses add up (Theorem 3.14): Σ 2·rate·R·Δ(τ).
@@ -72,7 +111,9 @@ class Quantiles:
     others, and so on. Given the choices before, a row belongs to one branch of each level, and the scores of a branch
     depend on its rows only. Let r_i of the person's rows be in branch i, Σ r_i ≤ R. Branch i costs 2·rate·Δ_i·r_i, in
     pure loss and in bounded range; branches are independent, logarithms of ratios add up, so a level costs at most
-    2·rate·R·max Δ_i. Levels add up. So this holds for any R, though a person's rows may be in many branches.
+    2·rate·R·max Δ_i. Levels add up. So this holds for any R, though a person's rows may be in many branches. A branch
+    with rows n' aims at T(n') of them; only the first and the last fraction keep off the ends of all rows, which are
+    ends of their branches: so the others cost no more.
     In (b) rows of one bucket may belong to different branches, or a bucket that holds half of all rows would shift the
     fractions of what is left. So every row is put into one of 2^grain places of its bucket, uniformly and independently
     of all else, before anything is chosen. Between two neighbours, give the rows they share the same places, and draw
@@ -100,6 +141,7 @@ class Quantiles:
     buckets: int
     rows: int = 1
     grain: int = 13
+    ends: Fraction = Fraction(1, 10)
 
     name = "quantiles by rank"
 
@@ -116,6 +158,8 @@ class Quantiles:
             raise ValueError("buckets and rows must be at least 1, grain from 0 to 16")
         if self.buckets << self.grain > _MOST:
             raise ValueError("too many buckets")
+        if not isinstance(self.ends, Fraction) or not 0 <= self.ends < Fraction(1, 2):
+            raise ValueError("the ends are a fraction of the rows, a Fraction from 0 to below 1/2")
 
     @cached_property
     def ordered(self) -> tuple[Fraction, ...]:
@@ -125,9 +169,34 @@ class Quantiles:
     @cached_property
     def tree(self) -> Node:
         """The choices if they are shared: the middle fraction at the root."""
-        found = _tree(self.ordered, 0, len(self.ordered), Fraction(0), Fraction(1))
+        found = self._tree(0, len(self.ordered), Fraction(0), Fraction(1))
         assert found is not None
         return found
+
+    def _tree(self, first: int, last: int, below: Fraction, above: Fraction) -> Node | None:
+        """The choices for the fractions first … last − 1, between two others or the ends of all rows. Of an even number
+        the one further from the end of all fractions comes first: so their first and last are the last of their
+        branches."""
+        if first == last:
+            return None
+        middle = (first + last - (last == len(self.ordered))) // 2
+        share = self.ordered[middle]
+        outermost = middle == 0 if share < self.ends else middle == len(self.ordered) - 1
+        return Node(
+            middle,
+            self._aim(share, below, above) if outermost else Aim((share - below) / (above - below)),
+            self._tree(first, middle, below, share),
+            self._tree(middle + 1, last, share, above),
+        )
+
+    def _aim(self, share: Fraction, below: Fraction = Fraction(0), above: Fraction = Fraction(1)) -> Aim:
+        """What a fraction of all rows aims at among those between two others: near an end, it keeps off that."""
+        aim = Aim((share - below) / (above - below))
+        if share > 1 - self.ends:
+            return replace(aim, inside=max(1 - self.ends - below, Fraction(0)) / (above - below))
+        if share < self.ends:
+            return replace(aim, inside=min(self.ends - below, above - below) / (above - below))
+        return aim
 
     @cached_property
     def shared(self) -> bool:
@@ -137,8 +206,24 @@ class Quantiles:
     def _parts(self, shared: bool) -> tuple[Fraction, ...]:
         """Δ of each fraction, or of each level."""
         if not shared:
-            return tuple(max(share, 1 - share) for share in self.ordered)
-        return tuple(max(node.sensitivity for node in level) for level in _levels(self.tree))
+            return tuple(self._aim(share).sensitivity for share in self.ordered)
+        return tuple(max(node.aim.sensitivity for node in level) for level in _levels(self.tree))
+
+    @cached_property
+    def margin(self) -> Fraction:
+        """How many rows a fraction near an end keeps off it: one choice of a bucket is off by no more with probability
+        0.95. Half a row at least, which is still the last row."""
+        sure = Fraction(math.ceil(1000 * math.log(self.buckets / _SURE)), 1000) / self.rate
+        return max(sure, Fraction(1, 2))
+
+    def kept_off(self) -> tuple[Fraction, ...]:
+        """At which ends the fractions near them keep off, as the part of the rows that the margin is at most."""
+        parts = []
+        if self.ordered[0] < self.ends:
+            parts.append(min(self.ends, self.ordered[1]) if self.shared else self.ends)
+        if self.ordered[-1] > 1 - self.ends:
+            parts.append(min(self.ends, 1 - self.ordered[-2]) if self.shared else self.ends)
+        return tuple(dict.fromkeys(parts))
 
     @property
     def rate(self) -> Fraction:
@@ -151,12 +236,13 @@ class Quantiles:
         return ranges[0] if len(ranges) == 1 else accounting.Batch(ranges)
 
     def half_width(self, confidence: float = 0.95) -> float:
-        """With `confidence`, each bucket released holds a rank within this many rows of its τ·n.
+        """With `confidence`, each bucket released holds a rank within this many rows of the one it aims at.
 
         One choice among M is off by at most ln(M/β)/rate but for a probability β (Corollary 3.12, with best score 0).
         A union bound shares the failures among the fractions. Where choices are shared, a branch aims between ranks
-        that are off by E₁ and E₂ themselves, so (1 − τ)·E₁ + τ·E₂ is added, τ being its share; and the rows in one
-        *place*, on average 2^−grain of those in its bucket, come on top.
+        that are off by E₁ and E₂ themselves, so (1 − s)·E₁ + s·E₂ is added, s being its share, or the worst of the
+        slopes that its rank has near an end; and the rows in one *place*, on average 2^−grain of those in its bucket,
+        come on top.
         """
         chances = len(self.ordered) / (1 - confidence)
         last, inner = (math.log((self.buckets << grain) * chances) for grain in (0, self.grain))
@@ -164,8 +250,7 @@ class Quantiles:
         def widest(node: Node | None, below: float, above: float) -> float:
             if node is None:
                 return 0.0
-            share = float(node.share)
-            own = (inner if node.inner else last) + (1 - share) * below + share * above
+            own = (inner if node.inner else last) + node.aim.moved(below, above)
             return max(own, widest(node.lower, below, own), widest(node.upper, own, above))
 
         return (widest(self.tree, 0.0, 0.0) if self.shared else last) / float(self.rate)
@@ -189,21 +274,24 @@ class Quantiles:
             for place, bucket in self._follow(self.tree, held, 0, held.end - 1, held.end, source):
                 chosen[place] = bucket
         else:
-            branches = [self._branch(held, False, 0, held.end - 1, held.end, share) for share in self.ordered]
+            branches = [
+                self._branch(held, False, 0, held.end - 1, held.end, self._aim(share)) for share in self.ordered
+            ]
             chosen = sorted(branch.choose(source) for branch in branches)  # a function of what was chosen
         return [chosen[self.ordered.index(share)] for share in self.fractions]
 
-    def _branch(self, held: Held, fine: bool, low: int, high: int, stop: int, share: Fraction) -> Branch:
+    def _branch(self, held: Held, fine: bool, low: int, high: int, stop: int, aim: Aim) -> Branch:
         """A choice among the places low … high, or their buckets, by the rows in the places low … stop − 1."""
         base, top = held.rank(low), held.rank(stop)
         step = 0 if fine else held.grain
-        return Branch(held, fine, low >> step, high >> step, base, top, base + share * (top - base), self.rate)
+        target = base + aim.rank(top - base, self.margin)
+        return Branch(held, fine, low >> step, high >> step, base, top, target, self.rate)
 
     def _follow(
         self, node: Node, held: Held, low: int, high: int, stop: int, words: Words
     ) -> Iterator[tuple[int, int]]:
         """The choices of a branch and of those below it: which of the fractions, and its bucket."""
-        chosen = self._branch(held, node.inner, low, high, stop, node.share).choose(words)
+        chosen = self._branch(held, node.inner, low, high, stop, node.aim).choose(words)
         yield node.place, chosen >> held.grain if node.inner else chosen
         if node.lower:
             yield from self._follow(node.lower, held, low, chosen, chosen, words)
@@ -325,20 +413,6 @@ class Branch:
             candidate = start + (words.big(INDEX) * lengths[block] >> INDEX)
             if coins(words, decays(Fraction(1), [self.rate * self.off(candidate) - k]))[0]:
                 return candidate
-
-
-def _tree(shares: tuple[Fraction, ...], first: int, last: int, below: Fraction, above: Fraction) -> Node | None:
-    """The choices for the fractions first … last − 1, between two others or the ends of all rows."""
-    if first == last:
-        return None
-    middle = (first + last) // 2
-    share = shares[middle]
-    return Node(
-        middle,
-        (share - below) / (above - below),
-        _tree(shares, first, middle, below, share),
-        _tree(shares, middle + 1, last, share, above),
-    )
 
 
 def _levels(tree: Node) -> list[list[Node]]:

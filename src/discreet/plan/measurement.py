@@ -212,15 +212,7 @@ def _special(one: Special, epsilon: Fraction) -> MeasuredSpecial:
         k = min(one.k, len(one.values))
         return MeasuredSpecial(one, Winners(epsilon, k, rows, rows))
     assert one.lattice is not None
-    fractions = tuple(dict.fromkeys(inner(fraction, epsilon) for fraction in one.fractions))
-    return MeasuredSpecial(one, Quantiles(epsilon, fractions, one.lattice.width + 1, rows))
-
-
-def inner(fraction: Fraction, epsilon: Fraction) -> Fraction:
-    """A fraction that can be told from the ends of the lattice: MIN and MAX are extreme quantiles, the more extreme the
-    higher the price. At ε = 1 half a percent, that is five rows of a thousand; never nearer than one in a million."""
-    margin = min(Fraction(1, 20), max(Fraction(1, 10**6), Fraction(1, 200) / epsilon))
-    return min(max(fraction, margin), 1 - margin)
+    return MeasuredSpecial(one, Quantiles(epsilon, one.fractions, one.lattice.width + 1, rows))
 
 
 def _special_losses(one: MeasuredSpecial) -> list[Single]:

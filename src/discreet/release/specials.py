@@ -10,7 +10,7 @@ from typing import Any
 from discreet.catalog.model import Type
 from discreet.exact import show
 from discreet.mechanisms import Laplace, Quantiles
-from discreet.plan.measurement import MeasuredSpecial, Measurement, inner
+from discreet.plan.measurement import MeasuredSpecial, Measurement
 from discreet.plan.nodes import Output, project_of
 from discreet.release.intervals import CONFIDENCE, half_width
 from discreet.release.values import plain
@@ -37,8 +37,7 @@ def special_values(
     if isinstance(one.mechanism, Quantiles):
         grid = special.lattice
         assert grid is not None
-        places = [one.mechanism.fractions.index(inner(each, one.mechanism.epsilon)) for each in special.fractions]
-        listed = [[_number(one, grid.low + cell[place]) for place in places] for cell in noisy]
+        listed = [[_number(one, grid.low + place) for place in cell] for cell in noisy]
         return [cell if special.many else cell[0] for cell in listed], None
     names = [[plain(special.values[place]) for place in cell] for cell in noisy]
     return [cell if special.many else cell[0] for cell in names], None
@@ -69,11 +68,10 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
             rank = one.mechanism.half_width(CONFIDENCE)
             said = f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one)}"
             words.append(("ranks", name, said))
-            ends = [each for each in one.special.fractions if inner(each, one.mechanism.epsilon) != each]
-            if ends:
-                nearest = float(inner(ends[0], one.mechanism.epsilon))
-                said = f"{name}: the ends are the quantiles {min(nearest, 1 - nearest):.4g} from them"
-                words.append(("ranks", name, said))
+            if parts := one.mechanism.kept_off():
+                most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)
+                said = f"{name}: the ranks aimed at keep {float(one.mechanism.margin):,.3g} off the ends, or {most}"
+                words.append(("ranks", name, f"{said} of the rows where these are fewer"))
         elif not isinstance(one.mechanism, Laplace):
             far = one.mechanism.half_width(CONFIDENCE, len(one.special.values))
             said = f"{name}: no value that is left out has over {far:,.3g} rows more, with 95 %"
