@@ -220,7 +220,7 @@ def test_explain_names_the_questions_that_tell_whom_the_limits_concern(curator: 
     told = [curator.ask(words.split(": ", 1)[1], epsilon=1e20).rows for words in explained.advice]
     assert told == [[{"k": 3}]]  # 95 % have 3 at most
     (limit,) = (one for one in explained.left_out if one.what == "rows")
-    assert curator.ask(limit.question, epsilon=1e20).rows == [{"count_1": 0}]  # nobody has as many as are declared
+    assert curator.ask(limit.question, epsilon=1e20).rows == [{"count": 0}]  # nobody has as many as are declared
     assert curator.explain("SELECT SUM(x) FROM s", epsilon=1).advice == ()
 
 

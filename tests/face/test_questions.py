@@ -308,7 +308,22 @@ def test_names_of_an_answer(exact: Curator) -> None:
     release = exact.ask(
         "SELECT city, COUNT(*), SUM(age), AVG(cost), COUNT(age) FROM visits GROUP BY city", epsilon=EXACT
     )
-    assert release.columns == ["city", "count_1", "sum_2", "avg_3", "count_4"]
+    assert release.columns == ["city", "count", "sum_age", "avg_cost", "count_age"]
+    others = [
+        "MAX(v.Age), PERCENTILE_CONT(age, 0.9), percentile_cont(0.5) WITHIN GROUP (ORDER BY age)",
+        "SUM(cost, contribution_bounds_per_row => (0, 9)), COUNT(DISTINCT city), COUNTIF(smoker), COUNT(*) AS Count_2",
+        "COUNT(*), COUNT(1), MEDIAN(age + 1), min(cost) FILTER (WHERE smoker), SUM(cost) / 2, COUNT(*) + 1",
+    ]
+    release = exact.ask(f"SELECT {', '.join(others)} FROM visits v", epsilon=EXACT)
+    assert release.columns == [
+        *("max_age", "percentile_cont_age", "percentile_cont_age_2"),
+        *("sum_cost", "count_distinct_city", "countif_smoker", "Count_2"),
+        *("count", "count_3", "median", "min_cost", "value", "value_2"),
+    ]
+    release = exact.ask(
+        "SELECT city, MAX(age) FROM visits GROUP BY city HAVING max_age > 1 ORDER BY max_age", epsilon=1
+    )
+    assert release.columns == ["city", "max_age"]
     release = exact.ask(
         'SELECT COUNT(*) AS Größe, city AS "the city\'s" FROM visits GROUP BY "the city\'s"', epsilon=EXACT
     )

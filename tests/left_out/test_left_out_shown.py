@@ -223,7 +223,7 @@ def test_names_that_need_quotes_and_bounds_that_were_found() -> None:
         told = [curator.ask(one.split(": ", 1)[1], epsilon=NOTHING).rows[0] for one in explained.advice]
         assert told == [{"k_0": 2}]
         groups = said(explained, "groups")
-        assert curator.ask(groups.question, epsilon=NOTHING).rows == [{"count_1": 1}]
+        assert curator.ask(groups.question, epsilon=NOTHING).rows == [{"count": 1}]
         release = curator.ask(question, epsilon=NOTHING)
         assert curator.ask(said(release, "keys").question, epsilon=NOTHING).rows == [{"outside": 0}]
         assert release.rows[-1] == {"k": None, "n": 1}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.catalog.model import Column, Table, own_name
+from discreet.catalog.model import Column, Table, Type, own_name
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
 from discreet.plan.lattice import ROW_LIMIT, Lattice, clamping, lattice, sized
@@ -50,6 +50,7 @@ class Wanted:
     `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them. `epsilon` is
     the part of the price that the question gives it. The other fields belong to some kinds: the `second` expression,
     whether n − 1 divides (`sample`), the `fractions` of quantiles, whether the answer is a list (`many`), how many.
+    A quantile of dates or timestamps is one of whole days or seconds since 1970; `moment` says which of the two.
     """
 
     kind: str
@@ -63,6 +64,7 @@ class Wanted:
     fractions: tuple[Fraction, ...] = ()
     many: bool = False
     k: int = 1
+    moment: Type | None = field(default=None, repr=False)  # changes nothing that is measured
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ def part_name(index: int) -> str:
 def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:
     part, shape, weights = estimate
     part = len(builder.parts) - 1 if part == KEYS else part
-    return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report)
+    return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report, moment=one.moment)
 
 
 Estimate = tuple[int, str, tuple[Fraction, ...]]

@@ -224,6 +224,8 @@ class Output:
     sample: bool = False
     report: str = ""
     formula: Expression | None = None
+    moment: Type | None = None
+    """What is made of a special's days or seconds since 1970: a date or a timestamp."""
 
 
 @dataclass(frozen=True)

@@ -230,6 +230,10 @@ def _moments(expression: Expression, columns: Mapping[str, Column]) -> _Moments:
         ends = (value, value)
     elif name is not None and columns[name].values is None:
         ends = (columns[name].minimum, columns[name].maximum)
+    elif getattr(expression, "operator", "") == "case":  # condition, result, condition, result, …, otherwise
+        results = [*expression.arguments[1:-1:2], expression.arguments[-1]]  # type: ignore[union-attr]
+        sides = [_moments(one, columns) for one in results if getattr(one, "value", one) is not None]
+        return (min(low for low, _ in sides), max(high for _, high in sides)) if sides else _ALWAYS
     else:
         return _ALWAYS
     low, high = (_at(end, other) for end, other in zip(ends, _ALWAYS, strict=True))
@@ -264,7 +268,7 @@ def _place(unit: str, moment: datetime.datetime) -> int:
     }[unit]
 
 
-def _difference(unit: str, starts: _Moments, ends: _Moments) -> Interval:
+def _difference(unit: str, starts: _Moments, ends: _Moments) -> Range:
     low = _place(unit, ends[0]) - _place(unit, starts[1])
     return Fraction(low), Fraction(_place(unit, ends[1]) - _place(unit, starts[0]))
 
@@ -280,6 +284,12 @@ def _since_1970(unit: str) -> Rule:
         unit, (origin, origin), _moments(call.arguments[0], columns)
     )
 
+
+EVER = {
+    Type.DATE: _difference("day", (datetime.datetime(1970, 1, 1),) * 2, _ALWAYS),
+    Type.TIMESTAMP: _difference("second", (datetime.datetime(1970, 1, 1),) * 2, _ALWAYS),
+}
+"""Between which days or seconds since 1970 all dates and timestamps lie."""
 
 RULES: dict[str, Rule] = {
     "in_steps": _known(_in_steps),

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from discreet.catalog.model import Column, Table, Type
 from discreet.errors import QuestionError
 from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.lattice import buckets, sized
+from discreet.plan.lattice import Lattice, buckets, sized
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -33,6 +33,7 @@ from discreet.plan.nodes import (
     Special,
     Total,
 )
+from discreet.plan.ranges import EVER
 from discreet.plan.sensitivity import cell_count, touched
 
 MOMENTS = ("variance", "deviation", "covariance", "correlation")
@@ -130,7 +131,10 @@ def special(builder: Builder, one: Any) -> Special:
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
         groups = cell_count(keys) or PRIVATE_GROUPS
         most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
-        grid = buckets(sized(bounds, one.text[:60]), builder.step(one.expression), most)
+        if one.moment is None:
+            grid = buckets(sized(bounds, one.text[:60]), builder.step(one.expression), most)
+        else:
+            grid = _moments(bounds, one, most)
         root = Histogram(builder.rows(keys, (Quantity(one.expression, grid),)))
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
@@ -145,6 +149,18 @@ def special(builder: Builder, one: Any) -> Special:
         counted = Aggregate(builder.rows((*keys, key), ()), (Total("rows"),))
         return Special("winners", counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
     return Special("distinct", _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon)
+
+
+def _moments(bounds: Bounds, one: Any, most: int) -> Lattice:
+    """The lattice of dates or timestamps: whole days; whole seconds, minutes, hours or days, whichever are few enough;
+    or a power of two of days."""
+    if EVER[one.moment][0] in bounds or EVER[one.moment][1] in bounds:
+        dates = "(DATE '2000-01-01', DATE '2029-12-31')"
+        fix = f"declare min and max for the column, or write contribution_bounds_per_row => {dates} behind it"
+        raise QuestionError("no-bounds", "no bounds are declared for these dates", where=one.text[:60], fix=fix)
+    steps = (1,) if one.moment is Type.DATE else (1, 60, 3_600, 86_400)
+    step = next((step for step in steps if (bounds[1] - bounds[0]) / step <= most), steps[-1])
+    return buckets(bounds, Fraction(step), most)
 
 
 def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:

@@ -66,7 +66,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
         _, second = columns.of(output, (1 - CONFIDENCE) / cells)
         if first is None or second is None:
             made = output.kind == "formula"
-            types[output.name] = "number" if made else special_type(measurement.specials[output.index])
+            types[output.name] = "number" if made else special_type(measurement.specials[output.index], output.moment)
         for index in range(groups):
             rows[index][output.name] = values[index]
             if first is not None and second is not None:
@@ -109,7 +109,8 @@ class Columns:
     def of(self, output: Output, miss: float) -> tuple[list[Any], list[Interval] | None]:
         """A column's values and intervals; None where there are none."""
         if output.kind == "special":
-            return special_values(self.measurement.specials[output.index], self.noisy.specials[output.index], miss)
+            special, noisy = self.measurement.specials[output.index], self.noisy.specials[output.index]
+            return special_values(special, noisy, miss, output.moment)
         if output.kind == "formula":
             outputs = [self.measurement.plan.outputs[place] for place in output.of]
             columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import io
 import math
 import textwrap
@@ -27,7 +28,8 @@ MOST_INCHES = 300
 """The height of a picture, of which no pixel is lost at 200 an inch."""
 
 _NUMBERS = (Type.INTEGER, Type.NUMBER)
-_ORDERED = (*_NUMBERS, Type.DATE, Type.TIMESTAMP)
+_MOMENTS = (Type.DATE, Type.TIMESTAMP)
+_ORDERED = (*_NUMBERS, *_MOMENTS)
 _DARK, _PALE = "#0b5394", "#6fa8dc"
 
 LETTERS = 22
@@ -97,6 +99,8 @@ class _Drawn:
     values: list[float]
     low: list[float]
     high: list[float]
+    dates: bool = False
+    """Whether the numbers are days, as the axes count them."""
 
     @property
     def label(self) -> str:
@@ -106,20 +110,23 @@ class _Drawn:
 
 def _drawn(release: Release, name: str, places: Sequence[int]) -> _Drawn:
     values, low, high = [], [], []
+    dates = release.content["types"].get(name) in _MOMENTS
     for place in places:
         value, interval = release.rows[place][name], release.intervals[place].get(name)
+        if dates and value is not None:
+            value = importlib.import_module("matplotlib.dates").date2num(value)
         values.append(math.nan if value is None else float(value))
         ends = (math.nan, math.nan) if value is None or interval is None else interval
         low.append(min(float(ends[0]), values[-1]))
         high.append(max(float(ends[1]), values[-1]))
-    return _Drawn(name, values, low, high)
+    return _Drawn(name, values, low, high, dates)
 
 
 def _figure(release: Release, kind: Any) -> Any:
     """Bars for each group; over one key that has an order, a line in a band. All rows are drawn."""
     types = release.content["types"]
     keys = [name for name in release.content.get("keys", types) if name in types]
-    numbers = [name for name in release.columns if name not in keys and types.get(name, "number") in _NUMBERS]
+    numbers = [name for name in release.columns if name not in keys and types.get(name, "number") in _ORDERED]
     names = [name for name in release.content.get("drawn", numbers) if name in release.columns]
     ordered = keys[0] if len(keys) == 1 and types[keys[0]] in _ORDERED else None
     if ordered is not None and names:
@@ -141,7 +148,9 @@ def _lines(release: Release, kind: Any, key: str, names: Sequence[str], places: 
         axis.plot(across, drawn.values, color=_DARK, marker="o", markersize=3)
         axis.set_ylabel(drawn.label, parse_math=False)
         _plain(axis, "y")
-        if all(value >= 0 for value in drawn.values) and not _narrow(drawn.values):
+        if drawn.dates:
+            axis.yaxis_date()
+        elif all(value >= 0 for value in drawn.values) and not _narrow(drawn.values):
             axis.set_ylim(bottom=0)
         for place in without:
             value, interval = release.rows[place][name], release.intervals[place].get(name)
@@ -167,7 +176,10 @@ def _bars(release: Release, kind: Any, keys: Sequence[str], names: Sequence[str]
             [value - low for value, low in zip(drawn.values, drawn.low, strict=True)],
             [high - value for value, high in zip(drawn.values, drawn.high, strict=True)],
         ]
-        if _narrow(drawn.values):
+        if drawn.dates:
+            axis.xaxis_date()
+            axis.tick_params(axis="x", labelrotation=20)
+        if drawn.dates or _narrow(drawn.values):
             axis.plot(drawn.values, places, "o", color=_DARK)
         else:
             axis.barh(places, drawn.values, color=_PALE)

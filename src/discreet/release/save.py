@@ -6,7 +6,7 @@ import csv
 import importlib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.errors import QuestionError
 
@@ -50,4 +50,9 @@ def _write(release: Release, found: Path) -> None:
     with found.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+        writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
+
+
+def _cell(value: Any) -> Any:
+    """A cell of a .csv: lists as they are shown."""
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else value

@@ -86,6 +86,8 @@ def _cells(release: Release) -> list[list[str]]:
 def _cell(value: Any, interval: tuple[float, float] | None) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, list):
+        return visible(f"[{', '.join(map(str, value))}]")
     return visible(str(value)) if interval is None else estimate(value, interval)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from discreet.catalog.model import Type
@@ -18,15 +20,17 @@ from discreet.release.values import plain
 Interval = tuple[float, float]
 
 
-def special_type(one: MeasuredSpecial) -> str:
+def special_type(one: MeasuredSpecial, moment: Type | None = None) -> str:
     """What stands in a column that has no intervals."""
     if one.special.many:
-        return "list"
+        return f"list of {moment}" if moment else "list"
+    if moment:
+        return str(moment)
     return "number" if one.special.kind == "quantiles" else "value"
 
 
 def special_values(
-    one: MeasuredSpecial, noisy: Sequence[tuple[int, ...]], miss: float
+    one: MeasuredSpecial, noisy: Sequence[tuple[int, ...]], miss: float, moment: Type | None = None
 ) -> tuple[list[Any], list[Interval] | None]:
     """A column's values, and intervals where there are some."""
     special = one.special
@@ -37,7 +41,8 @@ def special_values(
     if isinstance(one.mechanism, Quantiles):
         grid = special.lattice
         assert grid is not None
-        listed = [[_number(one, grid.low + place) for place in cell] for cell in noisy]
+        made = partial(_number, one) if moment is None else partial(_moment, one, moment)
+        listed = [[made(grid.low + place) for place in cell] for cell in noisy]
         return [cell if special.many else cell[0] for cell in listed], None
     names = [[plain(special.values[place]) for place in cell] for cell in noisy]
     return [cell if special.many else cell[0] for cell in names], None
@@ -51,6 +56,18 @@ def _number(one: MeasuredSpecial, place: int) -> int | float:
     return int(grid.step * place) if whole else float(grid.step * place)
 
 
+_EPOCH = datetime.datetime(1970, 1, 1)
+_ENDS = [(end - _EPOCH) // datetime.timedelta(seconds=1) for end in (datetime.datetime.min, datetime.datetime.max)]
+
+
+def _moment(one: MeasuredSpecial, moment: Type, place: int) -> str:
+    """A date or timestamp as JSON can hold it, in the years 1 to 9999: a step may begin before and end after them."""
+    assert one.special.lattice is not None
+    seconds = int(one.special.lattice.step * place) * (86_400 if moment is Type.DATE else 1)
+    found = _EPOCH + datetime.timedelta(seconds=min(max(seconds, _ENDS[0]), _ENDS[1]))
+    return (found.date() if moment is Type.DATE else found).isoformat()
+
+
 def special_error(one: MeasuredSpecial, miss: float) -> float | None:
     """The half width of a number of values; None for the others, whose error is one of ranks or of counts."""
     return half_width(one.mechanism, [1.0], miss) if isinstance(one.mechanism, Laplace) else None
@@ -60,13 +77,14 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
     """How far off ranks and winners may be: which of the two, the column, and the words."""
     words = []
     for place, one in enumerate(measurement.specials):
-        name = next(o.name for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
+        output = next(o for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
+        name = output.name
         if isinstance(one.mechanism, Quantiles):
             if measurement.ranges:
                 words.append(("ranks", name, f"{name}: by how many ranks it may be off is known with the bounds"))
                 continue
             rank = one.mechanism.half_width(CONFIDENCE)
-            said = f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one)}"
+            said = f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one, output.moment)}"
             words.append(("ranks", name, said))
             if parts := one.mechanism.kept_off():
                 most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)
@@ -79,9 +97,17 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
     return words
 
 
-def _step(one: MeasuredSpecial) -> str:
+def _step(one: MeasuredSpecial, moment: Type | None) -> str:
     assert one.special.lattice is not None
-    return f"steps of {show(one.special.lattice.step)}"
+    step = one.special.lattice.step
+    if moment is None:
+        return f"steps of {show(step)}"
+    seconds = int(step) * (86_400 if moment is Type.DATE else 1)
+    size, unit = next((size, unit) for size, unit in _UNITS if seconds % size == 0)
+    return f"steps of {seconds // size:,} {unit}{'s' * (seconds > size)}"
+
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def depends_on_bounds(output: Output) -> bool:

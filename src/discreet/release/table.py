@@ -201,6 +201,8 @@ def _extra(module: str, extra: str) -> Any:
 def _typed(value: Any, kind: str) -> Any:
     if value is None:
         return None
+    if kind.startswith("list of "):
+        return [_typed(one, kind.removeprefix("list of ")) for one in value]
     if kind == Type.DATE:
         return datetime.date.fromisoformat(value)
     return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -14,25 +15,10 @@ from discreet.plan.bounds import Wanted
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import STATISTICS, Statistic
-from discreet.sql.words import only, refused
+from discreet.sql.words import dated, only, refused
 
 GROUP_BOUNDS = "contribution_bounds_per_group"
 ROW_BOUNDS = "contribution_bounds_per_row"
-NAMES = {
-    "count": "count",
-    "present": "count",
-    "persons": "count",
-    "distinct": "count",
-    "sum": "sum",
-    "mean": "avg",
-    "person_mean": "avg",
-    "quantiles": "quantile",
-    "winners": "top",
-    "variance": "variance",
-    "deviation": "deviation",
-    "covariance": "covariance",
-    "correlation": "correlation",
-}
 _MOMENTS = {
     "VAR_POP": ("variance", False),
     "VAR_SAMP": ("variance", True),
@@ -42,6 +28,7 @@ _MOMENTS = {
     "STDDEV": ("deviation", True),
 }
 _MOST_QUANTILES = 1_000
+_SINCE_1970 = {Type.DATE: "unix_date", Type.TIMESTAMP: "unix_seconds"}
 
 
 class Named:
@@ -60,26 +47,37 @@ class Named:
                 raise QuestionError("option", f"{name} stands there twice", where=where, fix="write it once")
             self._given[name] = node.expression
 
-    def bounds(self, name: str) -> tuple[Fraction, Fraction] | None:
-        """Two constants in order; None where they are not given."""
+    def bounds(self, name: str, moment: Type | None = None) -> tuple[Fraction, Fraction] | None:
+        """Two constants in order; None where they are not given. Of dates and timestamps: as `since_1970` counts."""
         node = self._given.pop(name, None)
         if node is None or isinstance(node, exp.Null):
             return None
         ends = node.expressions if isinstance(node, exp.Tuple) else []
-        numbers = [self._reader.number(end) for end in ends]
+        found = [self._reader.number(end) if moment is None else self._moment(end, moment) for end in ends]
         values = [
-            Fraction(end.value) for end in numbers if isinstance(end, Literal) and isinstance(end.value, int | Fraction)
+            Fraction(end.value) for end in found if isinstance(end, Literal) and isinstance(end.value, int | Fraction)
         ]
         if len(values) != 2 or len(ends) != 2:
-            raise QuestionError("option", "two constants are needed", where=name, fix=f"write {name} => (0, 10)")
+            example = "(0, 10)" if moment is None else "(DATE '2000-01-01', DATE '2029-12-31')"
+            raise QuestionError("option", "two constants are needed", where=name, fix=f"write {name} => {example}")
         low, high = values
         if low > high:
             message = "Lower bound cannot be greater than upper bound"
             raise QuestionError("option", message, where=name, fix="exchange them")
-        if low == high == 0:
+        if low == high == 0 and moment is None:
             fix = f"write {name} => (0, 10)"
             raise QuestionError("option", "bounds of 0 leave nothing of anybody's values", where=name, fix=fix)
         return low, high
+
+    def _moment(self, node: exp.Expression, moment: Type) -> Expression:
+        """A constant date or timestamp, as `since_1970` counts."""
+        found = dated(self._reader.read(node), moment, node)
+        value = found.value if isinstance(found, Literal) else None
+        if not isinstance(value, datetime.date) or found.type is not moment:
+            return Literal(None, moment)
+        if isinstance(value, datetime.datetime):
+            return Literal((value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(seconds=1), Type.INTEGER)
+        return Literal((value - datetime.date(1970, 1, 1)).days, Type.INTEGER)
 
     def counts(self) -> tuple[Fraction, Fraction] | None:
         """Bounds of a count."""
@@ -203,7 +201,7 @@ class Aggregates:
     def _total(self, function: str, inner: exp.Expression, named: Named, text: str) -> Wanted:
         if isinstance(inner, exp.Distinct):
             raise refused(inner, f"write {function} without DISTINCT")
-        expression = self.reader.number(inner)
+        expression = self._number(function, inner)
         epsilon, report = named.epsilon(), named.report()
         bounds, rows = named.bounds(GROUP_BOUNDS), named.bounds(ROW_BOUNDS)
         named.end()
@@ -220,6 +218,15 @@ class Aggregates:
         if bounds is not None:
             expression = clamped(expression, bounds)
         return Wanted("mean", expression, None, text=text, epsilon=epsilon, report=report)
+
+    def _number(self, function: str, node: exp.Expression) -> Expression:
+        """What is added up: numbers."""
+        expression = self.reader.read(node)
+        if expression.type in (Type.DATE, Type.TIMESTAMP):
+            what = node.sql()[:60]
+            fix = f"write MEDIAN({what}), or {function}(DATE_DIFF({what}, DATE '2000-01-01', DAY)) for days since then"
+            raise QuestionError("type", f"there is no {function} of a {expression.type}", where=what, fix=fix)
+        return self.reader.numeric(expression, node)
 
     def _statistic(self, node: Statistic) -> Wanted:
         name = str(node.this)
@@ -257,7 +264,7 @@ class Aggregates:
         return self._quantiles(name, plain, named, text)
 
     def _moments(self, kind: str, nodes: Sequence[exp.Expression], named: Named, text: str, *, sample: bool) -> Wanted:
-        expressions = [self.reader.number(node) for node in nodes]
+        expressions = [self._number(named.where, node) for node in nodes]
         bounds, epsilon, report = named.bounds(ROW_BOUNDS), named.epsilon(), named.report()
         bounds = bounds or named.bounds(GROUP_BOUNDS)
         named.end()
@@ -304,14 +311,26 @@ class Aggregates:
     def _ranked(
         self, inner: exp.Expression, fractions: tuple[Fraction, ...], named: Named, text: str, *, many: bool
     ) -> Wanted:
-        expression = self.reader.number(inner)
+        expression, moment = self.reader.read(inner), None
+        if expression.type in _SINCE_1970:
+            moment = expression.type
+            expression = Call(_SINCE_1970[moment], (expression,), Type.INTEGER)
+        else:
+            expression = self.reader.numeric(expression, inner)
         epsilon, report = named.epsilon(), named.report()
-        bounds = named.bounds(ROW_BOUNDS) or named.bounds(GROUP_BOUNDS)
+        bounds = named.bounds(ROW_BOUNDS, moment) or named.bounds(GROUP_BOUNDS, moment)
         named.end()
         if bounds is not None:
             expression = clamped(expression, bounds)
         return Wanted(
-            "quantiles", expression, None, text=text, epsilon=epsilon, report=report, fractions=fractions, many=many
+            "quantiles",
+            expression,
+            text=text,
+            epsilon=epsilon,
+            report=report,
+            fractions=fractions,
+            many=many,
+            moment=moment,
         )
 
     def _winners(self, name: str, plain: Sequence[exp.Expression], named: Named, text: str) -> Wanted:
@@ -328,6 +347,20 @@ class Aggregates:
         expression = self.reader.read(plain[0])
         many = name == "APPROX_TOP_COUNT"
         return Wanted("winners", expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many)
+
+
+def called_after(node: exp.Expression) -> tuple[str, exp.Expression | None]:
+    """What an aggregate without a name is called: after its function, as written, and its column, where it has one."""
+    if isinstance(node, exp.Filter):
+        return called_after(node.this)
+    if isinstance(node, exp.WithinGroup):
+        return called_after(node.this)[0], node.expression.expressions[0].this
+    if isinstance(node, Statistic):
+        plain = [one for one in node.expressions if not isinstance(one, exp.Kwarg)]
+        return str(node.this).lower(), next(iter(plain), None)
+    if isinstance(node.this, exp.Distinct):
+        return f"{node.key}_distinct", node.this.expressions[0]
+    return node.key, node.this
 
 
 def clamped(expression: Expression, bounds: tuple[Fraction, Fraction]) -> Expression:

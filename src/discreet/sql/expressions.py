@@ -79,9 +79,10 @@ class Reader:
 
     def number(self, node: exp.Expression) -> Expression:
         """A numeric expression."""
-        return self._numeric(self.read(node), node)
+        return self.numeric(self.read(node), node)
 
-    def _numeric(self, expression: Expression, node: exp.Expression) -> Expression:
+    def numeric(self, expression: Expression, node: exp.Expression) -> Expression:
+        """The expression that was read of the node, if it is a number."""
         if not expression.type.numeric:
             moments = expression.type in (Type.DATE, Type.TIMESTAMP)
             fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
@@ -144,7 +145,7 @@ class Reader:
         left, right = self.read(first), self.read(second)
         if operator == "subtract" and left.type is Type.DATE and right.type is Type.DATE:
             return self._usable(difference(Literal("day", Type.TEXT), right, left), node)
-        left, right = self._numeric(left, first), self._numeric(right, second)
+        left, right = self.numeric(left, first), self.numeric(right, second)
         whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
         call = Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
         return _exact(call) or call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +22,7 @@ from discreet.plan.normal import normal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
 from discreet.plan.public_groups import group_count
 from discreet.plan.relations import Base, Computed, derived, view
-from discreet.sql.aggregates import NAMES, Aggregates
+from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.limits import few, short, too_deep
@@ -375,33 +376,42 @@ class _Select:
         return may_be_null(expression, {one.name: one for one in known})
 
     def _columns(self) -> list[tuple[str, str, int]]:
-        """The select list: names, and which key or aggregate stands there."""
+        """The select list: names, and which key or aggregate stands there. What has no name is called after what it is,
+        with a number where something else is called so."""
         columns: list[tuple[str, str, int]] = []
-        unnamed = 0
+        given: list[bool] = []
         for node in self.tree.expressions:
-            inner = node.unalias()
+            inner, alias = node.unalias(), node.alias if isinstance(node, exp.Alias) else ""
             wanted = self._aggregate(inner)
             if wanted is not None:
-                if not (name := node.alias if isinstance(node, exp.Alias) else ""):
-                    unnamed += 1
-                    name = f"{NAMES[wanted.kind]}_{unnamed}"
-                columns.append((name, "aggregate", self._measured(wanted)))
-                continue
-            if inner.find(exp.AggFunc) is not None and inner.find(exp.Window, exp.Select) is None:
-                formula = self._formula(inner)
-                unnamed += 1
-                columns.append((node.alias if isinstance(node, exp.Alias) else f"value_{unnamed}", "formula", formula))
-                continue
-            index = self._grouped(inner)
-            plain = self._declared(inner) if isinstance(inner, exp.Column) else None
-            name = self.scope.visible(plain.name) if plain is not None else f"key_{index + 1}"
-            columns.append((node.alias if isinstance(node, exp.Alias) else name, "key", index))
-        names = [name.casefold() for name, _, _ in columns]
+                columns.append((alias or self._called(inner), "aggregate", self._measured(wanted)))
+            elif inner.find(exp.AggFunc) is not None and inner.find(exp.Window, exp.Select) is None:
+                columns.append((alias or "value", "formula", self._formula(inner)))
+            else:
+                index = self._grouped(inner)
+                plain = self._declared(inner) if isinstance(inner, exp.Column) else None
+                name = self.scope.visible(plain.name) if plain is not None else f"key_{index + 1}"
+                columns.append((alias or name, "key", index))
+            given.append(bool(alias) or columns[-1][1] == "key")
+        names = [name.casefold() for (name, _, _), known in zip(columns, given, strict=True) if known]
         if len(set(names)) < len(names):
             raise QuestionError(
                 "names", "two columns of the answer have one name", where="SELECT", fix="name them with AS"
             )
+        taken = set(names)
+        for place, ((name, kind, index), known) in enumerate(zip(columns, given, strict=True)):
+            if not known:
+                others = (f"{name}_{number}" for number in itertools.count(2))
+                own = next(one for one in itertools.chain([name], others) if one.casefold() not in taken)
+                taken.add(own.casefold())
+                columns[place] = (own, kind, index)
         return columns
+
+    def _called(self, node: exp.Expression) -> str:
+        """An aggregate without a name: max_age, count_distinct_city; count where it is of no one column."""
+        function, of = called_after(node)
+        column = self._declared(of) if isinstance(of, exp.Column) else None
+        return function if column is None else f"{function}_{self.scope.visible(column.name)}"
 
     def _measured(self, wanted: Wanted) -> int:
         """The place of an aggregate among those that are measured, each once."""
@@ -422,8 +432,8 @@ class _Select:
             wanted = self._aggregate(part)
             if wanted is None:
                 return None
-            if wanted.kind == "winners" or wanted.many or wanted.report:
-                raise refused(part, "ask for it by itself")
+            if wanted.kind == "winners" or wanted.many or wanted.report or wanted.moment:
+                raise refused(part, "ask for it by itself" + (", and compute with the answer" * bool(wanted.moment)))
             return ColumnOf(part_name(self._measured(wanted)), Type.NUMBER)
 
         self.formulas.append(Reader(resolve, {}, aggregate, answers=True).number(node))
@@ -483,7 +493,8 @@ class _Select:
             if kind == "aggregate" and self.wanted[which].kind == "winners":
                 expression = self.wanted[which].expression
                 return ColumnOf(name, expression.type if expression is not None else Type.NUMBER)
-            return ColumnOf(name, Type.NUMBER)
+            moment = self.wanted[which].moment if kind == "aggregate" else None
+            return ColumnOf(name, moment or Type.NUMBER)
 
         def resolve(node: exp.Column) -> Expression:
             wanted = node.name.casefold()
