@@ -133,6 +133,21 @@ def _within(
     return _complete(plan, declaration, ceiling(high, 3), delta)
 
 
+def assumed(plan: Plan, within: Within | None) -> tuple[str, ...]:
+    """Of each mean, and what is made of means, whose wanted error names no size of group: for which it is priced, and
+    how to name another. It follows from the texts alone: what was released before, of which some may be others'
+    answers, decides no price."""
+    if within is None:
+        return ()
+    means = [output.name for output in plan.outputs if (output.kind == "mean" or output.of) and not output.hidden]
+    return tuple(
+        f"{name} is priced for groups of at least {GROUP_FOR_MEANS:,} values, as no size is named: larger groups need a"
+        f' smaller price, smaller ones a larger; name theirs, as in "{name}={written} of {5 * GROUP_FOR_MEANS}"'
+        for name, written in within.errors.items()
+        if name in means and not (isinstance(written, str) and (match := _WRITTEN.fullmatch(written)) and match[3])
+    )
+
+
 _WRITTEN = re.compile(r"\s*([^\s%]+?)\s*(%?)\s*(?:of\s+(\S+)\s*)?", re.ASCII)
 
 

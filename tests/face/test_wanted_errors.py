@@ -45,6 +45,26 @@ def test_a_mean_is_as_exact_as_its_group_is_large(curator: Any) -> None:
     assert 0.9 <= explained.expected_error["a"] <= 1
 
 
+def test_the_size_of_group_that_is_assumed_is_said_beforehand(curator: Any, caplog: Any) -> None:
+    words = "a is priced for groups of at least 1,000 values, as no size is named"
+    for question in (QUESTION, "SELECT VARIANCE(age) AS a FROM t"):
+        explained = curator.explain(question, within={"a": 3})
+        assert explained.advice[0].startswith(words)
+        assert '"a=3 of 5000"' in repr(explained)
+        asked = explained.advice[0].partition("as in ")[2].strip('"').partition("=")[2]
+        assert curator.explain(question, within={"a": asked}).price.epsilon < explained.price.epsilon
+        for named in ({"a": "3 of 200"}, {"a": "3 of 1000"}):
+            assert words not in repr(curator.explain(question, within=named))
+    assert words not in repr(curator.explain(QUESTION, within={"n": 5}))
+    assert words not in repr(curator.explain(QUESTION, epsilon=1))
+    caplog.clear()
+    curator.ask(QUESTION, within={"a": 3})
+    assert words in caplog.text
+    caplog.clear()
+    curator.ask(QUESTION, within={"a": "3 of 2000"})
+    assert words not in caplog.text
+
+
 def test_confidence_and_all_cells_at_once_cost_more(curator: Any) -> None:
     one = price(curator, within={"n": 100})
     together = price(curator, within={"n": 100}, together=True)

@@ -33,7 +33,7 @@ from discreet.ledger.least import Least
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price, measurement
 from discreet.plan.work import bound
-from discreet.pricing import Within, priced_at
+from discreet.pricing import Within, assumed, priced_at
 from discreet.procedures.run import released
 from discreet.reading import Reading
 from discreet.release import Release, answer
@@ -158,8 +158,8 @@ class Asking:
         """The answer to a question, with noise that costs `epsilon` (and `delta`) of the budget.
 
         `within` asks instead for the smallest price at which a column's error stays that small: {"n": 100}, {"n": "5 %
-        of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows), with `confidence`, for one cell, or for all
-        cells `together`.
+        of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows; of 1,000 where none are named, which a
+        warning says), with `confidence`, for one cell, or for all cells `together`.
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
         A question asked before, by anybody, is answered from the ledger with the same bytes.
 
@@ -185,6 +185,8 @@ class Asking:
         held = self._held(priced, table, account, request)
         priced = held.measured
         self._warn(priced.loss)
+        for words in assumed(priced.plan, within):
+            _log.warning("%s", words)
         content, charged = released(
             self._door,
             Groups(priced, table),
@@ -258,7 +260,8 @@ class Asking:
             then = self._then(call.loss, account)
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
-            priced, table = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
+            wanted = _wanted(within, confidence, together)
+            priced, table = self._priced(question, epsilon, delta, wanted)
             percent, more, odds = self._takes(priced.loss, account)
             remarks = may_be_left_out(priced, table)
             return Explanation(
@@ -268,7 +271,7 @@ class Asking:
                 expected_errors(priced),
                 tuple(mechanisms(priced)),
                 tuple(one.line for one in remarks),
-                (*advice(priced.plan, table), *self._at_least(priced.loss)),
+                (*assumed(priced.plan, wanted), *advice(priced.plan, table), *self._at_least(priced.loss)),
                 by_size(priced),
                 *odds,
                 remarks,
