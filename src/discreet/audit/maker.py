@@ -15,6 +15,7 @@ ROW_BOUNDS = "contribution_bounds_per_row"
 OUR_NAMES = ("value 0", "value 1", "key 0", "total 0", "part 0", "aggregate 0", "the person of a row", "row_of_person")
 """What the curator calls columns of its own, or has called so. An analyst may call a column so too."""
 BOUNDS = ("(-2, 7)", "(0.5, 3)", "(0, 1)", "(-1e12, 1e12)", "(0, 1e-9)", "(1e15, 1000000000000000.5)", "(3, 3)")
+DAYS = (("2000-01-01", "2029-12-31"), ("0001-01-02", "9999-12-30"), ("2020-01-01", "2020-01-01"))
 COUNTED = ("(0, 2)", "(2, 3)", "(0, 1)", "(0, 100)")
 WHOLE, TEXT = Type.INTEGER, Type.TEXT
 
@@ -365,7 +366,15 @@ class Maker(Expressions):
         else:
             made = f"{name}({one}{bounds})"
         distinct = f"COUNT(DISTINCT {self.value(self.pick(list(Type)), source.names)})"
-        return [made, made, distinct, f"MEDIAN({one}{bounds})"]
+        return [made, made, distinct, f"MEDIAN({one}{bounds})", self._date_quantile(source)]
+
+    def _date_quantile(self, source: From) -> str:
+        """A quantile of dates or timestamps."""
+        kind = self.pick([Type.DATE, Type.TIMESTAMP])
+        midnight = "" if kind is Type.DATE else " 00:00:00"
+        low, high = (f"'{day}{midnight}'" for day in self.pick(DAYS))
+        name, rest = self.pick([("MIN", ""), ("MAX", ""), ("MEDIAN", ""), ("APPROX_QUANTILES", ", 4")])
+        return f"{name}({self.value(kind, source.names, 1)}{rest}, {ROW_BOUNDS} => ({low}, {high}))"
 
 
 def _names(known: Declaration, table: Table) -> tuple[Name, ...]:
