@@ -76,7 +76,7 @@ def test_every_function_of_the_table_is_written_and_read() -> None:
 
 def test_most_questions_are_accepted_and_they_are_of_all_kinds() -> None:
     """Not one kind of source, unit, key or aggregate is left out; a third at most is refused."""
-    maker, texts, refused = Maker(KNOWN, 3), [], 0
+    maker, texts, refused = Maker(KNOWN, 5), [], 0
     for _ in range(150):
         text = maker.question()
         try:

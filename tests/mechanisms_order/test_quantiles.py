@@ -297,7 +297,7 @@ def test_the_ends_lie_among_the_rows(share: Fraction, epsilon: Fraction) -> None
 
 
 def test_the_maximum_of_a_hundred_values() -> None:
-    """79.25 on a lattice up to 100, at ε 10: it was 91 on average, and every second one beyond 90."""
+    """79.25 on a lattice up to 100, at ε 10: it was 90 on average, nearly every second one beyond that."""
     mechanism = Quantiles(Fraction(10), (ONE,), 1 << 16)
     held = [(int((at + 1) * 0.7925 * 655.36), 1) for at in range(100)]
     found = [mechanism.release(held)[0] / 655.36 for _ in range(400)]
