@@ -59,11 +59,10 @@ class Agreed(Protocol):
 
 @dataclass(frozen=True)
 class Held:
-    """What the curator does for a contribution: loads its tables, says what makes this session the same one to the
-    ledger, makes a release."""
+    """What the curator does for a contribution: loads its tables and says what makes this session the same one to the
+    ledger, and of which rows; makes a release."""
 
-    load: Callable[[], None]
-    key: Callable[[], str]
+    key: Callable[[], tuple[str, object]]
     release: Callable[[Mapping[str, Any], Loss, Cost], Release]
 
 
@@ -101,9 +100,9 @@ class Contribution:
         no result is stored, QuestionError where one is.
         """
         words, request = self._session.words, self._session.hash
-        self._held.load()
+        key, rows = self._held.key()
         grant = self._door.open(
-            self.loss, self._table, analyst=TOTAL, question=words, key=self._held.key(), request=request
+            self.loss, self._table, analyst=TOTAL, question=words, key=key, request=request, rows=rows
         )
         if isinstance(grant, Stored):
             fix = "look into the ledger for what was opened, or agree on a new session"

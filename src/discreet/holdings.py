@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.model import Column, Type, Value, writable
@@ -81,6 +82,15 @@ _PUBLIC_SECONDS = 20
 """What is asked of public tables before a question is priced may take so long."""
 
 
+@dataclass(frozen=True)
+class Held:
+    """What the engine holds behind a table: the numbers of the snapshots, and the process that has these rows, and
+    never others."""
+
+    numbers: str
+    rows: object
+
+
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
@@ -94,14 +104,20 @@ class Holdings:
         self._snapshots: dict[str, int] = {}
         self._missing: dict[str, DeclarationError] = {}
 
-    def number(self, table: Table) -> str:
-        """The snapshots that the engine holds of the declared tables behind a table.
+    def held(self, table: Table) -> Held:
+        """The snapshots that the engine holds of the declared tables behind a table, loaded where they are not.
 
-        Raises DeclarationError where a public one could not be loaded."""
+        Raises DeclarationError where a source cannot be read, or is not what it was."""
+        with self._loading:
+            self._load()
+            self._present(table)
+            return Held(" ".join(str(self._snapshots[base.name]) for base in table.bases), self._engine.rows)
+
+    def _present(self, table: Table) -> None:
+        """Raises DeclarationError where a public table behind this one could not be loaded."""
         for base in table.bases:
             if base.name in self._missing:
                 raise self._missing[base.name]
-        return " ".join(str(self._snapshots[base.name]) for base in table.bases)
 
     def public_values(self, relation: Relation) -> list[tuple[Value, ...]]:
         """The rows of a public relation, for groups that come from a public table."""
@@ -119,7 +135,7 @@ class Holdings:
         """An engine of its own with the public tables alone: what is asked of it before a price is known waits for no
         question about people, and whatever it does, their tables stay as they are."""
         self.load()
-        self.number(view(relation))
+        self._present(view(relation))
         self.load_public()
         return self._public
 
@@ -137,16 +153,17 @@ class Holdings:
         """Ends the engine of the public tables."""
         self._public.close()
 
-    def load(self, *, refresh: bool = False) -> None:
-        """Loads every table that is not loaded, and holds it against its snapshot; `refresh` registers it anew.
+    def load(self, anew: Collection[str] = ()) -> None:
+        """Loads every table that is not loaded, and holds it against its snapshot; those `anew` get a new one, all
+        together or none.
 
         Raises DeclarationError where a source cannot be read, or is not what it was."""
         with self._loading:
-            self._load(refresh=refresh)
+            self._load(anew)
 
-    def _load(self, *, refresh: bool) -> None:
+    def _load(self, anew: Collection[str] = ()) -> None:
         tables = list(self._declaration.tables.values())
-        if not refresh and all(table.name in self._missing or self._current(table) for table in tables):
+        if not anew and all(table.name in self._missing or self._current(table) for table in tables):
             return
         self._public.close()  # what it holds may be of an older snapshot
         if self._engine.shut:
@@ -164,15 +181,27 @@ class Holdings:
                 self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], file) from None
         self._one_person_a_row(tables, file)
-        for table, fingerprint in loaded:
-            known = self._ledger.register_snapshot(table.name, fingerprint, first=not refresh)
-            if known.fingerprint != fingerprint:
-                self._engine.close()
-                message = f"the source, or what is declared of it, differs from snapshot {known.number}"
-                fix = "run `discreet refresh` to take it as the new snapshot; the budget goes on"
-                raise DeclarationError([Fault(f"tables.{table.name}", message, fix)], code="changed", file=file)
-            self._snapshots[table.name] = known.number
+        self._register({table.name: fingerprint for table, fingerprint in loaded}, anew, file)
         self._engine.lock()
+
+    def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str) -> None:
+        """Holds fingerprints against the snapshots; then those `anew` get their next one."""
+        known = self._ledger.register_snapshots({name: one for name, one in loaded.items() if name not in anew})
+        faults = []
+        for name, snapshot in known.items():
+            if snapshot.fingerprint != loaded[name]:
+                message = f"the source, or what is declared of it, differs from snapshot {snapshot.number}"
+                way = f'write curator.refresh("{name}")'
+                if file:
+                    way = f"run `discreet refresh {Path(file).name} {name}`, or {way} in Python"
+                faults.append(
+                    Fault(f"tables.{name}", message, f"{way}: it is the new snapshot, and the budget goes on")
+                )
+        if faults:
+            self._engine.close()
+            raise DeclarationError(faults, code="changed", file=file)
+        known |= self._ledger.register_snapshots({name: loaded[name] for name in anew if name in loaded}, anew=True)
+        self._snapshots = {name: snapshot.number for name, snapshot in known.items()}
 
     def _one_person_a_row(self, tables: Sequence[Table], file: str) -> None:
         """Holds foreign keys to persons against the rows: none leads to two, unless that is declared."""

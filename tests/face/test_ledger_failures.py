@@ -270,10 +270,10 @@ def test_a_changed_file(cli: Command, clinic: Path, ledger: Path) -> None:
         said = cli("ask", clinic, question)
         assert (said.code, said.out) == (2, "")
         assert "tables.visits: the source, or what is declared of it, differs from snapshot 1" in said.err
-        assert "run `discreet refresh`" in said.err
+        assert "run `discreet refresh clinic.toml visits`" in said.err
     assert spent(ledger) == PRICE
     assert cli("explain", clinic, SECOND).code == 0  # reads no row
-    assert cli("refresh", clinic, "--json").json == {"snapshots": {"visits": 2}}
+    assert cli("refresh", clinic, "--json").json == {"snapshots": {"visits": 2}, "changed": ["visits"]}
     assert spent(ledger) == PRICE
     assert cli("ask", clinic, FIRST, "--json").json["used"] == pytest.approx(20)
     assert spent(ledger) == 2 * PRICE

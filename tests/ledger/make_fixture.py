@@ -20,7 +20,7 @@ def make(path: Path) -> None:
     ledger = Ledger(path)
     whole = Caps(Fraction(3), Fraction("1e-6"), Fraction("1e-7"))
     ledger.register({TOTAL: whole, "ana": Caps(Fraction("0.5"), Fraction("1e-7"), Fraction("1e-8"))}, "[budget]\n")
-    ledger.register_snapshot("patients", "first")
+    ledger.register_snapshots({"patients": "first"}, anew=True)
     tenth = Fraction(1, 10)
     losses = [
         Pure(tenth),
@@ -36,7 +36,7 @@ def make(path: Path) -> None:
     ledger.reserve(losses[2], question="question 2", key="2", account="ana", request="again")
     failing = ledger.reserve(losses[0], question="question 5", key="5", tables=["patients"], limit=2)
     ledger.fail(failing.reserve_id)
-    ledger.register_snapshot("patients", "second")
+    ledger.register_snapshots({"patients": "second"}, anew=True)
     ledger.register({"ana": Caps(Fraction("0.4"), Fraction("1e-7"), Fraction("1e-8"))}, "[budget]\n")
     ledger.reserve(Gaussian(Fraction("0.05")), question="question 4", key="4")
     bob = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))

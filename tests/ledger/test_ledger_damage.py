@@ -31,7 +31,7 @@ def fill(path: Path) -> None:
     """
     make(path, units=10, ana=5)
     ledger = Ledger(path)
-    ledger.register_snapshot("t", "fingerprint")
+    ledger.register_snapshots({"t": "fingerprint"}, anew=True)
     first = 0
     for turn in range(SPENT):
         account = "ana" if turn % 2 else ""

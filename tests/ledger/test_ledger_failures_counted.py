@@ -32,7 +32,7 @@ def open_to(ledger: Ledger, analyst: str, *tables: str) -> str:
 
 
 def test_a_failure_suspends_its_analyst_and_the_third_freezes(ledger: Ledger) -> None:
-    ledger.register_snapshot("t", "first")
+    ledger.register_snapshots({"t": "first"}, anew=True)
     failed(ledger, "t", "ana")
     assert [open_to(ledger, who, "t") for who in ("ana", "bob", "")] == ["suspended", "open", "open"]
     assert open_to(ledger, "ana", "u", "t") == "suspended"
@@ -46,7 +46,7 @@ def test_a_failure_suspends_its_analyst_and_the_third_freezes(ledger: Ledger) ->
     ledger.verify()
     again = Ledger(Path(ledger._file._path or ""))
     assert again.tables() == ledger.tables()
-    ledger.register_snapshot("t", "second")
+    ledger.register_snapshots({"t": "second"}, anew=True)
     assert [open_to(ledger, who, "t") for who in ("ana", "bob", "")] == ["open"] * 3
     assert ledger.tables()["t"].failures == 0
 
@@ -236,6 +236,6 @@ def test_a_count_that_does_not_add_up(
 
 
 def test_states_without_failures_read_as_before(ledger: Ledger) -> None:
-    ledger.register_snapshot("t", "f")
+    ledger.register_snapshots({"t": "f"}, anew=True)
     with ledger._file.read() as look:
         assert look._states["table", "t"] == chain.canonical({"fingerprint": "f", "frozen": False, "number": 1})

@@ -429,13 +429,13 @@ def test_without_a_registered_budget_nothing_is_charged() -> None:
 def test_snapshots_count_up_and_thaw(ledger: Ledger) -> None:
     assert ledger.snapshot("t") is None
     assert not frozen(ledger, "t")
-    assert ledger.register_snapshot("t", "first").number == 1
+    assert ledger.register_snapshots({"t": "first"}, anew=True)["t"].number == 1
     assert ledger.snapshot("t") == Snapshot(1, "first")
     failed(ledger, "t", limit=1)
     assert frozen(ledger, "t")
     assert not frozen(ledger, "u")
     assert ledger.snapshot("t") == Snapshot(1, "first")
-    assert ledger.register_snapshot("t", "second").number == 2
+    assert ledger.register_snapshots({"t": "second"}, anew=True)["t"].number == 2
     assert not frozen(ledger, "t")
     failed(ledger, "unknown", limit=1)
     assert frozen(ledger, "unknown")
@@ -515,7 +515,7 @@ def test_any_text(ledger: Ledger, text: str) -> None:
     again = ledger.reserve(PRICE, question=text, key=text, account=f"{text[:50]}!", request=text)
     assert again == Stored(given.reserve_id, text.encode(), {})
     assert [entry.question for entry in ledger.entries() if entry.kind == "reserve"] == [text]
-    ledger.register_snapshot(text, text)
+    ledger.register_snapshots({text: text}, anew=True)
     ledger.verify()
 
 
@@ -574,7 +574,7 @@ def test_the_first_snapshot_is_registered_once(tmp_path: Path) -> None:
     """Two processes that open a new ledger at the same instant: the second gets the first one's snapshot."""
     place = tmp_path / "new.ledger"
     with closing(Ledger(place)) as one, closing(Ledger(place)) as two:
-        assert one.register_snapshot("t", "seen", first=True).number == 1
-        assert two.register_snapshot("t", "seen", first=True) == one.snapshot("t")
-        assert two.register_snapshot("t", "other", first=True).fingerprint == "seen"
-        assert two.register_snapshot("t", "other").number == 2
+        assert one.register_snapshots({"t": "seen"})["t"].number == 1
+        assert two.register_snapshots({"t": "seen"})["t"] == one.snapshot("t")
+        assert two.register_snapshots({"t": "other"})["t"].fingerprint == "seen"
+        assert two.register_snapshots({"t": "other"}, anew=True)["t"].number == 2

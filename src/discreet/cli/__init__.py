@@ -313,26 +313,29 @@ def tables(declaration: str, as_json: bool) -> None:
 
 @main.command()
 @click.argument("declaration")
+@click.argument("tables", nargs=-1)
 @_machine
-def refresh(declaration: str, as_json: bool) -> None:
-    """Take the sources as they are now for the new snapshot. The budget goes on."""
+def refresh(declaration: str, tables: tuple[str, ...], as_json: bool) -> None:
+    """Take the sources of these TABLES, or of all, as they are now for the new snapshot. The budget goes on, answers
+    from other tables stay free. What changed is for the owner's eyes."""
     from discreet.catalog import read
     from discreet.curator import Curator
 
     curator = Curator.of(read(declaration), load=False)
     try:
-        curator.refresh()
-        numbers = {}
+        before = curator.ledger.tables()
+        changed = curator.refresh(*tables)
+        numbers, words = {}, []
         for name in curator.declaration.tables:
             snapshot = curator.ledger.snapshot(name)
             if snapshot is not None:
                 numbers[name] = snapshot.number
+                known = before[name].snapshot.number if name in before else 0
+                how = "changed" if name in changed else "kept" if snapshot.number == known else "as it was"
+                words.append(f"{name}: snapshot {snapshot.number}" + (f", {how}" if known else ""))
     finally:
         curator.close()
-    if as_json:
-        click.echo(json.dumps({"snapshots": numbers}))
-    else:
-        click.echo("\n".join(f"{name}: snapshot {number}" for name, number in numbers.items()))
+    click.echo(json.dumps({"snapshots": numbers, "changed": changed}) if as_json else "\n".join(words))
 
 
 @main.command()

@@ -23,7 +23,7 @@ from discreet.catalog.sources import together
 from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.twin import Twin
-from discreet.errors import QuestionError
+from discreet.errors import DeclarationError, QuestionError
 from discreet.exact import Number, fraction, show
 from discreet.explanation import BudgetState, Explanation
 from discreet.forks import Lock
@@ -141,7 +141,15 @@ class Asking:
         self._ledger.settle()
         self._holdings = Holdings(self._declaration, self._engine, self._ledger)
         if load:
+            self._load()
+
+    def _load(self) -> None:
+        """Loads the tables. What is not what it was is said by whatever needs it: the owner may take it before."""
+        try:
             self._holdings.load()
+        except DeclarationError as error:
+            if error.code != "changed":
+                raise
 
     def ask(
         self,
@@ -181,8 +189,8 @@ class Asking:
     ) -> Release:
         priced, table = self._priced(question, epsilon, delta, within)
         slot.take(len(priced.plan.roots))
-        self._holdings.load()
-        held = self._held(priced, table, account, request)
+        snapshots = self._holdings.held(table)
+        held = self._held(priced, table, snapshots.numbers, account, request)
         priced = held.measured
         self._warn(priced.loss)
         for words in assumed(priced.plan, within):
@@ -193,24 +201,25 @@ class Asking:
             lambda noisy: written(noisy, priced),
             analyst=account,
             question=question,
-            key=self._key(table, priced),
+            key=self._key(table, priced, snapshots.numbers),
             request=request,
+            rows=snapshots.rows,
         )
         answered = answer(held.made, held.of(read(content, priced)), table, held.asked)
         return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
 
-    def _held(self, priced: Measurement, table: Table, account: str, request: str | None) -> Held:
+    def _held(self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None) -> Held:
         """What is measured for a question: its own measurement, or a stored one that holds all of it and costs whoever
         asks nothing more."""
-        known = self._ledger.answered(self._frame(table, priced), account, request, MOST)
-        if self._key(table, priced) not in dict(known):
+        known = self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST)
+        if self._key(table, priced, numbers) not in dict(known):
             for key, question in known:
-                stored = self._stored(key, question, account)
+                stored = self._stored(key, question, numbers, account)
                 if stored is not None and (held := reused(priced, stored, table)) is not None:
                     return held
         return Held.whole(priced)
 
-    def _stored(self, key: str, question: str, account: str) -> Measurement | None:
+    def _stored(self, key: str, question: str, numbers: str, account: str) -> Measurement | None:
         """The measurement of a stored answer, planned anew from its question; None where that is no longer the same."""
         content = self._ledger.answer(key, account)
         if content is None:
@@ -220,7 +229,7 @@ class Asking:
         except QuestionError:
             return None
         stored = measurement(checked.plan, price_of(json.loads(content)))
-        return stored if self._key(table, stored) == key else None
+        return stored if self._key(table, stored, numbers) == key else None
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
@@ -358,10 +367,27 @@ class Asking:
         """What the owner declared."""
         return self._declaration
 
-    def refresh(self) -> None:
-        """Takes the sources as they are now for the new snapshot, thaws what was frozen, lifts who was suspended. The
-        owner's act: old and new versions hold the same persons, so the budget goes on."""
-        self._holdings.load(refresh=True)
+    def refresh(self, *tables: str) -> tuple[str, ...]:
+        """Takes the sources of these tables, or of all, as they are now for their new snapshot, thaws what was frozen
+        in them, lifts who was suspended on them. Answers from them cost anew, answers from other tables stay free. A
+        source that is to stay as it was, and is not, is refused.
+
+        The owner's act: old and new versions hold the same persons, so the budget goes on. Gives the names of those
+        tables that are not as they were, which is for the owner alone: it depends on rows and costs nothing.
+        Raises QuestionError for a table that is not declared, DeclarationError where a source cannot be taken."""
+        known = [self._declaration.table(name) if isinstance(name, str) else None for name in tables]
+        anew = [table.name for table in known if table is not None]
+        if len(anew) < len(known):
+            fix = f"name some of {', '.join(self._declaration.tables)}"
+            raise QuestionError("table", "this table is not declared", where="refresh", fix=fix)
+        with self._turn:  # after the question that is running
+            before = {name: state for name, state in self._ledger.tables().items() if state.snapshot.number}
+            self._holdings.load(anew or self._declaration.tables)
+            after = self._ledger.tables()
+        same = {
+            name for name, state in before.items() if state.snapshot.fingerprint == after[name].snapshot.fingerprint
+        }
+        return tuple(name for name in self._declaration.tables if name in before and name not in same)
 
     def lift(self, analyst: str | None = None) -> tuple[str, ...]:
         """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.
@@ -442,17 +468,18 @@ class Asking:
             raise QuestionError("analyst", "this analyst is not declared", where="analyst", fix=fix)
         return analyst
 
-    def _key(self, table: Table, priced: Measurement) -> str:
-        """What makes two questions the same: what is measured, with which noise, of which snapshot.
+    def _key(self, table: Table, priced: Measurement, numbers: str) -> str:
+        """What makes two questions the same: what is measured, with which noise, of which snapshots, those of exactly
+        the tables that are read.
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        return self._frame(table, priced) + _hash(measured(priced))
+        return self._frame(table, priced, numbers) + _hash(measured(priced))
 
-    def _frame(self, table: Table, priced: Measurement) -> str:
-        """How keys begin that are of the same rows and groups: declared alike, of one snapshot, in one engine."""
+    def _frame(self, table: Table, priced: Measurement, numbers: str) -> str:
+        """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""
         bases = [repr(replace(base, source=Source(base.source.kind))) for base in table.bases]
-        return _hash(frame(priced), *bases, self._holdings.number(table), self._engine.name) + " "
+        return _hash(frame(priced), *bases, numbers, self._engine.name) + " "
 
 
 def _hash(*parts: str) -> str:

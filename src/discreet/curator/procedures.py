@@ -233,11 +233,12 @@ class Curator(Asking):
         account = self._account(None)
         checked, table = self._lowered(session.question)
         parts = (self._engine.name, "together", session.hash)
-        hold = Held(
-            self._holdings.load,
-            lambda: key_of(table, self._holdings.number(table), *parts),
-            lambda content, loss, charged: self._release(content, loss, charged, account),
-        )
+
+        def key() -> tuple[str, object]:
+            held = self._holdings.held(table)
+            return key_of(table, held.numbers, *parts), held.rows
+
+        hold = Held(key, lambda content, loss, charged: self._release(content, loss, charged, account))
         return Contribution(checked, session, self._door, self._ledger, hold)
 
     def answer(
@@ -268,10 +269,16 @@ class Curator(Asking):
             return self._released(call, measurement, account, request)
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
-        self._holdings.load()
-        key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+        held = self._holdings.held(call.table)
         content, charged = released(
-            self._door, measurement, call.content, analyst=account, question=call.question, key=key, request=request
+            self._door,
+            measurement,
+            call.content,
+            analyst=account,
+            question=call.question,
+            key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
+            request=request,
+            rows=held.rows,
         )
         return self._release(content, call.loss, call.cost if charged else FREE, account)
 
@@ -321,10 +328,15 @@ class Curator(Asking):
             bins=bins,
             workload=workload,
         )
-        self._holdings.load()
-        key = key_of(call.table, self._holdings.number(call.table), self._engine.name, *call.parts)
+        held = self._holdings.held(call.table)
         content, charged = carried_out(
-            call, self._door, analyst=account, key=key, request=request, tell=tell or (lambda _: None)
+            call,
+            self._door,
+            analyst=account,
+            key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
+            request=request,
+            rows=held.rows,
+            tell=tell or (lambda _: None),
         )
         plain = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})

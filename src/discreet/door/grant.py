@@ -96,10 +96,12 @@ class Door:
         question: str,
         key: str,
         request: str | None,
+        rows: object = None,
         publishing: bool = False,
     ) -> Grant | Stored:
         """Reserves a loss, durably, and gives the right to measure it once; or the stored answer to the same question.
-        A run over several tables names none here. What is kept for `publishing` is kept for that.
+        A run over several tables names none here. What is kept for `publishing` is kept for that. `rows` are those that
+        the `key` speaks of (`DuckDB.rows`): of a later snapshot nothing is measured. A run without them may go on.
 
         Raises BudgetError where an account does not admit it, QuestionError where it is below the least price,
         EngineError where the analyst is suspended or a table frozen (nothing is spent); LedgerError where the ledger
@@ -126,14 +128,17 @@ class Door:
             _log.info("reserve %s repeated", reserved.reserve_id)
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
-        return Grant(self, loss, reserved.reserve_id, analyst)
+        return Grant(self, loss, reserved.reserve_id, analyst, rows)
 
     def close(self) -> None:
         """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
         self._ended()
 
-    def guarded(self, draw: Callable[[], Result], table: Table, reserve_id: int, analyst: str) -> Result:
-        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded."""
+    def guarded(
+        self, draw: Callable[[], Result], table: Table, reserve_id: int, analyst: str, rows: object = None
+    ) -> Result:
+        """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded. What
+        was not drawn from these `rows`, where they are named, is lost, and no failure."""
         done: list[Result] = []
         outcome = ""
         end: BaseException | None = None
@@ -143,7 +148,9 @@ class Door:
             self._running.add(reserve_id)
             step("before-measure")
             try:
+                self._hold(rows)
                 done.append(draw())
+                self._hold(rows)
             except Lost:
                 outcome = "lost"
             except Exception:
@@ -158,6 +165,11 @@ class Door:
             _log.warning("reserve %s %s", reserve_id, outcome)
             raise EngineError if end is None else end
         return done[0]
+
+    def _hold(self, rows: object) -> None:
+        """Raises Lost where the engine has other rows: the owner has taken a new snapshot since."""
+        if rows is not None and self._engine.rows is not rows:
+            raise Lost
 
     def _fail(self, reserve_id: int, tables: Sequence[str]) -> None:
         """Where it cannot be written, nothing is opened until it is; where this process ends first, its end counts."""
@@ -185,10 +197,10 @@ class Grant:
     """A reserved price: measures once, then commits what is released. In a `with` block, or at the end of the process,
     what was not committed ends without an answer."""
 
-    def __init__(self, door: Door, loss: Loss, reserve_id: int, analyst: str) -> None:
+    def __init__(self, door: Door, loss: Loss, reserve_id: int, analyst: str, rows: object = None) -> None:
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
         self._loss: Loss | None = loss
-        self._analyst = analyst
+        self._analyst, self._rows = analyst, rows
         self._using, self._owner = threading.Lock(), os.getpid()
         self.reserve_id = reserve_id
         door._open.add(reserve_id)
@@ -208,7 +220,7 @@ class Grant:
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
         """Runs what sees exact numbers: `Door.guarded`."""
-        return self._door.guarded(draw, table, self.reserve_id, self._analyst)
+        return self._door.guarded(draw, table, self.reserve_id, self._analyst, self._rows)
 
     def check(self, table: Table) -> None:
         """Raises EngineError where the analyst is suspended on the table, or it is frozen."""

@@ -85,6 +85,11 @@ class DuckDB:
             self._limited, self._held, self._facts = False, {}, {}
 
     @property
+    def rows(self) -> object:
+        """The child that has the tables: it loads them once, so what it has is of one snapshot. Another has others."""
+        return self._process
+
+    @property
     def shut(self) -> bool:
         """Whether a child runs that can load nothing more."""
         return self._locked and self._process is not None and self._process.usable

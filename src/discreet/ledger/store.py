@@ -156,22 +156,26 @@ class Ledger:
                 self._append(look, "register", fields, changed)
             return any(name == TOTAL and before is None for name, before, _ in changes)
 
-    def register_snapshot(self, table: str, fingerprint: str, *, first: bool = False) -> Snapshot:
-        """Record a table's next snapshot (numbered from 1), and thaw it. Gives what then is the table's snapshot.
+    def register_snapshots(self, fingerprints: Mapping[str, str], *, anew: bool = False) -> dict[str, Snapshot]:
+        """Record the next snapshot (numbered from 1) of each of these tables that has none, or of all that are `anew`,
+        and thaw it: all in one transaction. Gives what then are their snapshots; all other tables stay as they are.
 
-        With `first` only a table without any gets one: of two processes that open a new ledger at the same instant, the
-        second gets the first one's."""
-        if first and (known := self.snapshot(table)) is not None:
-            return known
+        Of two processes that open a new ledger at the same instant, the second gets the first one's snapshots. Whether
+        a table gets a new number is for the owner to say, never for its fingerprint to decide: from "the same rows, and
+        the old answer" against "a new draw" one person's change could be read for nothing."""
+        if not anew:
+            with self._file.read() as look:
+                known = {table: look.table(table).snapshot for table in fingerprints}
+            if all(snapshot.number for snapshot in known.values()):
+                return known
         with self._file.write("snapshot") as look:
-            before = look.table(table).snapshot
-            if first and before.number:
-                return before
-            snapshot = Snapshot(before.number + 1, fingerprint)
-            state = TableState(snapshot, frozen=False).to_json()
-            fields = {"table": table, "number": snapshot.number, "fingerprint": fingerprint}
-            self._append(look, "snapshot", fields, {("table", table): state})
-            return snapshot
+            for table, fingerprint in fingerprints.items():
+                number = look.table(table).snapshot.number
+                if anew or not number:
+                    state = TableState(Snapshot(number + 1, fingerprint), frozen=False).to_json()
+                    fields = {"table": table, "number": number + 1, "fingerprint": fingerprint}
+                    self._append(look, "snapshot", fields, {("table", table): state})
+            return {table: look.table(table).snapshot for table in fingerprints}
 
     def lift(self, analyst: str) -> tuple[str, ...]:
         """Let an analyst who was suspended ask again, TOTAL for those who name none. Gives the tables. What failed

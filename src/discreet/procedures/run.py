@@ -35,6 +35,7 @@ def released(
     question: str,
     key: str,
     request: str | None,
+    rows: object,
 ) -> tuple[dict[str, Any], bool]:
     """The content of the release, and whether this call was charged. A signal waits until the answer is stored.
 
@@ -42,7 +43,13 @@ def released(
     """
     with finishing():
         reserved = door.open(
-            measurement.loss, measurement.table, analyst=analyst, question=question, key=key, request=request
+            measurement.loss,
+            measurement.table,
+            analyst=analyst,
+            question=question,
+            key=key,
+            request=request,
+            rows=rows,
         )
         if isinstance(reserved, Stored):
             return json.loads(reserved.answer), bool(reserved.charged)

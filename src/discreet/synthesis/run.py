@@ -38,15 +38,23 @@ class Found:
 
 
 def carried_out(
-    call: Publication, door: Door, *, analyst: str, key: str, request: str | None, tell: Tell
+    call: Publication, door: Door, *, analyst: str, key: str, request: str | None, rows: object, tell: Tell
 ) -> tuple[dict[str, Any], bool]:
     """The content of the release, and whether this call was charged.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
     after the first marginals were measured, the table is made of these.
     """
-    loss, words = call.declared.loss, call.question
-    grant = door.open(loss, call.table, analyst=analyst, question=words, key=key, request=request, publishing=True)
+    grant = door.open(
+        call.declared.loss,
+        call.table,
+        analyst=analyst,
+        question=call.question,
+        key=key,
+        request=request,
+        rows=rows,
+        publishing=True,
+    )
     if isinstance(grant, Stored):
         return json.loads(grant.answer), bool(grant.charged)
     run = Marginals(grant, call.table, call.declared)
