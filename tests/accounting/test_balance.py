@@ -50,13 +50,22 @@ def test_what_is_left_fits(budget: tuple[str, str, str], course: list[Loss]) -> 
 
 def test_words() -> None:
     whole = Filter(3, "1e-6", "1e-7")
-    assert Balance(whole).left == "left: either ε 3 in questions or ε 2.9 in published tables"
+    assert Balance(whole).left == "left: either ε 3 in questions or ε 3 in published tables"
     assert Balance(Filter(3, 0)).left == "left: ε 3 in questions"
     spent = whole.charge(Pure(Fraction(29, 10)))
     assert Balance(spent).left == "left: ε 0.1 in questions"
     over = Filter(3, 0).charge(Pure(3))
     assert Balance(over).left == "nothing is left"
     assert ends(whole, whole.charge(Pure("0.5"))) == ""
-    assert ends(whole, whole.charge(Pure("2"))) == "tables can be published with at most ε 0.68, not 2.9"
+    assert ends(whole, whole.charge(Pure("2"))) == "tables can be published with at most ε 0.69, not 3"
     assert ends(whole, spent) == "no table can be published"
     assert ends(Filter(3, 0), Filter(3, 0).charge(Pure(2))) == ""
+
+
+@pytest.mark.parametrize("budget", [*BUDGETS, (1, "1e-9", "1e-10"), (1000, "1e-5", "1e-6"), ("0.001", "1e-9", "9e-10")])
+@pytest.mark.parametrize("event", [True, False])
+def test_the_whole_budget_can_be_spent_on_one_release(budget: tuple[str, str, str], event: bool) -> None:
+    whole = Filter(*budget)
+    assert for_publishing(whole, whole, event) == whole.epsilon
+    after = whole.charge(published(whole, whole.epsilon, event))
+    assert for_publishing(after, whole, event) < whole.epsilon / 50

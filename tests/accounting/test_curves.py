@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import mpmath
 import pytest
 from accounting_tools import best_mu, delta_of, pure_mu, real
 
-from discreet.accounting.curves import delta_bounds, mu_of_budget, mu_of_pure
+from discreet.accounting.curves import delta_bounds, mu_beside_pure, mu_of_budget, mu_of_pure, mu_of_range
 
 BUDGETS = {
     ("0.1", "1e-6"): ".02754465024",
@@ -57,12 +58,41 @@ def test_the_mu_of_a_budget_is_never_above_the_truth(epsilon: str, delta: str) -
 
 @pytest.mark.parametrize("epsilon", ["601", "1e4", "1e9"])
 @pytest.mark.parametrize("delta", ["0.4", "1e-6", "1e-30"])
-def test_the_mu_of_a_huge_budget_is_below_the_truth(epsilon: str, delta: str) -> None:
-    """There the closed form: Φ(−z) ≤ e^(−z²/2)/2 at z = ε/μ − μ/2."""
-    mu = real(mu_of_budget(Fraction(epsilon), Fraction(delta)))
+def test_the_mu_of_a_huge_budget_is_below_the_truth_and_close(epsilon: str, delta: str) -> None:
     with mpmath.workdps(60):
-        assert mpmath.ncdf(mu / 2 - real(epsilon) / mu) <= real(delta)
-    assert mu > mpmath.sqrt(2 * real(epsilon)) * 0.5
+        mu = real(mu_of_budget(Fraction(epsilon), Fraction(delta)))
+        assert delta_of(epsilon, mu) <= real(delta) < delta_of(epsilon, mu * (1 + mpmath.mpf("1e-4")))
+
+
+@pytest.mark.parametrize("delta", ["0.3", "1e-5", "1e-9", "1e-30"])
+def test_the_mu_of_a_budget_rises_through_all_sizes(delta: str) -> None:
+    """Also where closed forms take over."""
+    sizes = [Fraction(10) ** power * size for power in range(-3, 6) for size in (1, 2, 5)]
+    sizes += [Fraction(size, 10) for size in (1499, 1501, 2999, 3001, 5999, 6000, 6001, 6010)]
+    for part in (Fraction(0), Fraction(1, 8), Fraction(7, 8))[: 1 if delta == "0.3" else 3]:
+        found = [mu_beside_pure(size, part * size, Fraction(delta)) for size in sorted(sizes)]
+        assert all(small < large for small, large in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-4", "0.1", "1", "7", "40"])
+def test_the_mu_of_a_bounded_range_holds_wherever_the_range_lies(epsilon: str) -> None:
+    """The two outcomes with the log ratios t and t − ε are told apart no better, and just as well at t = ε/2."""
+    with mpmath.workdps(60):
+        mu, largest = real(mu_of_range(Fraction(epsilon))), mpmath.mpf(0)
+        for part in range(1, 20):
+            t, width = real(epsilon) * part / 20, real(epsilon)
+            q = (1 - mpmath.exp(t - width)) / (mpmath.exp(t) - mpmath.exp(t - width))
+            miss = 1 - q * mpmath.exp(t)  # 1 − p
+            x = mpmath.findroot(lambda x, miss=miss: mpmath.log(mpmath.ncdf(-x)) - mpmath.log(miss), _start(miss))
+            y = mpmath.findroot(lambda y, q=q: mpmath.log(mpmath.ncdf(-y)) - mpmath.log(q), _start(q))
+            assert x + y <= mu
+            largest = max(largest, x + y)
+        assert largest >= mu * (1 - mpmath.mpf("1e-8"))
+
+
+def _start(miss: mpmath.mpf) -> mpmath.mpf:
+    """Near the x with Φ(−x) = miss."""
+    return -_start(1 - miss) if miss > 0.5 else mpmath.sqrt(-2 * mpmath.log(2 * miss)) * mpmath.mpf("0.9")
 
 
 def test_no_delta_no_mu_and_more_of_either_is_more() -> None:

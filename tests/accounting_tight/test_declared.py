@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Approximate, Batch, BoundedRange, Declared, EquivalentGaussian, Gaussian, Pure, compose
+from discreet.accounting.curves import mu_of_pure, mu_of_range
 from discreet.accounting.loss import Single
 
 EVENT = Fraction(1, 10**9)
@@ -41,6 +42,19 @@ def test_what_strikes_by_itself_is_added() -> None:
     assert loss.mu_squared == more.mu_squared
 
 
-def test_what_no_gaussian_stands_for_is_refused() -> None:
-    with pytest.raises(ValueError, match="delta"):
-        _ = Declared(MIXED, Fraction(0)).loss
+def test_without_an_event_each_part_counts_for_itself() -> None:
+    loss = Declared(MIXED, Fraction(0)).loss
+    alone = 20 * mu_of_range(Fraction(1, 10)) ** 2 + 30 * Fraction(1, 100) + mu_of_pure(Fraction(1, 20)) ** 2
+    assert not isinstance(loss, EquivalentGaussian)
+    assert loss.mu_squared == pytest.approx(alone, rel=1e-9)
+    assert alone <= loss.mu_squared
+    assert loss.mu_squared > Declared(MIXED, EVENT).loss.mu_squared
+
+
+@pytest.mark.parametrize("size", [1, 20, 1000])
+def test_a_batch_of_any_size_is_charged_for(size: int) -> None:
+    """What tells nearly everything is charged what its parts add up to, not refused."""
+    parts = (*(BoundedRange("0.2"),) * 20, *(Gaussian(Fraction(size, 5)),) * 30)
+    gaussian = 30 * Fraction(size, 5) ** 2
+    charged = Declared(parts, EVENT).loss.mu_squared
+    assert gaussian <= charged <= gaussian + 20 * mu_of_range(Fraction(1, 5)) ** 2 + Fraction(1, 10**6) * gaussian

@@ -8,8 +8,9 @@ import pytest
 from memory_measurer import planned
 
 from discreet.accounting import Approximate, BoundedRange, Declared, Gaussian, compose
-from discreet.accounting.curves import mu_of_budget
+from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.errors import QuestionError
+from discreet.exact import sqrt_ceiling
 from discreet.markov import Domain
 from discreet.synthesis.schedule import METHODS, Schedule, all_marginals
 
@@ -26,6 +27,25 @@ def test_the_batch_keeps_the_budget_and_uses_it(method, epsilon) -> None:
     assert Fraction(99, 100) * mu**2 <= charged <= mu**2
     spent = compose(schedule.parts).epsilon(DELTA)
     assert 0.95 * float(epsilon) <= spent <= float(epsilon)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_more_epsilon_is_less_noise_at_every_size(method) -> None:
+    """What is charged is the price, nearly, and no more, however large that is."""
+    delta = "1e-9"
+    domain = Domain.of({f"c{place}": 8 for place in range(8)})
+    workload = [("c0", "c1"), ("c2", "c3", "c4")] if method == "workload" else None
+    sizes = ["0.001", "0.1", "10", "100", "140", "150", "200", "1000"]
+    before = None
+    for epsilon in map(Fraction, sizes):
+        mu, event = mu_of_budget(epsilon, Fraction(delta) * Fraction(9, 10)), Fraction(delta) / 10
+        schedule = Schedule.of(method, domain, mu, event, workload=workload)
+        charged = Declared(schedule.parts, event).loss
+        assert Fraction(99, 100) * mu**2 <= charged.mu_squared <= mu**2
+        assert delta_bounds(epsilon, sqrt_ceiling(charged.mu_squared))[1] + charged.keys_delta <= Fraction(delta)
+        noise = [schedule.single_sigma, *(one.sigma for one in schedule.rounds), schedule.distance_sigma]
+        assert before is None or all(less < more for less, more in zip(noise, before, strict=True))
+        before = noise
 
 
 @pytest.mark.parametrize("method", METHODS)

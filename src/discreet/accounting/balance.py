@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting.curves import guessed_delta, mu_of_budget
-from discreet.accounting.filter import Filter
+from discreet.accounting.filter import GAUSSIAN_PART, Filter
 from discreet.accounting.loss import EquivalentGaussian, Gaussian, Loss, Pure
 from discreet.exact import floor, show
 
@@ -21,9 +21,11 @@ _HALVINGS = 40
 _TRIES = 8
 
 
-def price_delta(whole: Filter, epsilon: Fraction) -> Fraction:
-    """The δ of a price that names none: the budget's, in the share of ε, rounded down."""
-    return floor(min(whole.delta, whole.delta * epsilon / whole.epsilon), 3)
+def price_delta(whole: Filter, epsilon: Fraction, event: bool = True) -> Fraction:
+    """The δ of a price that names none: in the share of ε, that part of the budget's which one release can take, so
+    that the whole ε can be spent on one; rounded down. Without the `event` nothing of it goes to keys."""
+    most = GAUSSIAN_PART * (whole.delta if event else whole.delta - whole.keys_delta)
+    return floor(most * min(Fraction(1), epsilon / whole.epsilon), 3)
 
 
 def event_delta(whole: Filter, delta: Fraction) -> Fraction:
@@ -34,18 +36,21 @@ def event_delta(whole: Filter, delta: Fraction) -> Fraction:
 def published(whole: Filter, epsilon: Fraction, event: bool = True) -> Loss:
     """What publishing a table at this price takes of the budget `whole`, at most: the batch that it declares is made as
     large as one Gaussian release of the price's μ allows. Without the `event` it is one Gaussian release."""
-    delta = price_delta(whole, epsilon)
+    delta = price_delta(whole, epsilon, event)
     keys = event_delta(whole, delta) if event else Fraction(0)
-    mu = mu_of_budget(epsilon, delta - keys)
+    mu = floor(mu_of_budget(epsilon, delta - keys), 12)  # its square is then no longer than a filter's own
     return EquivalentGaussian(mu, keys) if event else Gaussian(mu)
 
 
 def for_publishing(account: Filter, whole: Filter, event: bool = True) -> Fraction:
-    """The largest price, rounded down to two digits, at which a table can be published; 0 where none can."""
+    """The largest price at which a table can be published, the whole or rounded down to two digits; 0 where none
+    can."""
     room, keys = account.gaussian_room, account.keys_delta - account.spent.keys
     if not room or (event and (keys <= 0 or not whole.keys_delta or whole.keys_delta == whole.delta)):
         return Fraction(0)
-    rate = float(whole.delta / whole.epsilon)
+    if account.admits(published(whole, whole.epsilon, event)):
+        return whole.epsilon
+    rate = float(price_delta(whole, whole.epsilon, event) / whole.epsilon)
     part = float(1 - whole.keys_delta / whole.delta) if event else 1.0
     low, high = 0.0, float(whole.epsilon)
     for _ in range(_HALVINGS):

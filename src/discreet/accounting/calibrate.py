@@ -103,6 +103,8 @@ def _search(
             outside = place
         if math.isinf(cost) or cost == 0:
             place += math.log(2) if cost == 0 else -math.log(2)
+            if not inside < place < outside:
+                place = (inside + outside) / 2
             continue
         height = math.log(cost / total)
         if last is not None and last[0] != place and last[1] != height:

@@ -29,24 +29,47 @@ def delta_bounds(epsilon: Fraction, mu: Fraction) -> tuple[Fraction, Fraction]:
 
 @lru_cache(maxsize=1024)
 def mu_of_budget(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """A μ whose μ-GDP implies (ε, δ)-DP: within 10^−9 of the largest, never above it. 0 when δ = 0.
-
-    For ε above 600, from δ(ε) ≤ Φ(μ/2 − ε/μ) ≤ e^(−z²/2)/2 with z = ε/μ − μ/2 = √(2 ln(1/2δ)), so
-    μ = √(z² + 2ε) − z, a little smaller than the best.
-    """
+    """A μ whose μ-GDP implies (ε, δ)-DP: within 10^−9 of the largest (above ε 600, 10^−4), never above it. 0 when
+    δ = 0."""
     if delta <= 0:
         return Fraction(0)
     delta = min(delta, Fraction(1, 2))
     if epsilon > _LARGE:
-        z = sqrt_ceiling(2 * max(Fraction(0), log_bounds(1 / (2 * delta))[1]))
-        root = sqrt_ceiling(z * z + 2 * epsilon) * (1 - Fraction(1, 1 << 60))
-        return floor(root - z, 30)
+        z = _quantile_beyond(epsilon, delta)
+        return floor(sqrt_ceiling(z * z + 2 * epsilon) * (1 - Fraction(1, 1 << 60)) - z, 30)
     guess = _bisect(lambda mu: guessed_delta(float(epsilon), mu), float(delta))
     for exponent in _EXPONENTS:
         candidate = Fraction(guess) * (1 - Fraction(1, 10**exponent))
         if delta_bounds(epsilon, candidate)[1] <= delta:
             return candidate
     return Fraction(0)
+
+
+def _quantile_beyond(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """A z ≥ 0 such that δ(ε) ≤ δ for μ = √(z² + 2ε) − z, whatever the size of e^ε.
+
+    With z = ε/μ − μ/2 and b = ε/μ + μ/2 = √(z² + 2ε), δ(ε) = Φ(−z) − e^ε·Φ(−b) and e^ε·φ(b) = φ(z), φ the density.
+    From Φ(−b) ≥ φ(b)·b/(1 + b²) (Gordon 1941) and φ(z) ≥ Φ(−z)·(3z + √(z² + 8))/4 (Sampford 1953):
+    δ(ε) ≤ Φ(−z)·(1 − (3z + √(z² + 8))/4 · b/(1 + b²)). It falls with z, as μ does. b/(1 + b²) falls with b > 1.
+    """
+
+    def guessed(z: float) -> float:
+        beyond = math.sqrt(z * z + 2 * float(epsilon))
+        return math.erfc(z / math.sqrt(2)) / 2 * (1 - (3 * z + math.sqrt(z * z + 8)) / 4 * beyond / (1 + beyond**2))
+
+    simple = sqrt_ceiling(2 * max(Fraction(0), log_bounds(1 / (2 * delta))[1]))  # Φ(−z) ≤ e^(−z²/2)/2
+    low, high = 0.0, float(simple)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if guessed(middle) > float(delta) else (low, middle)
+    bits = 64 + max(0, delta.denominator.bit_length() - delta.numerator.bit_length())
+    for exponent in _EXPONENTS:
+        z = Fraction(high) + max(Fraction(1), Fraction(high)) / Fraction(10**exponent)
+        beyond = sqrt_ceiling(z * z + 2 * epsilon)
+        hazard = (3 * z + sqrt_ceiling(z * z + 8) * (1 - Fraction(1, 1 << 60))) / 4
+        if z < simple and normal_cdf_bounds(-z, bits)[1] * (1 - hazard * beyond / (1 + beyond**2)) <= delta:
+            return z
+    return simple
 
 
 @lru_cache(maxsize=4096)
@@ -123,3 +146,22 @@ def mu_of_pure(epsilon: Fraction) -> Fraction:
         if normal_cdf_bounds(-candidate / 2, bits)[1] <= target:
             return candidate
     return 2 * sqrt_ceiling(2 * epsilon)
+
+
+def mu_of_range(epsilon: Fraction) -> Fraction:
+    """A μ such that every release of bounded range ε is μ-GDP: `mu_of_pure` of half of it, and no less will do.
+
+    The log ratios of such a release lie in some [t − ε, t]. Then it tells at most what two outcomes with these ratios
+    do (Zhu, Dong & Wang 2022, Proposition 10): the first has probability p in one world and q in the other, with
+    p/q = e^t and (1 − p)/(1 − q) = e^(t − ε), so the log odds of p and q differ by ε, whatever t is. As in `mu_of_pure`
+    it is enough that μ ≥ Φ⁻¹(p) − Φ⁻¹(q) = g(x + ε/2) − g(x − ε/2), x the middle of the log odds, g(x) = Φ⁻¹(1/(1 +
+    e^(−x))). g is odd, and its slope falls with |x|: so the difference is largest at x = 0, where p = e^(ε/2)/(1 +
+    e^(ε/2)) and q = 1 − p, the response of `mu_of_pure` at ε/2.
+
+    That the slope falls: the inverse of g is ln(Φ(z)/Φ(−z)), with slope φ/(Φ(z)·Φ(−z)), φ the density. For z > 0 that
+    rises where φ/Φ(−z) − φ/Φ(z) ≥ z, which is f = 4φD − z(1 − D²) ≥ 0 with D = Φ(z) − Φ(−z). f is 0 at z = 0 and at
+    ∞, and f′ = 8φ² − 1 + D² is 8/2π − 1 > 0 at 0 and 0 at ∞, with slope 4φ(D − 4zφ). D − 4zφ is 0 at 0, falls until
+    z² = 1/2 and rises from there on to 1. So f′ falls at first and rises to 0 afterwards: it is positive, then
+    negative, and f, which rises and then falls to 0, is nowhere below 0.
+    """
+    return mu_of_pure(epsilon / 2)

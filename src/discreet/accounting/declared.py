@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 from discreet.accounting.batch import compose
+from discreet.accounting.curves import mu_of_range
 from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.accounting.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure, Single
+from discreet.accounting.loss import Approximate, Batch, BoundedRange, EquivalentGaussian, Gaussian, Loss, Pure, Single
+from discreet.exact import ceiling, sqrt_ceiling
 
 
 @dataclass(frozen=True)
@@ -25,17 +28,22 @@ class Declared:
     @cached_property
     def loss(self) -> Loss:
         """The loss that stands for the batch: as long as none of the parts' own δ strikes, which add up, the batch is
-        that of the other pairs (each part is (1 − δ)(P′, Q′) + δ(P″, Q″)), and composed tells no more than one
-        Gaussian release but with probability `event_delta` (`gaussian_equivalent`).
+        that of the other pairs (each part is (1 − δ)(P′, Q′) + δ(P″, Q″)). Each of those tells no more than a Gaussian
+        release, and their μ² add up (Dong, Roth & Su 2019, Corollary 3.3). Composed they mostly tell no more than one
+        of a smaller μ, but with probability `event_delta` (`gaussian_equivalent`, which finds none from μ of about 12
+        on, where floating point cannot tell the batch from certainty).
 
-        Raises ValueError where no Gaussian release stands for it.
+        Raises ValueError where a part is no such release.
         """
         plain = tuple(_plain(part) for part in self.parts)
         struck = sum((part.keys_delta for part in self.parts), Fraction(0))
         whole = compose(plain)
-        known = whole.only_gaussian is not None
-        mu = gaussian_equivalent(whole, self.event_delta or Fraction(1, 2) if known else self.event_delta)
-        one = Gaussian(mu) if known else EquivalentGaussian(mu, self.event_delta)
+        mu = ceiling(sqrt_ceiling(sum(map(_mu_squared, plain), Fraction(0))), 12)
+        one = Gaussian(mu)
+        if whole.only_gaussian is None and self.event_delta:
+            with suppress(ValueError):
+                mu = min(mu, gaussian_equivalent(whole, self.event_delta))
+            one = EquivalentGaussian(mu, self.event_delta)
         return Batch((one, Approximate(Fraction(0), struck))) if struck else one
 
 
@@ -44,3 +52,12 @@ def _plain(part: Single) -> Single:
     if isinstance(part, Approximate):
         return Pure(part.epsilon)
     return Gaussian(part.mu) if isinstance(part, EquivalentGaussian) else part
+
+
+def _mu_squared(part: Single) -> Fraction:
+    """A μ² of a part alone. Raises ValueError where it has none."""
+    if isinstance(part, BoundedRange):
+        return mu_of_range(part.epsilon) ** 2
+    if part.mu_squared is None:
+        raise ValueError("no Gaussian release stands for this part")
+    return part.mu_squared

@@ -58,6 +58,8 @@ from discreet.exact import Number, ceiling, floor, fraction
 
 _FIRST, _PRESENT = 1, 2
 _RESIDUE = {_FIRST: Fraction(1), _PRESENT: Fraction(4, 5)}  # the residue's part of δ
+GAUSSIAN_PART = _RESIDUE[_PRESENT]
+"""The part of δ − keys_delta that one filter has for Gaussian releases alone: no more of it can be spent on one."""
 _MIXED = {_FIRST: (), _PRESENT: tuple((Fraction(part, 8), Fraction(1, 35)) for part in range(1, 8))}  # parts of ε and δ
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Batch
+from discreet.accounting import Batch, Filter
+from discreet.accounting.balance import price_delta
 from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table, Type, Value
 from discreet.door.training import STEPS_OF_CLIP, Trained, Training
@@ -163,7 +164,7 @@ def _deltas(
 ) -> tuple[Fraction, Fraction]:
     """δ in all, and the part of it that the event takes: the same part as keys_delta is of the budget's δ.
 
-    A call that names no δ takes the same share of the budget's as it takes of ε.
+    A call that names no δ takes `price_delta`.
     """
     budget = declaration.budget
     if budget.delta <= budget.keys_delta:
@@ -173,7 +174,7 @@ def _deltas(
         fix = f"declare keys_delta = {show(budget.delta / 10)}, or write sample_rate=1"
         raise refused("delta", "training on samples needs a keys_delta", "delta", fix)
     if delta is None:
-        known = floor(min(budget.delta, budget.delta * epsilon / budget.epsilon), 3)
+        known = price_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), epsilon, event=rate < 1)
     else:
         known = within("delta", delta, 0, budget.delta, f"delta={show(budget.delta / 10)}")
     return known, Fraction(0) if rate == 1 else floor(known * budget.keys_delta / budget.delta, 3)

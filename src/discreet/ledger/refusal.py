@@ -92,9 +92,10 @@ def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
 def _fits(filter_: Filter, loss: Loss, whole: Filter) -> str:
     """The largest price that is admitted, nearly, and never above it; with its δ where what was asked needs one."""
     if loss.pure is None:
-        price = for_publishing(filter_, whole, bool(loss.keys_delta))
+        event = bool(loss.keys_delta)
+        price = for_publishing(filter_, whole, event)
         if price:
-            return f"a price of at most ε {show(price)} and δ {show(price_delta(whole, price))}"
+            return f"a price of at most ε {show(price)} and δ {show(price_delta(whole, price, event))}"
         price = for_questions(filter_)
         return f"questions without delta, at a price of at most ε {show(price)}" if price else "nothing is left"
     price = for_questions(filter_)

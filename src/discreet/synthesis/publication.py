@@ -37,8 +37,6 @@ MOST_VALUES = 255
 MOST_ROWS = 10_000_000
 MOST_COLUMNS = 10
 """Of a named marginal."""
-MOST_MU = 30
-"""More is never spent: beyond it no Gaussian release stands for a batch."""
 _LOOK = Fraction(1, 100)  # of the price, as μ², for finding a column's values, or looking at it finely
 _LOOKS = Fraction(15, 100)  # for all of them
 
@@ -106,7 +104,7 @@ def publication(
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
     struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
-    mu = min(mu_of_budget(price, spend - event - struck * len(search)), Fraction(MOST_MU))
+    mu = mu_of_budget(price, spend - event - struck * len(search))
     looks = len(search) + sum(one.looks for one in kept)
     share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
     if mu <= 0 or (looks and share <= 0):

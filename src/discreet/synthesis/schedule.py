@@ -234,22 +234,16 @@ def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fra
         if needed <= mu:
             best = tried
             if needed >= mu * (1 - _CLOSE):
-                break
+                return best
         spent, whole = float(needed) ** 2 - before, float(mu) ** 2 - before
         factor *= math.sqrt(whole / spent) * (1 - _CLOSE / 4) if spent > 0 else 0.5
-    if best is None:
-        raise QuestionError(
-            "budget", "what is spent beforehand leaves nothing to measure with", where="epsilon", fix="raise epsilon"
-        )
-    return best
+    message = "what is spent beforehand leaves nothing to measure with" if best is None else "no noise uses this price"
+    raise QuestionError("budget", message, where="epsilon", fix="name another epsilon")
 
 
 def _charged(schedule: Schedule, event_delta: Fraction) -> Fraction:
     """The μ that stands for the batch, rounded up."""
-    try:
-        return sqrt_ceiling(Declared(schedule.parts, event_delta).loss.mu_squared or Fraction(0))
-    except ValueError:  # larger than any that a Gaussian release stands for
-        return Fraction(10**6)
+    return sqrt_ceiling(Declared(schedule.parts, event_delta).loss.mu_squared or Fraction(0))
 
 
 def _variance(parts: Sequence[Single]) -> float:

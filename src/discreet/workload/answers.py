@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import Loss
+from discreet.accounting import Filter, Loss
+from discreet.accounting.balance import price_delta
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Table
 from discreet.door.workload import Linear, LinearQueries
-from discreet.exact import Number, floor
+from discreet.exact import Number
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import rows_of_person
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused
@@ -260,11 +261,12 @@ def _strategy(items: tuple[Item, ...], sizes: tuple[int, ...], noises: tuple[Noi
 
 
 def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
-    """The δ of Gaussian noise. A call that names none takes the same share of the budget's as it takes of ε."""
+    """The δ of Gaussian noise. A call that names none takes `price_delta`."""
     budget = declaration.budget
     most = budget.delta - budget.keys_delta
     if delta is None:
-        return floor(min(most, most * epsilon / budget.epsilon), 3) if most > 0 else Fraction(0)
+        whole = Filter(budget.epsilon, budget.delta, budget.keys_delta)
+        return price_delta(whole, epsilon, event=False) if most > 0 else Fraction(0)
     known = amount("delta", delta, "delta=1e-9")
     if not 0 <= known < 1:
         raise refused("price", "delta must be at least 0 and below 1", "delta", "write delta=1e-9")
