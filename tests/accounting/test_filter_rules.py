@@ -217,3 +217,14 @@ def test_the_whole_budget_can_be_spent_and_no_more() -> None:
 def test_budgets_that_are_none(budget: tuple[str, str, str]) -> None:
     with pytest.raises(ValueError, match="filter needs"):
         Filter(*budget)
+
+
+@pytest.mark.parametrize("whole", ["1", "0.3", "7", "1000000000000"])
+def test_what_fills_the_room_exactly_is_not_said_to_fit_once_more(whole: str) -> None:
+    """A sum that is no finite decimal is rounded up: of three thirds two fit; of five fifths, five."""
+    for parts in range(1, 50):
+        loss = Pure(Fraction(whole) / parts)
+        assert Filter(whole, 0).left(loss) == admitted(Filter(whole, 0), loss)
+    assert Filter(whole, 0).left(Pure(Fraction(whole) / 5)) == 5
+    keys = Approximate("1e-6", Fraction(1, 3) * Fraction("1e-7"))
+    assert Filter(1, "1e-6", "1e-7").left(keys) == admitted(Filter(1, "1e-6", "1e-7"), keys) == 2

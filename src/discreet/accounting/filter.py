@@ -54,7 +54,7 @@ from typing import Any
 from discreet.accounting import residue
 from discreet.accounting.curves import mu_beside_pure, mu_of_budget
 from discreet.accounting.loss import Batch, Loss
-from discreet.exact import Number, ceiling, floor, fraction
+from discreet.exact import Number, ceiling, floor, fraction, last_place
 
 _FIRST, _PRESENT = 1, 2
 _RESIDUE = {_FIRST: Fraction(1), _PRESENT: Fraction(4, 5)}  # the residue's part of δ
@@ -213,11 +213,12 @@ class Filter:
 
     def left(self, like: Loss) -> int:
         """How many more releases of this loss would be admitted, one after another."""
-        counts = [residue.times(like, self.residue, _MANY)]
-        cost, gaussian = _amounts(like)
-        if gaussian is not None:
-            counts += [min(_times(pure, cost), _times(mu_squared, gaussian)) for pure, mu_squared in self._left]
-        return min(max(counts), _times(self.keys_delta - self.spent.keys, like.keys_delta))
+        counts, spent = [residue.times(like, self.residue, _MANY)], self.spent
+        cost, square = _amounts(like)
+        if square is not None and spent.gaussian is not None:
+            for pure, mu_squared in self._pairs:
+                counts.append(min(_times(spent.finite, pure, cost), _times(spent.gaussian, mu_squared, square)))
+        return min(max(counts), _times(spent.keys, self.keys_delta, like.keys_delta))
 
     def used(self) -> Fraction:
         """The part of the budget that is used, 0 to 1: that of the filter which has the most room. Of a mixed pair the
@@ -273,8 +274,18 @@ def _amounts(loss: Loss) -> tuple[Fraction, Fraction | None]:
     return pure, gaussian
 
 
-def _times(room: Fraction, cost: Fraction) -> int:
-    return _MANY if cost == 0 else max(0, min(_MANY, room // cost))
+def _times(spent: Fraction, whole: Fraction, cost: Fraction) -> int:
+    """How often a cost fits, each time added and rounded up by `ceiling`; never more often than it does.
+
+    Sums up to the whole keep its last place. Where the costs do too they are exact, else less than that place larger.
+    """
+    if spent > whole:
+        return 0
+    if cost == 0:
+        return _MANY
+    place = last_place(whole)
+    exact = spent % place == cost % place == 0
+    return min(_MANY, (whole - spent) // (cost if exact else cost + place))
 
 
 def _written(amount: Fraction | None) -> str | None:
