@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from discreet.accounting import Loss
 from discreet.door import Door
@@ -42,6 +42,7 @@ class Terms:
     sensitivity: int
 
 
+@runtime_checkable
 class Agreed(Protocol):
     """What a party reads in the session's document (`discreet.together.Session`)."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,6 +60,8 @@ def read(path: str | Path) -> Declaration:
 
     Raises DeclarationError with every fault: its key, what is wrong, what to write.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DeclarationError([Fault("file", "this is no path of a file", 'write discreet.open("clinic.toml")')])
     path = Path(path)
     try:
         raw = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
@@ -196,7 +199,7 @@ class _Reader:
     def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | None:
         if raw is None:
             return file.with_suffix(".ledger") if file else None
-        if not isinstance(raw, str | Path) or not str(raw):
+        if not isinstance(raw, str | os.PathLike) or not str(raw):
             self.fault("ledger", "it must be the path of a file", 'write ledger = "clinic.ledger"')
             return None
         return base / raw

@@ -93,9 +93,9 @@ class Asking:
             "analysts": _named(analysts or {}, lambda own: {"epsilon": _written(own)}),
             "engine": engine or {},
             "question": {} if least is None else {"least": _written(least)},
+            "ledger": ledger,
         }
-        declaration = replace(declare(raw, python=True), ledger=Path(ledger) if ledger is not None else None)
-        self._start(declaration, load=True, raise_budget=raise_budget, owner=owner)
+        self._start(declare(raw, python=True), load=True, raise_budget=raise_budget, owner=owner)
 
     @classmethod
     def of(
@@ -238,7 +238,9 @@ class Asking:
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 
     def balance(self, account: str = TOTAL) -> Balance:
-        """What is left to whoever asks: to the analyst whose `account` it is, or to the owner."""
+        """What is left to whoever asks: to the analyst whose `account` it is, or to the owner. Raises QuestionError."""
+        if account != TOTAL:
+            self._account(account)
         own = self._ledger.filter(account) if account in self._declaration.analysts else None
         return Balance(self._ledger.filter(TOTAL), account, own, self._kept)
 

@@ -228,8 +228,11 @@ class Curator(Asking):
     def contribution(self, session: Agreed) -> Contribution:
         """This party's part in a session (`discreet.together`), which is the owner's: the whole budget pays. Raises
         QuestionError, BudgetError; spends nothing."""
-        from discreet.contribution import Contribution, Held
+        from discreet.contribution import Agreed, Contribution, Held
 
+        if not isinstance(session, Agreed):
+            fix = 'write discreet.together.read("session.json")'
+            raise refused("together", "this is no session", "session", fix)
         account = self._account(None)
         checked, table = self._lowered(session.question)
         parts = (self._engine.name, "together", session.hash)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.catalog.model import Type
 from discreet.errors import QuestionError
+from discreet.release.save import given
 from discreet.release.show import estimate
 from discreet.texts import visible
 
@@ -38,7 +39,7 @@ LETTERS = 22
 
 def target(path: str | Path) -> Path:
     """Where a picture goes. Raises QuestionError where none can be written there."""
-    found = Path(path)
+    found = given(path, "answer.png")
     if found.suffix.lower() not in (".png", ".svg", ".html"):
         message = f"no picture is written as {found.suffix or 'a name without ending'}"
         raise QuestionError("picture", message, where="path", fix="end it in .png, .svg or .html")

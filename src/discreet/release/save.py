@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
+import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def place(path: str | Path) -> Path:
     """Where a release can be written. Raises QuestionError where it cannot."""
-    found = Path(path)
+    found = given(path, "answer.csv")
     if found.suffix.lower() not in (".csv", ".json", ".parquet"):
         message = f"no table is written as {found.suffix or 'a name without ending'}"
         raise QuestionError("output", message, where="path", fix="end it in .csv, .json or .parquet")
@@ -26,6 +27,13 @@ def place(path: str | Path) -> Path:
         fix = 'run pip install "discreet[arrow]", or end it in .csv'
         raise QuestionError("output", "no .parquet is written without pyarrow", where="path", fix=fix)
     return found
+
+
+def given(path: object, example: str) -> Path:
+    """The path of a file. Raises QuestionError on what is none."""
+    if not isinstance(path, str | os.PathLike):
+        raise QuestionError("output", "this is no path of a file", where="path", fix=f'write "{example}"')
+    return Path(path)
 
 
 def save(release: Release, path: str | Path) -> Path:

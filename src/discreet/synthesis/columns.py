@@ -40,6 +40,8 @@ def wanted(
 
     Raises QuestionError where a named column cannot be had, or nothing is left.
     """
+    if not isinstance(bins, Mapping):
+        raise refused("bins", "bins must name columns", "bins", 'write bins={"age": 20}')
     for name in bins:
         columns_of(table, [name], "bins")
     kept, left_out = [], {}

@@ -85,7 +85,10 @@ class Coded:
 
 def coded(workload: Workload, table: Table) -> Coded:
     """The workload on cells. Depends on declarations only. Raises QuestionError."""
-    if not workload.asked:
+    asked = workload.asked
+    if not isinstance(asked, tuple) or not all(isinstance(one, Asked) for one in asked):
+        raise refused("workload", "asked holds no questions", "asked", 'write Workload("…").marginals("…")')
+    if not asked:
         fix = 'write Workload("…").marginals("…")'
         raise refused("workload", "the workload asks nothing", "workload", fix)
     if not isinstance(workload.bins, Mapping):
@@ -97,7 +100,11 @@ def coded(workload: Workload, table: Table) -> Coded:
     for one in workload.asked:
         for label, item in reader.items(one):
             items[label, item] = None
-    known = Coded(reader.coding(), tuple(item for _, item in items), tuple(label for label, _ in items))
+    coding = reader.coding()
+    if not coding.columns:  # the engine has no table without columns
+        fix = f'ask "SELECT COUNT(*) FROM {table.name}"'
+        raise refused("workload", "the workload is about no column", "workload", fix)
+    known = Coded(coding, tuple(item for _, item in items), tuple(label for label, _ in items))
     _fits(known)
     return known
 
