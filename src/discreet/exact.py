@@ -47,6 +47,14 @@ def show(value: Fraction, digits: int = 6) -> str:
     return f"{plain:f}" if -4 <= plain.adjusted() < digits + 3 else f"{plain:e}"
 
 
+def figure(value: Fraction, digits: int = 6) -> str:
+    """The same with thousands apart, and without powers of ten below 10^15."""
+    if value == 0:
+        return "0"
+    written = decimal.Context(prec=digits).divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
+    return f"{written:,f}" if -5 < written.adjusted() < 15 else f"{written:e}"
+
+
 def ceiling(value: Fraction, digits: int = 40) -> Fraction:
     """The smallest decimal with `digits` significant digits that is not below `value` (value ≥ 0)."""
     return _rounded(value, digits, decimal.ROUND_CEILING)

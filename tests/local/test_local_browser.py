@@ -85,7 +85,7 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
     with served(poll, tmp_path) as address, Browser(tmp_path / "profile") as browser:
         browser.go(address)
         browser.until("document.body?.dataset.ready")
-        assert "by lot" in browser.run('document.getElementById("explained").textContent')
+        assert "at random" in browser.run('document.getElementById("explained").textContent')
         said: list[str] = []
         sent: list[dict[str, object]] = []
         for drink, age, word in (("3", 41.5, "köln"), ("3", 41.5, "köln"), ("59", 120, "bonn")):

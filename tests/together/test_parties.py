@@ -336,3 +336,15 @@ def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pyt
     assert done.exit_code == 0, done.output
     written = read_session("printed.json")
     assert (written.epsilon, written.colluding, written.absent, written.seconds) == (10**13, 2, 0, 50)
+
+
+def test_declarations_stand_in_a_file_one_a_line(tmp_path: Path) -> None:
+    from discreet.cli.together import _declarations
+
+    listed = tmp_path / "parties.txt"
+    listed.write_text("# hospitals\nnorth.toml\n\n  south.toml\n", "utf-8")
+    assert _declarations(str(listed)) == [tmp_path / "north.toml", tmp_path / "south.toml"]
+    assert _declarations("a.toml, b.toml") == [Path("a.toml"), Path("b.toml")]
+    listed.write_text("\n# nobody\n", "utf-8")
+    with pytest.raises(QuestionError, match="one a line"):
+        _declarations(str(listed))

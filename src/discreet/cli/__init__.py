@@ -22,6 +22,7 @@ import click
 from discreet import __version__
 from discreet.cli.audit import command as audit_command
 from discreet.cli.collect import command as collect_command
+from discreet.cli.collect import estimate_command
 from discreet.cli.publish import command as publish_command
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
@@ -113,6 +114,9 @@ def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("-f", "--file", "file", metavar="FILE", help="A file that holds the question, instead of QUESTION.")
     @functools.wraps(command)
     def given(question: str | None, file: str | None, **said: Any) -> Any:
+        if str(said["declaration"]).lstrip()[:6].upper() == "SELECT":
+            message, fix = "a question stands where the declaration is meant", 'write clinic.toml "SELECT …"'
+            raise QuestionError("question", message, where="DECLARATION", fix=fix)
         return command(question=_question(question, file), **said)
 
     return given
@@ -123,6 +127,9 @@ def _question(question: str | None, file: str | None) -> str:
         message = "there is no question" if file is None else "there are two questions"
         raise QuestionError("question", message, where="QUESTION", fix='write "SELECT …", or --file question.sql')
     if file is None:
+        if str(question).endswith(".sql"):
+            fix = f"write --file {question}"
+            raise QuestionError("question", "this is the name of a file", where="QUESTION", fix=fix)
         return str(question)
     try:
         return Path(file).read_text("utf-8-sig")
@@ -153,21 +160,12 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def opened(
-    declaration: str, *, load: bool, quiet: bool = False, raise_budget: bool = False, owner: bool = False
-) -> Iterator[Curator]:
+def opened(declaration: str, *, load: bool, raise_budget: bool = False, owner: bool = False) -> Iterator[Curator]:
     """The curator of a declaration file, closed at the end."""
-    from rich.console import Console
-
     from discreet.catalog import read
     from discreet.curator import Curator
 
-    console = Console(stderr=True)
-    if load and console.is_terminal and not quiet:
-        with console.status("loading the tables …"):
-            curator = Curator.of(read(declaration), load=True, owner=owner)
-    else:
-        curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget, owner=owner)
+    curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget, owner=owner)
     try:
         yield curator
     finally:
@@ -196,6 +194,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
+@click.option("-o", "--output", metavar="FILE", help="Also write the answer: .csv, .json or .parquet.")
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
 @_machine
 def ask(
@@ -209,15 +208,20 @@ def ask(
     analyst: str | None,
     owner: bool,
     request: str | None,
+    output: str | None,
     picture: str | None,
     as_json: bool,
 ) -> None:
     """Answer QUESTION about the tables of DECLARATION."""
+    if output:
+        from discreet.release.save import place
+
+        place(output)
     if picture:
         from discreet.release.plot import target
 
         target(picture)  # before anything is paid
-    with opened(declaration, load=True, quiet=as_json, owner=owner) as curator:
+    with opened(declaration, load=True, owner=owner) as curator:
         release = curator.ask(
             question,
             epsilon=epsilon,
@@ -229,6 +233,8 @@ def ask(
             request=request,
         )
         click.echo(release.to_json() if as_json else repr(release))
+        if output:
+            release.save(output)
         if picture:
             release.plot(picture)
 
@@ -355,6 +361,7 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
 
 @main.command()
 @click.argument("declaration")
+@click.argument("entry", type=int, required=False)
 @click.option("--verify", is_flag=True, help="Walk the whole chain and recompute every balance.")
 @click.option("--expect-head", metavar="HASH", help="A head noted earlier: fails where the history lacks it.")
 @click.option(
@@ -373,6 +380,7 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
 @_machine
 def ledger(
     declaration: str,
+    entry: int | None,
     verify: bool,
     expect_head: str | None,
     spend_unknown: str | None,
@@ -380,8 +388,8 @@ def ledger(
     renew_filters: bool,
     as_json: bool,
 ) -> None:
-    """What was used, what is left, who asked what."""
-    from discreet.cli.history import as_dict, as_text, renewed, spent_unknown
+    """What was used, what is left, who asked what. With the number ENTRY, all of that entry."""
+    from discreet.cli.history import as_dict, as_entry, as_text, entry_text, one_entry, renewed, spent_unknown
 
     if spend_unknown is not None:
         spent_unknown(declaration, spend_unknown)
@@ -389,7 +397,11 @@ def ledger(
         if renew_filters:
             click.echo(renewed(curator.ledger.renew()), err=as_json)
         verification = curator.ledger.verify(expect_head) if verify or expect_head else None
-        if as_json:
+        if entry is not None:
+            one = one_entry(curator, entry)
+            whole = json.dumps(as_entry(curator, one), ensure_ascii=False)
+            click.echo(whole if as_json else entry_text(curator, one))
+        elif as_json:
             click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))
         else:
             click.echo(as_text(curator, verification))
@@ -475,3 +487,4 @@ main.add_command(audit_command)
 main.add_command(publish_command)
 main.add_command(together_command)
 main.add_command(collect_command)
+main.add_command(estimate_command)

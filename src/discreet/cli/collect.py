@@ -1,12 +1,14 @@
-"""The command `discreet collect`: a collector over HTTP."""
+"""The commands `discreet collect`, a collector over HTTP, and `discreet estimate`, what it has so far."""
 
 from __future__ import annotations
 
 import importlib
+import json
 
 import click
 
 from discreet.errors import QuestionError
+from discreet.texts import visible
 
 
 @click.command("collect")
@@ -26,7 +28,34 @@ def command(collection: str, reports: str, host: str, port: int) -> None:
         fix = 'run pip install "discreet[server]"'
         raise QuestionError("extra", "this needs uvicorn", where="collect", fix=fix) from None
     from discreet.local import Collection, Collector
+    from discreet.local.beside import answering
 
-    with Collector(Collection.read(collection), reports) as collector:
+    with Collector(Collection.read(collection), reports) as collector, answering(collector, reports):
         click.echo(f"{collector.collection.name}: http://{host}:{port}/", err=True)
+        click.echo(f"while it runs, `discreet estimate {reports}` says what came so far", err=True)
         uvicorn.run(collector.app(), host=host, port=port, access_log=False, log_level="error", server_header=False)
+
+
+@click.command("estimate")
+@click.argument("reports")
+@click.option("--attribute", help="Only this one of several that are asked.")
+@click.option("--window", help="Another window than the latest, for instance 2026-11.")
+@click.option("--confidence", default=0.95, show_default=True, type=float, help="How sure the intervals are.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
+def estimate_command(reports: str, attribute: str | None, window: str | None, confidence: float, as_json: bool) -> None:
+    """Estimate from the file REPORTS what respondents answered, with intervals, also while `discreet collect` runs.
+
+    It costs nothing: reports are randomised before they are sent.
+    """
+    from discreet.local.beside import asked
+
+    found = asked(reports, {"attribute": attribute, "window": window, "confidence": confidence})
+    if as_json:
+        for one in found["estimates"]:
+            del one["text"]
+        click.echo(json.dumps(found, ensure_ascii=False))
+        return
+    for one in found["estimates"]:
+        if one["attribute"]:
+            click.echo(visible(one["attribute"]))
+        click.echo("\n".join(visible(line) for line in one["text"].splitlines()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Approximate, Pure
+from discreet.accounting.balance import price_of
 from discreet.catalog import read
 from discreet.errors import QuestionError
 from discreet.exact import fraction, show
@@ -53,7 +55,7 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
         },
         "tables": _tables(curator),
         "head": curator.ledger.head,
-        "entries": [_entry(entry) for entry in curator.ledger.entries()],
+        "entries": [as_entry(curator, entry) for entry in curator.ledger.entries()],
     }
     if verification is not None:
         result["verified"] = {"entries": verification.entries, "unanswered": verification.unanswered}
@@ -83,7 +85,7 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
         question = visible(" ".join((entry.question or entry.note).split()))
         question = question if len(question) <= 80 else question[:79] + "…"
         who = visible(entry.analyst) or "–"
-        rows.append((str(entry.seq), entry.time, who, _price(entry), entry.status, question))
+        rows.append((str(entry.seq), entry.time, who, _price(curator, entry), entry.status, question))
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.append(f"head {curator.ledger.head}")
@@ -126,13 +128,34 @@ def renewed(promises: Mapping[str, str]) -> str:
     return "\n".join(f"{whose[name]}: new filters; everything together is now {promises[name]}" for name in promises)
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def one_entry(curator: Curator, number: int) -> Entry:
+    """The entry with this number. Raises QuestionError where there is none."""
+    entries = list(curator.ledger.entries())
+    found = next((entry for entry in entries if entry.seq == number), None)
+    if found is None:
+        fix = f"name one from {entries[0].seq} to {entries[-1].seq}" if entries else "ask something first"
+        raise QuestionError("entry", "the ledger has no such entry", where=f"entry {number}", fix=fix)
+    return found
+
+
+def entry_text(curator: Curator, entry: Entry) -> str:
+    """One entry, whole."""
+    facts = {**as_entry(curator, entry), "loss": json.dumps(entry.loss.to_json()) if entry.loss is not None else None}
+    facts["charged"] = ", ".join(visible(name) for name in facts["charged"])
+    lines = [(name, [visible(line) for line in str(value).splitlines()]) for name, value in facts.items() if value]
+    width = max(len(name) for name, _ in lines) + 2
+    return "\n".join(f"{name:<{width}}" + ("\n" + " " * width).join(value) for name, value in lines)
+
+
+def as_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
+    """One entry as plain values."""
     return {
         "entry": entry.seq,
         "time": entry.time,
         "kind": entry.kind,
         "analyst": entry.analyst,
         "question": entry.question,
+        "price": _price(curator, entry) if entry.kind in ("reserve", "repeat", "unknown") else "",
         "loss": entry.loss.to_json() if entry.loss is not None else None,
         "charged": ["the budget" if name == TOTAL else name for name in entry.charged],
         "status": entry.status,
@@ -140,9 +163,13 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _price(entry: Entry) -> str:
+def _price(curator: Curator, entry: Entry) -> str:
     if entry.loss is None:
         return "free"
+    whole = curator.ledger.filter(TOTAL)
+    if entry.loss.pure is None and whole.delta:
+        epsilon, share = price_of(whole, entry.loss.mu_squared or Fraction(0), bool(entry.loss.keys_delta))
+        return f"ε {show(epsilon)}, δ {show(share, 3)}"
     if entry.loss.pure is None:
         return f"μ² {show(entry.loss.mu_squared or Fraction(0), 3)}"
     delta = f", δ {show(entry.loss.keys_delta, 3)}" if entry.loss.keys_delta else ""

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 @click.option("--delta", help="By default the budget's, in the share of epsilon.")
 @click.option("--rows", type=int, help="How many rows; by default as many as the table seems to hold.")
 @click.option("--method", default="adaptive", show_default=True, help="adaptive, mst, workload or independent.")
+@click.option(
+    "--workload",
+    multiple=True,
+    metavar="COLUMNS",
+    help="Columns that matter together: sex,age. Once for each set.",
+)
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
@@ -30,6 +36,7 @@ def command(
     declaration: str,
     table: str,
     columns: tuple[str, ...],
+    workload: tuple[str, ...],
     output: str | None,
     picture: str | None,
     owner: bool,
@@ -48,9 +55,10 @@ def command(
         place(output)  # before anything is paid
     if picture:
         target(picture)
-    with opened(declaration, load=True, quiet=as_json, owner=owner) as curator:
+    with opened(declaration, load=True, owner=owner) as curator:
         tell = None if as_json or not sys.stderr.isatty() else _told
-        release = curator.publish(table, columns=list(columns) or None, tell=tell, **said)
+        together = [[name.strip() for name in one.split(",")] for one in workload] or None
+        release = curator.publish(table, columns=list(columns) or None, workload=together, tell=tell, **said)
         if output:
             release.save(output)
         if picture:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import datetime
 import difflib
 import gzip
 import os
@@ -76,8 +77,12 @@ def suggest(
         for pair in ranges:
             written_column, ends = _range(pair)
             for table, column in _meant("--range", written_column, tables):
+                dates = _is_date(ends[0])
+                if table.looks.get(column) in (Type.DATE, Type.TIMESTAMP) and not dates:
+                    message, fix = "its first rows look like dates", f"write --range {column}=1900-01-01:2026-12-31"
+                    raise _fault(f"--range {pair}", message, fix)
                 table.ranges[column] = ends
-                table.types[column] = _range_type(table.types[column], *ends)
+                table.types[column] = Type.DATE if dates else _range_type(table.types[column], *ends)
                 table.looks.pop(column, None)
         for said in public:
             for table, column in _meant("--public", said, tables):
@@ -237,10 +242,20 @@ def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Sugg
 def _range(pair: str) -> tuple[str, tuple[str, str]]:
     column, _, ends = pair.rpartition("=")
     fix = "write --range age=17:90"
+    low, _, high = ends.partition(":")
+    if _is_date(low) and _is_date(high) and low <= high:
+        return column, (low, high)
     low, high = (_number(f"--range {pair}", end, fix) for end in (ends + ":").split(":")[:2])
     if Decimal(low) > Decimal(high):
         raise _fault(f"--range {pair}", "min is larger than max", fix)
     return column, (low, high)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return len(text) == 10 and bool(datetime.date.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def _number(where: str, text: str, fix: str) -> str:

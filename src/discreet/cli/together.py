@@ -37,7 +37,12 @@ for place, target in enumerate(targets):
 
 
 @click.group("together", invoke_without_command=True)
-@click.option("--parties", multiple=True, metavar="FILE", help="Declarations of the parties, in place of the made-up.")
+@click.option(
+    "--parties",
+    multiple=True,
+    metavar="FILE",
+    help="Declarations of the parties, in place of the made-up: once for each, or a text file with one a line.",
+)
 @click.option("--question", help="One count or sum, with groups that all declarations give the same values.")
 @click.option("--epsilon", default="1", show_default=True, help="What each party's ledger is charged.")
 @click.option("--colluding", default=1, show_default=True, help="How many parties may pool all they know.")
@@ -65,7 +70,7 @@ def command(
         raise QuestionError("together", "it has to be said what to ask", where="--question", fix=f'write "{_QUESTION}"')
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        files = [Path(one) for name in parties for one in name.split(",")] or _made_up(place)
+        files = [one for name in parties for one in _declarations(name)] or _made_up(place)
         names = [file.stem for file in files]
         certificates = [_certificate(place, name) for name in names]
         addresses = [
@@ -207,6 +212,22 @@ def _write(
     )
     target.write_text(session.to_json(), "utf-8")
     return session.hash
+
+
+def _declarations(name: str) -> list[Path]:
+    """Declarations that --parties names: one, several with commas, or those that stand in a text file, one a line."""
+    file = Path(name)
+    if file.suffix == ".toml" or not file.is_file():
+        return [Path(one.strip()) for one in name.split(",")]
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    found = [file.parent / line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not found:
+        fix = "name declarations, or a text file with one a line"
+        raise QuestionError("together", "no declaration is named there", where=f"--parties {name[:60]}", fix=fix)
+    return found
 
 
 def _party(text: str) -> Any:

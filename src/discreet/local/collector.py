@@ -22,7 +22,7 @@ from discreet.local.prefixes import Prefixes, found
 from discreet.local.ranges import Level, Ranges, Tree
 from discreet.local.report import Report, check, refused
 from discreet.local.shuffle import Central, central
-from discreet.local.store import Store
+from discreet.local.store import Store, document
 
 if TYPE_CHECKING:
     from discreet.local.app import App
@@ -37,6 +37,15 @@ class Collector:
         self.collection = collection
         self._store = Store(collection, path)
         self._weighed = False
+
+    @classmethod
+    def of(cls, path: str | Path) -> Collector:
+        """The collector of a file that holds reports already, of whichever collection. Raises QuestionError,
+        LedgerError."""
+        if not Path(path).is_file():
+            fix = "name the file that discreet collect writes"
+            raise QuestionError("path", "there is no file of reports", where=str(path), fix=fix)
+        return cls(Collection.from_json(document(path)), path)
 
     def add(self, reports: Report | str | Mapping[str, Any] | Iterable[Report | str | Mapping[str, Any]]) -> int:
         """Take a report or many, as objects, JSON or dictionaries; returns how many are new.

@@ -133,6 +133,12 @@ class Estimate:
         )
         return frame
 
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values; of `rows`, `consistent` is biased."""
+        facts = ("window", "reports", "epsilon", "confidence", "weight")
+        rows = [{**row, "value": str(row["value"])} for row in self.rows]
+        return {**{name: getattr(self, name) for name in facts}, "rows": rows, "warnings": list(self.warnings)}
+
     def __repr__(self) -> str:
         lines = [f"{self.window}: {self.reports:,} reports, ε {self.epsilon:g}; `consistent` is biased"]
         lines += [

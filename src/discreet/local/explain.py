@@ -21,10 +21,10 @@ def explained(collection: Collection) -> str:
     lines = [f"{collection.name}: {collection.question}"]
     if several:
         names = ", ".join(one.name for one in collection.attributes)
-        lines.append(f"Your device picks one of these by lot and sends nothing about the others: {names}.")
+        lines.append(f"Your device picks one of these at random and sends nothing about the others: {names}.")
     lines += [_done(collection, one) for one in collection.attributes]
     lines.append(
-        f"The lot is drawn on your device. No report is more than {show(ceiling(odds, 3))} times as likely for one "
+        f"Chance decides on your device alone. No report is more than {show(ceiling(odds, 3))} times as likely for one "
         f"answer as for any other (ε = {epsilon})."
     )
     guess = odds / (odds + 1)
@@ -47,7 +47,8 @@ def _done(collection: Collection, attribute: Attribute) -> str:
         count, again = len(answer.values), collection.again(attribute.parts[0])
         chance = _percent(composed(channel, again)[0])
         if isinstance(channel, Response):
-            return f"{subject}: sent as it is with chance {chance}, else as another one of {count}."
+            others = "the other answer" if count == 2 else f"one of the {count - 1:,} others, each as likely"
+            return f"{subject}: sent as it is with chance {chance}, else as {others}."
         return (
             f"{subject}: one of {count} becomes a number below {channel.outputs:,} that fits many answers; with chance "
             f"{chance} yours is among them."

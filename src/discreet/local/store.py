@@ -18,6 +18,7 @@ from discreet.local.report import Report
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+_HELD = "the file cannot be opened: another process holds it, or it is no file of reports"
 _FIX = "end the other process, or look at the file and its folder"
 
 
@@ -30,6 +31,17 @@ def _alone(method: Callable[Concatenate[Store, Arguments], Result]) -> Callable[
             return method(self, *arguments, **named)
 
     return one_at_a_time
+
+
+def document(path: str | Path) -> str:
+    """The document of the collection whose reports a file holds. Raises LedgerError."""
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"}) as connection:
+            return str(connection.execute("SELECT document FROM collection").fetchall()[0][0])
+    except (duckdb.Error, IndexError):
+        raise LedgerError("store", _HELD, where=str(path), fix=_FIX) from None
 
 
 class Store:
@@ -58,8 +70,7 @@ class Store:
                 self._connection.execute("INSERT INTO collection VALUES (?)", [collection.text])
             self._connection.execute("COMMIT")
         except duckdb.Error:
-            what = "the file cannot be opened: another process holds it, or it is no file of reports"
-            raise LedgerError("store", what, where=self._where, fix=_FIX) from None
+            raise LedgerError("store", _HELD, where=self._where, fix=_FIX) from None
         if known and known != [(collection.text,)]:
             self.close()
             fix = "open it with its own collection, or name a new file"

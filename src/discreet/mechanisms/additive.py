@@ -12,7 +12,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 from discreet import accounting
-from discreet.exact import sqrt_ceiling
+from discreet.exact import figure, sqrt_ceiling
 from discreet.noise import discrete_laplace, rounded_gaussian
 
 
@@ -65,7 +65,7 @@ class Laplace:
         return max(0, math.ceil(math.log(2 / ((1 + q) * miss)) / rate - 1e-9) - 1)
 
     def describe(self) -> str:
-        return f"{self.name} noise, scale {float(self.scale):.6g}"
+        return f"{self.name} noise, scale {figure(self.scale)}"
 
 
 @dataclass(frozen=True)
@@ -112,4 +112,4 @@ class Gaussian:
         return math.ceil(-NormalDist().inv_cdf(miss / 2) * float(self.sigma) - 0.5)
 
     def describe(self) -> str:
-        return f"{self.name} noise, sigma {float(self.sigma):.6g}"
+        return f"{self.name} noise, sigma {figure(self.sigma)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import accounting
+from discreet.exact import figure
 from discreet.noise.ball import ball_noise
 
 
@@ -61,4 +62,4 @@ class Ball:
         return float(self.scale) * (self.coordinates + 1) / 2
 
     def describe(self) -> str:
-        return f"{self.name} noise of {self.coordinates} numbers, scale {float(self.scale):.6g}"
+        return f"{self.name} noise of {self.coordinates} numbers, scale {figure(self.scale)}"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting
+from discreet.exact import figure
 from discreet.noise.choice import INDEX, coins, decays, weighted
 from discreet.noise.words import SystemWords, Words
 
@@ -259,7 +260,8 @@ class Quantiles:
         how = f"shared by {len(_levels(self.tree))} levels" if self.shared else "each apart"
         count = len(self.ordered)
         what = "1 fraction" if count == 1 else f"{count} fractions {how}"
-        return f"{self.name}: {what}, {float(self.rate):.6g} a row, within {self.half_width():.3g} rows with 95 %"
+        wide = figure(Fraction(self.half_width()), 3)
+        return f"{self.name}: {what}, {figure(self.rate)} a row, within {wide} rows with 95 %"
 
     def release(self, counts: Iterable[tuple[int, int]], words: Words | None = None) -> list[int]:
         """The bucket of each fraction, in the order of `fractions`.

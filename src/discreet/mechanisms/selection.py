@@ -16,6 +16,7 @@ from numbers import Integral
 import numpy as np
 
 from discreet import accounting
+from discreet.exact import figure
 from discreet.noise.choice import coins, decays, weighted
 from discreet.noise.words import SystemWords, Words
 
@@ -51,7 +52,7 @@ class Selection:
         return math.log(candidates / (1 - confidence)) / float(self.rate)
 
     def describe(self) -> str:
-        return f"{self.name}, {float(self.rate):.6g} a unit of score"
+        return f"{self.name}, {figure(self.rate)} a unit of score"
 
 
 @dataclass(frozen=True)

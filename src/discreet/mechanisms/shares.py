@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import accounting
+from discreet.exact import figure
 from discreet.noise import polya
 from discreet.noise.words import SystemWords, Words, whole
 
@@ -170,7 +171,7 @@ class LaplaceShares:
         return _half_width(float(self.scale), present / self.honest, (1 - confidence) / cells)
 
     def describe(self) -> str:
-        return f"{self.name}, scale {float(self.scale):.6g}, 1/{self.honest} of the noise from each party"
+        return f"{self.name}, scale {figure(self.scale)}, 1/{self.honest} of the noise from each party"
 
 
 @dataclass(frozen=True)

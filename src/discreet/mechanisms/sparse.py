@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from discreet import accounting
+from discreet.exact import figure
 from discreet.mechanisms.additive import Laplace
 from discreet.noise import geometric, laplace
 from discreet.noise.sampling import positive, sample
@@ -109,7 +110,7 @@ class AboveThreshold:
 
     def describe(self) -> str:
         first, second = self.scales
-        return f"{self.name}, noise of scale {float(first):.6g} on the threshold, {float(second):.6g} on each answer"
+        return f"{self.name}, noise of scale {figure(first)} on the threshold, {figure(second)} on each answer"
 
 
 class Watch:

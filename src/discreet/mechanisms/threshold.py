@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet import accounting
-from discreet.exact import exp_bounds, normal_cdf_bounds, sqrt_ceiling
+from discreet.exact import exp_bounds, figure, normal_cdf_bounds, sqrt_ceiling
 from discreet.mechanisms.additive import Gaussian, Laplace
 
 
@@ -52,7 +52,7 @@ class LaplaceThreshold:
         return _shown(self.noise.release(_held(persons)), self.threshold)
 
     def describe(self) -> str:
-        return f"groups shown from about {self.threshold} persons, noise of scale {float(self.scale):.6g}"
+        return f"groups shown from about {self.threshold} persons, noise of scale {figure(self.scale)}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GaussianThreshold:
         return _shown(self.noise.release(_held(persons)), self.threshold)
 
     def describe(self) -> str:
-        return f"groups shown from about {self.threshold} persons, Gaussian noise of sigma {float(self.sigma):.6g}"
+        return f"groups shown from about {self.threshold} persons, Gaussian noise of sigma {figure(self.sigma)}"
 
 
 def laplace_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> LaplaceThreshold:

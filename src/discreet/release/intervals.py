@@ -13,6 +13,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.exact import figure, fraction
 from discreet.mechanisms import Gaussian, Laplace
 
 Floats = NDArray[np.float64]
@@ -108,7 +109,4 @@ def mean_interval(spread: Callable[[Floats], Floats], above: Floats, below: Floa
 
 def three_digits(error: float) -> str:
     """An expected error, to three digits."""
-    if not 999.5 <= error < 1e15:
-        return f"{error:,.3g}"
-    step = 10 ** (math.floor(math.log10(error)) - 2)
-    return f"{round(error / step) * step:,}"
+    return figure(fraction(error), 3) if math.isfinite(error) else "any"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
 from discreet.catalog.model import Type
+from discreet.exact import figure, fraction
 from discreet.texts import visible
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def estimate(value: float, interval: tuple[float, float]) -> str:
     """A number with its uncertainty, both to the digits that the uncertainty allows: 10,769 ±8."""
     wide = max(interval[1] - value, value - interval[0])
     if not wide < 1e300:
-        return f"{value:,.6g} ±any"
+        return f"{figure(fraction(value))} ±any"
     if wide <= 0:
-        return f"{value:,} ±0" if isinstance(value, int) else f"{value:,.6g} ±0"
+        return f"{value:,} ±0" if isinstance(value, int) else f"{figure(fraction(value))} ±0"
     digits = -math.floor(math.log10(wide))
     if wide * 10**digits < 3:  # a leading 1 or 2 deserves a second digit
         digits += 1

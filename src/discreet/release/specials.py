@@ -14,7 +14,7 @@ from discreet.exact import show
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial, Measurement
 from discreet.plan.nodes import Output, project_of
-from discreet.release.intervals import CONFIDENCE, half_width
+from discreet.release.intervals import CONFIDENCE, half_width, three_digits
 from discreet.release.values import plain
 
 Interval = tuple[float, float]
@@ -84,7 +84,7 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
                 words.append(("ranks", name, f"{name}: by how many ranks it may be off is known with the bounds"))
                 continue
             rank = one.mechanism.half_width(CONFIDENCE)
-            said = f"{name}: off by at most {rank:,.3g} ranks with 95 %; a lattice of {_step(one, output.moment)}"
+            said = f"{name}: off by at most {three_digits(rank)} ranks with 95 %; a lattice of {_step(one, output.moment)}"
             words.append(("ranks", name, said))
             if parts := one.mechanism.kept_off():
                 most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)
@@ -92,7 +92,7 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
                 words.append(("ranks", name, f"{said} of the rows where these are fewer"))
         elif not isinstance(one.mechanism, Laplace):
             far = one.mechanism.half_width(CONFIDENCE, len(one.special.values))
-            said = f"{name}: no value that is left out has over {far:,.3g} rows more, with 95 %"
+            said = f"{name}: no value that is left out has over {three_digits(far)} rows more, with 95 %"
             words.append(("choice", name, said))
     return words
 

@@ -6,7 +6,7 @@ import datetime
 import functools
 import importlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -177,6 +177,19 @@ class Release:
         from discreet.release.plot import plot
 
         return plot(self, path)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        """A row by its place. Raises QuestionError on the name of a column: a row has to be named first."""
+        if not isinstance(place, str):
+            return self.rows[place]
+        fix = f'write release.rows[0]["{self.columns[0]}"], or release.to_pandas()'
+        raise QuestionError("column", "a release is a list of rows", where="release", fix=fix)
 
     def __repr__(self) -> str:
         from discreet.release.show import text

@@ -17,7 +17,7 @@ from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Clip, LimitGroups
 from discreet.plan.public_groups import group_count
 from discreet.plan.sensitivity import sensitivity
-from discreet.release.intervals import CONFIDENCE
+from discreet.release.intervals import CONFIDENCE, three_digits
 from discreet.release.left_out import LeftOut, of_plan
 from discreet.release.table import Cost
 from discreet.release.values import plain
@@ -95,7 +95,7 @@ class Select:
         """How far a winner may be from the best, in counts (Theorem 3.11)."""
         below = self.mechanism.half_width(CONFIDENCE, group_count(self.plan.keys, self.table.relation) or 1)
         which = "the choice's count is" if isinstance(self.mechanism, NoisyMax) else "each choice's count is"
-        return f"with 95 %, {which} at most {below:,.3g} below the best one's"
+        return f"with 95 %, {which} at most {three_digits(below)} below the best one's"
 
 
 def select(question: Question, text: str, table: Table, *, k: int, epsilon: Fraction, gap: bool) -> Select:

@@ -152,7 +152,7 @@ def _workload(
     kept: Sequence[Wanted], method: str, workload: Sequence[Sequence[str]] | None
 ) -> list[tuple[str, ...]] | None:
     """The marginals that matter, by the names of their columns."""
-    example = 'workload=[["sex", "age"], ["age", "income"]]'
+    example = 'workload=[["sex", "age"], ["age", "income"]], or --workload sex,age'
     if workload is None:
         if method == "workload":
             raise refused(

@@ -20,7 +20,7 @@ from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
 from discreet.catalog.model import Table
 from discreet.door.workload import Linear, LinearQueries
-from discreet.exact import Number
+from discreet.exact import Number, figure, fraction
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import rows_of_person
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused
@@ -148,7 +148,7 @@ class Answering:
                 sizes.append(float(one.mechanism.sigma) / math.sqrt(one.sensitivity))
             else:
                 sizes.append(float(one.mechanism.scale) / one.sensitivity)
-        low, high = f"{min(sizes):.4g}", f"{max(sizes):.4g}"
+        low, high = figure(fraction(min(sizes)), 4), figure(fraction(max(sizes)), 4)
         between = low if low == high else f"{low} to {high}"
         norm = "ℓ2" if self.strategy.noise.kind == GAUSSIAN else "ℓ1"
         rows = rows_of_person(self.table)
