@@ -43,3 +43,30 @@ def test_training_tells_each_step() -> None:
     with curator([{"p": "a", "v": 1.0, "y": "no"}]) as one:
         planned(one, steps=4).measurement(told.append).draw(one._engine)
     assert told == [1, 2, 3, 4]
+
+
+NOTEBOOK = """
+import sys, types
+shell = types.SimpleNamespace(kernel=object())
+sys.modules["IPython"] = types.SimpleNamespace(get_ipython=lambda: shell)
+from discreet.procedures import progress
+progress.SECONDS = 0
+with progress.progress("steps", 3) as tell:
+    for step in range(3):
+        tell(step + 1)
+with progress.progress("loading visits"):
+    pass
+"""
+
+
+def test_a_notebook_sees_a_line() -> None:
+    """A kernel's errors go to the cell, and to no terminal."""
+    done = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, check=True, timeout=60, text=False)
+    lines = [line.strip() for line in done.stderr.decode().split("\r")]
+    assert (
+        lines
+        == ["", "steps: 1 of 3", "steps: 2 of 3", "steps: 3 of 3", "", "", "loading visits …", "", ""][: len(lines)]
+    )
+    assert "steps: 3 of 3" in lines
+    assert "loading visits …" in lines
+    assert done.stdout == b""

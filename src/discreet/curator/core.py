@@ -34,6 +34,7 @@ from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price, measurement
 from discreet.plan.work import bound
 from discreet.pricing import Within, assumed, priced_at
+from discreet.procedures.progress import progress
 from discreet.procedures.run import released
 from discreet.reading import Reading
 from discreet.release import Release, answer
@@ -146,7 +147,8 @@ class Asking:
     def _load(self) -> None:
         """Loads the tables. What is not what it was is said by whatever needs it: the owner may take it before."""
         try:
-            self._holdings.load()
+            with progress(f"loading {', '.join(self._declaration.tables)}"):
+                self._holdings.load()
         except DeclarationError as error:
             if error.code != "changed":
                 raise
@@ -154,8 +156,8 @@ class Asking:
     def ask(
         self,
         question: str,
-        *,
         epsilon: Number | None = None,
+        *,
         delta: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
@@ -250,8 +252,8 @@ class Asking:
     def explain(
         self,
         question: str | Workload,
-        *,
         epsilon: Number | None = None,
+        *,
         delta: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
@@ -328,8 +330,8 @@ class Asking:
     def left(
         self,
         question: str,
-        *,
         epsilon: Number | None = None,
+        *,
         delta: Number | None = None,
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
@@ -512,7 +514,7 @@ def _named(given: Any, read: Callable[[Any], Any]) -> Any:
 
 def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
     """The wanted errors. Raises QuestionError on what would say nothing, and on what names no column."""
-    fix = 'write within={"n": 100}'
+    fix = 'write within={"n": 100}, or --within n=100'
     if within is None:
         if together or str(confidence) != "0.95":
             name = "together" if together else "confidence"

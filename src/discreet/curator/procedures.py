@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from discreet.catalog.model import Value
@@ -332,14 +333,16 @@ class Curator(Asking):
             workload=workload,
         )
         held = self._holdings.held(call.table)
-        content, charged = carried_out(
-            call,
-            self._door,
-            analyst=account,
-            key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
-            request=request,
-            rows=held.rows,
-            tell=tell or (lambda _: None),
-        )
+        showing = progress("publishing") if tell is None else nullcontext(print)
+        with showing as bar:
+            content, charged = carried_out(
+                call,
+                self._door,
+                analyst=account,
+                key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
+                request=request,
+                rows=held.rows,
+                tell=tell or (lambda step: bar(step.step, step.steps)),
+            )
         plain = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
         return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
