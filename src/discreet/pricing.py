@@ -107,7 +107,7 @@ def _within(
     wanted: dict[str, tuple[float, float]] = {}
     for name, written in within.errors.items():
         if name not in kinds:
-            fix = "name a count, a sum or a mean of the answer"
+            fix = f"write {' or '.join(list(kinds)[:5])}" if kinds else "ask for a count, a sum or a mean"
             raise QuestionError("within", f"there is no error to fix for {name!r}", where="within", fix=fix)
         if name not in promised:
             fix = "name a count, or a sum or mean whose bounds are declared"
@@ -179,7 +179,8 @@ def _amount(name: str, value: Number | None) -> Fraction | None:
             raise ValueError
         return fraction(value)
     except (ValueError, TypeError, OverflowError):
-        raise _wrong(f"{name} must be a finite number", name, f"write {name} = 0.1") from None
+        example = "0.95" if name == "confidence" else "0.1"
+        raise _wrong(f"{name} must be a finite number", name, f"write {name} = {example}") from None
 
 
 def _one(name: str, called: Fraction | None, written: Fraction | None) -> Fraction | None:

@@ -35,11 +35,16 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (BUDGET + "[analysts.ana]\nepsilon = 2", "analysts.ana.epsilon", "it is larger than the whole", "write at most"),
     (BUDGET + "[analysts.'']\nepsilon = 1", "analysts", "an analyst needs a name", "write [analysts.ana]"),
     (BUDGET + "[analysts]\nana = 1", "analysts.ana", "it must be a table", "write [analysts.ana]"),
-    (BUDGET + "[engine]\nseconds = 0", "engine.seconds", "it must be a whole number from 1 to", "write such a number"),
+    (BUDGET + "[engine]\nseconds = 0", "engine.seconds", "it must be a whole number from 1 to", "write for example 20"),
     (BUDGET + "[engine]\nmemory = 1", "engine.memory", "this key is not known", "write memory_gib"),
     ("ledger = 3\n" + BUDGET, "ledger", "it must be the path of a file", "write ledger ="),
     (BUDGET + "[tables.t]\n", "tables.t.source", "it is missing", "write source ="),
-    (BUDGET + "[tables.t]\nsource = 't.xlsx'", "tables.t.source", "it is neither .csv, .parquet", "write for example"),
+    (
+        BUDGET + "[tables.t]\nsource = 't.xlsx'",
+        "tables.t.source",
+        "it is neither .csv, .parquet",
+        "save t.xlsx as .csv",
+    ),
     (BUDGET + "[tables.t]\nsource = 5", "tables.t.source", "it is neither .csv, .parquet", "write for example"),
     (BUDGET + "[tables.t]\nsource = 't.duckdb::'", "tables.t.source", "a DuckDB source is a file and", "write source"),
     (BUDGET + "[tables.t]\nsource = 't.csv'", "tables.t", "it does not say whose rows these are", "write one_row_per"),
@@ -61,7 +66,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
         BUDGET + "[tables.t]\nsource = 't.csv'\nperson = 'a'\nrows_per_person = 0\n[tables.t.columns]\na.type = 'text'",
         "tables.t.rows_per_person",
         "it must be a whole number from 1",
-        "write such a number",
+        "write for example 20",
     ),
     (
         BUDGET
@@ -153,7 +158,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
         BUDGET + TABLE + "a = { type = 'text', values = ['x', 1] }",
         "tables.t.columns.a.values",
         "it is no text",
-        "write a value of type text",
+        'write it in quotes: "1"',
     ),
     (
         BUDGET + TABLE + "a = { type = 'integer', values = [1], max = 2 }",

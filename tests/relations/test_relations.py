@@ -135,7 +135,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM orders a JOIN orders b ON a.oid < b.oid", "join", "add AND a.cust = b.cust"),
     # along a foreign key too: rows of strangers are not left out in silence
     ("SELECT COUNT(*) FROM lines a JOIN lines b ON a.cur = b.cur AND a.qty < b.qty", "join", "add AND a.oid = b.oid"),
-    ("SELECT COUNT(*) FROM lines a, lines b", "join", "add AND a.oid = b.oid"),
+    ("SELECT COUNT(*) FROM lines a, lines b", "join", "write JOIN … ON a.oid = b.oid"),
     ("SELECT COUNT(*) FROM lines a JOIN lines b ON a.oid = b.oid OR a.qty = b.qty", "join", "add AND a.oid = b.oid"),
     ("SELECT COUNT(*) FROM lines a JOIN lines b ON a.oid = b.qty", "join", "add AND a.oid = b.oid"),
     ("SELECT COUNT(*) FROM orders o LEFT JOIN lines l ON o.total = l.qty", "join", "add AND o.oid = l.oid"),

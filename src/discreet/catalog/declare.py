@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -69,15 +70,40 @@ def read(path: str | Path) -> Declaration:
         fix = f"write one with `discreet init`, or check the path {path}"
         raise DeclarationError([Fault("file", "there is no such file", fix)], code="missing", file=str(path)) from None
     except (OSError, UnicodeDecodeError):
-        fault = Fault("file", "it cannot be read as UTF-8 text", "check its name and permissions")
+        fix = "check its name and permissions" if path.suffix == ".toml" else _NO_DECLARATION
+        fault = Fault("file", "it cannot be read as UTF-8 text", fix)
         raise DeclarationError([fault], code="unreadable", file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
-        fault = Fault("file", f"it is not TOML: {error}", "correct that line")
+        fix = not_toml(str(error), path.read_text("utf-8")) if path.suffix == ".toml" else _NO_DECLARATION
+        fault = Fault("file", f"it is not TOML: {error}", fix)
         raise DeclarationError([fault], code="toml", file=str(path)) from None
     except (ValueError, RecursionError):  # Python reads no number of over 4,300 digits
         fault = Fault("file", "it is nested too deeply, or a number in it is too long", "write it simpler")
         raise DeclarationError([fault], code="toml", file=str(path)) from None
     return declare(raw, file=path)
+
+
+def not_toml(error: str, text: str) -> str:
+    """What to write in a line that is not TOML, as far as the line itself shows it."""
+    place = re.search(r"line (\d+)", error)
+    lines = text.splitlines()
+    line = lines[int(place[1]) - 1] if place and int(place[1]) <= len(lines) else ""
+    value = re.search(r"=\s*(True|False)\b", line)
+    if value:
+        return f"write {value[1].lower()}, in small letters"
+    if "\\" in line:
+        return "write / for \\, or single quotes"
+    if re.search(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}|\d{4}[./]\d{1,2}[./]\d{1,2}", line):
+        return "write a date as 2020-01-31, without quotes"
+    if re.search(r"\d,\d", line):
+        return "write numbers with a point and no commas: 0.5, 2_000_000"
+    if "twice" in error or "overwrite" in error:
+        return "put it into the section that stands above; each stands there once"
+    if re.search(r"=\s*[A-Za-z]", line):
+        return 'a text stands in double quotes: "text"'
+    if "Unclosed" in error:
+        return "close every { and [ in the line where it opens"
+    return "correct that line"
 
 
 def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = False) -> Declaration:
@@ -90,6 +116,8 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     question = reader.mapping("question", raw.get("question"))
     reader.unknown("question", question, {"epsilon", "least"})
     question_epsilon = reader.epsilon("question.epsilon", question["epsilon"]) if "epsilon" in question else None
+    if question_epsilon is not None and question_epsilon > budget.epsilon:
+        reader.fault("question.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
     least = reader.epsilon("question.least", question["least"]) if "least" in question else None
     if least is not None and least > budget.epsilon:
         reader.fault("question.least", "it is larger than the whole budget", "write at most budget.epsilon")
@@ -125,6 +153,11 @@ class _Reader:
             if key not in known:
                 near = difflib.get_close_matches(str(key), sorted(known), 1)
                 fix = f"write {near[0]}" if near else f"write one of {', '.join(sorted(known))}"
+                if not where and not near and isinstance(raw[key], Mapping):
+                    under = f"tables.NAME.{key}" if key == "columns" else f"tables.{key}"
+                    fix = f"write [{under}] for a table; else one of {', '.join(sorted(known))}"
+                elif where and key == "ledger":
+                    fix = "write it at the top of the file, above every [section]"
                 self.fault(f"{where}.{key}".lstrip("."), "this key is not known", fix)
 
     def mapping(self, where: str, raw: Any, *, required: bool = False) -> Mapping[str, Any]:
@@ -144,7 +177,7 @@ class _Reader:
                 raise ValueError
             return fraction(raw)
         except (ValueError, TypeError):
-            self.fault(where, "it must be a finite number", "write a decimal such as 0.5")
+            self.fault(where, "it must be a finite number", "write a decimal such as 0.5, without quotes")
             return None
 
     def epsilon(self, where: str, raw: Any) -> Fraction:
@@ -226,7 +259,7 @@ class _Reader:
 
     def count(self, where: str, raw: Any, most: int) -> int | None:
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:
-            self.fault(where, f"it must be a whole number from 1 to {most}", "write such a number")
+            self.fault(where, f"it must be a whole number from 1 to {most}", "write for example 20, without quotes")
             return None
         return raw
 
@@ -269,7 +302,12 @@ class _Reader:
         table = next((table for key, table in tables.items() if key.casefold() == table_name.casefold()), None)
         column = table.column(column_name) if table is not None else None
         if table is None or column is None or table.name == name:
-            self.fault(where, f"there is no declared column {written}", 'write "COLUMN -> table.column"')
+            known = [f"{one.name}.{other.name}" for one in tables.values() if one.name != name for other in one.columns]
+            near = difflib.get_close_matches(written, known, 1, 0.7)
+            fix = (
+                f'write "{person.split("->", 1)[0].strip()} -> {near[0]}"' if near else 'write "COLUMN -> table.column"'
+            )
+            self.fault(where, f"there is no declared column {written}", fix)
             return
         if table.public:
             self.fault(where, f"{table.name} is public: its rows belong to nobody", "name a table about people")
@@ -321,7 +359,8 @@ class _Reader:
             else None
         )
         person = self.person(where, raw.get("person"), columns)
-        self.unit(where, public, person, one_row, rows, groups)
+        said = person or (str(raw["person"]) if raw.get("person") else None)
+        self.unit(where, public, said, one_row, rows, groups)
         rules = impossible(self, f"{where}.impossible", raw.get("impossible", []), columns)
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
@@ -375,7 +414,12 @@ class _Reader:
         name = raw.split("->", 1)[0].strip()
         column = next((column for column in columns if column.name.casefold() == name.casefold()), None)
         if column is None:
+            near = difflib.get_close_matches(name, [column.name for column in columns], 1, 0.7)
             fix = f'write {name} = {{ type = "text" }} under [{where}.columns]'
+            if near:
+                fix = f'write person = "{near[0]}"'
+            elif "." in name:
+                fix = 'write person = "COLUMN -> table.column" for a key of another table'
             self.fault(f"{where}.person", f"the column {name} is not declared", fix)
             return None
         if column.minimum is not None or column.maximum is not None:
@@ -407,11 +451,12 @@ class _Reader:
             return Source("parquet", base / path)
         if suffix in (".csv", ".gz"):
             return Source("csv", base / path)
-        self.fault(
-            where,
-            "it is neither .csv, .parquet nor file.duckdb::table",
-            'write for example source = "file.csv"',
-        )
+        fix = 'write for example source = "file.csv"'
+        if self.python and not str(raw):
+            fix = "give a pandas or polars DataFrame, an Arrow table, or the path of a file"
+        elif suffix:
+            fix = f"save {Path(path).name} as .csv or .parquet, and name that"
+        self.fault(where, "it is neither .csv, .parquet nor file.duckdb::table", fix)
         return Source("csv", base / path)
 
     def csv(self, where: str, raw: Any, source: Source) -> Source:
@@ -450,7 +495,8 @@ class _Reader:
     def column(self, where: str, name: str, raw: Any, source: Source) -> Column:
         raw = _short_form(raw, self_typed=source.kind != "csv")
         if not isinstance(raw, Mapping):
-            self.fault(where, "it does not describe a column", 'write { type = "text" }')
+            fix = 'write (17, 90), str, ["a", "b"] or { type = "text" }' if self.python else 'write { type = "text" }'
+            self.fault(where, "it does not describe a column", fix)
             return Column(name, Type.TEXT)
         self.unknown(where, raw, _COLUMN)
         kind: Type | None = None
@@ -458,14 +504,16 @@ class _Reader:
             if isinstance(raw["type"], str) and raw["type"] in set(Type):
                 kind = Type(raw["type"])
             else:
-                said = str(raw["type"]).casefold()
+                said = str(raw["type"]).casefold().partition("(")[0].strip()
                 near = [_OTHERS[said]] if said in _OTHERS else difflib.get_close_matches(said, list(Type), 1, 0.3)
                 self.fault(
                     f"{where}.type",
                     "this type is not known",
                     f"write {near[0] if near else ' or '.join(Type)}",
                 )
-                kind = Type.TEXT
+                if not near:
+                    return Column(name, Type.TEXT)
+                kind = Type(near[0])
         elif source.kind == "csv":
             self.fault(
                 f"{where}.type",
@@ -473,10 +521,12 @@ class _Reader:
                 'write type = "text", "integer", "number" …',
             )
             kind = Type.TEXT
-        low, high = (self.value(f"{where}.{key}", raw.get(key), kind) for key in ("min", "max"))
+        low = high = None
         if kind in (Type.TEXT, Type.BOOLEAN) and ("min" in raw or "max" in raw):
             self.fault(where, f"a {kind} column has no min and max", "leave them out")
-        elif low is not None and high is not None and low > high:  # type: ignore[operator]
+        else:
+            low, high = (self.value(f"{where}.{key}", raw.get(key), kind) for key in ("min", "max"))
+        if low is not None and high is not None and low > high:  # type: ignore[operator]
             self.fault(f"{where}.min", "min is larger than max", "write min at most max")
         step = self.number(f"{where}.step", raw["step"]) if "step" in raw else None
         if "step" in raw and (kind not in (Type.NUMBER, None) or (step is not None and step <= 0)):
@@ -535,8 +585,11 @@ class _Reader:
                 good, value = kind in (Type.NUMBER, None) and abs(number) <= Fraction(10) ** 300, number
         if not good:
             fix = f"write a value of type {kind or 'text or number'}"
-            if isinstance(raw, str) and kind in _UNQUOTED:
-                fix = f"write it without quotes, {_UNQUOTED[kind][self.python]}"
+            if kind in _UNQUOTED:
+                how = "it without quotes, " if isinstance(raw, str) else f"a value of type {kind}, for example "
+                fix = f"write {how}{_UNQUOTED[kind][self.python]}"
+            elif kind is Type.TEXT:
+                fix = f'write it in quotes: "{str(raw)[:60]}"'
             self.fault(where, f"it is no {kind or 'value of a column'}", fix)
             return None
         return value
@@ -557,6 +610,8 @@ _OTHERS: dict[str, Type] = {
 }
 """What other systems call our types."""
 
+_NO_DECLARATION = "name the declaration, a .toml file: `discreet init SOURCE` writes one"
+
 _UNQUOTED: dict[Type | None, tuple[str, str]] = {
     Type.INTEGER: ("17", "17"),
     Type.NUMBER: ("0.5", "0.5"),
@@ -565,6 +620,12 @@ _UNQUOTED: dict[Type | None, tuple[str, str]] = {
     Type.TIMESTAMP: ("2020-01-31T12:00:00", "datetime.datetime(2020, 1, 31, 12)"),
 }
 """Values that are no text, in TOML and in Python."""
+
+
+def example_of(kind: Type | None, *, python: bool) -> str:
+    """A value of a type, as TOML or Python write it; nothing for texts, which stand in quotes."""
+    return _UNQUOTED[kind][python] if kind in _UNQUOTED else ""
+
 
 _PYTHON_TYPES: dict[Any, str] = {
     int: "integer",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.catalog.declare import example_of
 from discreet.catalog.model import Declaration, Table, Type
 from discreet.errors import DeclarationError, Fault
 
@@ -53,13 +54,9 @@ def checked_types(declaration: Declaration) -> Declaration:
                 faults.append(Fault(f"{where}.step", "step is for numbers, and above 0", "leave it out"))
             ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]
             if ends and not all(_fits(end, str(column.type)) for end in ends):
-                faults.append(
-                    Fault(
-                        where,
-                        f"its bounds or values are not of type {column.type}",
-                        "write them in the column's type",
-                    )
-                )
+                example = example_of(column.type, python=declaration.file is None)
+                fix = f"write them as {example}" if example else "write them as texts, in quotes"
+                faults.append(Fault(where, f"its bounds or values are not of type {column.type}", fix))
     if faults:
         raise DeclarationError(faults, file=str(declaration.file or ""))
     return declaration

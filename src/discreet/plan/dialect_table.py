@@ -53,6 +53,8 @@ _OWN = "only declared columns can be read"
 _LONG = "a row could make it long: put texts together with CONCAT"
 _BOUNDED = "only constants within bounds can be put in: use REPLACE, SUBSTR or REGEXP_EXTRACT"
 _SUM = "write + - * / with constants instead"
+_PART = "write EXTRACT(YEAR FROM date)"
+_FORMAT = "write FORMAT_DATE('%Y-%m', date)"
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -108,6 +110,10 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(["REPEAT", "SPACE", "FORMAT", "PRINTF", "STRING_SPLIT", "SPLIT", "STR_SPLIT", "BAR"], _LONG),
     **dict.fromkeys(["REGEXP_REPLACE", "REGEXP_EXTRACT_ALL", "REGEXP_SPLIT_TO_ARRAY", "OVERLAY", "INSERT"], _BOUNDED),
     **dict.fromkeys(["FACTORIAL", "GCD", "LCM"], _SUM),
+    **dict.fromkeys(["DATEPART", "DATENAME"], _PART),
+    **dict.fromkeys(["DATE_FORMAT", "TO_CHAR"], _FORMAT),
+    **dict.fromkeys(["CONVERT", "TRY_CONVERT"], "write CAST(x AS INTEGER)"),
+    **dict.fromkeys(["DECODE", "DECODE_CASE"], "write CASE x WHEN 'a' THEN 1 ELSE 0 END"),
     "MAKE_DATE": "keep the date in a column, or CAST a text AS DATE",
     "STRPTIME": "write CAST(text AS DATE), with the text as 2020-01-31",
     "PARSE_DATE": "write CAST(text AS DATE), with the text as 2020-01-31",

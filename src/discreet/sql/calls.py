@@ -94,6 +94,8 @@ def argument(reader: Reader, row: Function, index: int, node: exp.Expression) ->
         fits, fix = expression.type is Type.INTEGER, "write CAST(x AS INTEGER)"
     else:
         fits, fix = wanted.kind is Kind.ANY or expression.type is Type.TEXT, "write CAST(x AS TEXT)"
+        if row.operator.startswith("concatenate"):
+            fix += "; OR joins conditions"
     if not fits:
         word = f"{row.usage.split('(')[0]} needs a {wanted.kind} here, not {expression.type}"
         raise QuestionError("type", word, where=place(node), fix=fix)

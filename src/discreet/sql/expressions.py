@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
+from discreet.exact import fraction
 from discreet.plan.dialect_table import ON_ANSWERS
 from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.steps import exactly
@@ -36,11 +37,14 @@ _ARITHMETIC: dict[type[exp.Expression], str] = {
     exp.Mul: "multiply",
     exp.Div: "divide",
 }
+_SIGN = {"equal": "=", "not_equal": "<>", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
 DEEPEST = 100
 """How deeply expressions may be nested; a chain of n ORs is nested n times, and a function counts as `FUNCTION`."""
 
 FUNCTION = 4
 """What a function counts for: with its guards it is so much deeper in the engine's language than an operator."""
+
+WINDOWS = "windows read other rows: write GROUP BY for PARTITION BY, and ORDER BY n DESC LIMIT 10 for a rank"
 
 LARGEST_EXACT = 2**53
 """Constants below this, over whole numbers below this, are computed exactly."""
@@ -86,6 +90,8 @@ class Reader:
         if not expression.type.numeric:
             moments = expression.type in (Type.DATE, Type.TIMESTAMP)
             fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
+            if expression.type is Type.TEXT and not isinstance(expression, Literal):
+                fix += f"; GROUP BY {place(node)} counts each, and a || b puts texts together"
             if expression.type is Type.BOOLEAN:
                 fix = f"write COUNTIF({place(node)}), and COUNTIF({place(node)}) / COUNT(*) for the share"
             raise QuestionError("type", f"this must be a number, not {expression.type}", where=place(node), fix=fix)
@@ -123,7 +129,7 @@ class Reader:
             return reader(self, node)
         found = called(self, node)
         if found is None:
-            raise refused(node)
+            raise refused(node, _misplaced(node))
         return self._usable(found, node)
 
     def _usable(self, expression: Expression, node: exp.Expression) -> Expression:
@@ -153,8 +159,19 @@ class Reader:
     def _compared(
         self, operator: str, left: exp.Expression, right: exp.Expression, where: exp.Expression
     ) -> Expression:
-        sides = self.alike([self.read(left), self.read(right)], where)
+        read = [self.read(left), self.read(right)]
+        if any(map(is_null, read)) and not all(isinstance(side, Literal) for side in read):
+            raise self._never(left if is_null(read[1]) else right, where, "IS NULL" if operator == "equal" else "")
+        if type(left) in _COMPARISONS and read[0].type is Type.BOOLEAN is not read[1].type:
+            fix = f"write {place(left)} AND {place(left.expression)} {_SIGN[operator]} {place(right)}"
+            raise QuestionError("type", "two comparisons need AND", where=place(where), fix=fix)
+        sides = self.alike(read, where)
         return Call(operator, tuple(sides), Type.BOOLEAN)
+
+    def _never(self, other: exp.Expression, where: exp.Expression, what: str) -> QuestionError:
+        """The error for a comparison with NULL, which is true of nothing: its answer would be paid for."""
+        fix = f"write {place(other)} {what or 'IS NOT NULL'}"
+        return QuestionError("null", "a comparison with NULL is true of nothing", where=place(where), fix=fix)
 
     def alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
         """Expressions that meet: of one type, or numbers of both kinds; text literals beside dates are dates."""
@@ -166,6 +183,9 @@ class Reader:
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
             fix = "compare values of one type; text stands in single quotes"
+            texts = [side.value for side in sides if isinstance(side, Literal) and isinstance(side.value, str)]
+            if any(kind.numeric for kind in kinds) and texts and all(map(_is_number, texts)):
+                fix = f"write {texts[0].strip()} without quotes"
             if kinds & {Type.DATE, Type.TIMESTAMP} and any(kind.numeric for kind in kinds):
                 fix = "write a date as '2020-01-31', or compare EXTRACT(YEAR FROM date) with 2020"
             elif Type.BOOLEAN in kinds:
@@ -208,7 +228,8 @@ class Reader:
         if isinstance(node.expression, exp.Boolean):
             return self._usable(truth(self, node.this, bool(node.expression.this)), node)
         if not isinstance(node.expression, exp.Null):
-            raise refused(node, "write IS NULL, IS TRUE, IS FALSE or IS DISTINCT FROM")
+            fix = f"write {place(node.this)} = {place(node.expression)}; behind IS stands NULL, TRUE or FALSE"
+            raise refused(node, fix)
         return Call("is_null", (self.read(node.this),), Type.BOOLEAN)
 
     def _in(self, node: exp.Expression) -> Expression:
@@ -278,6 +299,23 @@ def _exact(call: Call) -> Literal | None:
     if abs(value) >= LARGEST_EXACT or value.denominator >= LARGEST_EXACT:
         return None
     return Literal(int(value) if call.type is Type.INTEGER else value, call.type)
+
+
+def _misplaced(node: exp.Expression) -> str:
+    """What to write instead of what stands where one row's values are meant."""
+    if isinstance(node, exp.AggFunc):
+        return f"conditions on {place(node)} stand in HAVING, and no aggregate stands in another"
+    if isinstance(node, exp.Window):
+        return WINDOWS
+    return "name a column: SUM(column), or COUNT(*)" if isinstance(node, exp.Star) else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        fraction(text.strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _weight(node: exp.Expression) -> int:

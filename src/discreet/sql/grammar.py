@@ -5,7 +5,6 @@ Identifiers may stand in double quotes or backticks; strings stand in single quo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
@@ -19,6 +18,7 @@ from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.errors import QuestionError
 from discreet.plan.dialect_table import BY_NAME
+from discreet.sql.hints import unreadable
 from discreet.sql.limits import LONGEST_NUMBER, Counted, Endless, numbers, several, shallow, small, too_deep, words
 
 
@@ -112,7 +112,8 @@ class Questions(Dialect):
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
             name: parser
             for name, parser in BaseParser.FUNCTION_PARSERS.items()
-            if name not in BY_NAME or name in ("SUBSTRING", "TRIM")  # SUBSTRING(x FROM 1), TRIM(BOTH 'x' FROM y)
+            if (name not in BY_NAME or name in ("SUBSTRING", "TRIM"))  # SUBSTRING(x FROM 1), TRIM(BOTH 'x' FROM y)
+            and name not in ("CONVERT", "TRY_CONVERT")  # refused by their names
         } | {"COUNT": lambda self: self._parse_count()}
         FUNC_TOKENS: ClassVar[set[TokenType]] = {*BaseParser.FUNC_TOKENS, TokenType.DIV}
         DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
@@ -145,6 +146,7 @@ class Questions(Dialect):
 def parse(text: str) -> exp.Expression:
     """The tree of one statement. Raises QuestionError on anything else."""
     words(text)
+    tokens = []
     try:
         dialect = Questions()
         tokens = dialect.tokenize(text)
@@ -155,12 +157,8 @@ def parse(text: str) -> exp.Expression:
     except ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         where = f"line {first['line']}, column {first['col']}" if first.get("line") else "question"
-        message = str(first.get("description") or "it cannot be read as SQL").rstrip(".")
-        message = re.sub(r"Required keyword: .* missing for <class '.*?(\w+)'>", r"\1 is not complete", message)
-        fix = "write SELECT … FROM table [WHERE …] [GROUP BY …]"
-        if "//" in text:
-            fix = "write DIV(a, b) for a // b"
-        raise QuestionError("syntax", f"this is not SQL: {message[:200]}", where=where, fix=fix) from None
+        message, fix = unreadable(first, [token.text for token in tokens], text)
+        raise QuestionError("syntax", f"this is not SQL: {message}", where=where, fix=fix) from None
     except TokenError:
         fix = "close every quote and comment"
         raise QuestionError(

@@ -23,12 +23,14 @@ from discreet.plan.nulls import known_where, may_be_null, without_nulls
 from discreet.plan.public_groups import group_count
 from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.aggregates import Aggregates, called_after
-from discreet.sql.expressions import Reader
+from discreet.sql.expressions import WINDOWS, Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
+from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
+from discreet.sql.scope import Scope
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
-from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
+from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
 
 _OPTIONS = (
     "epsilon",
@@ -41,10 +43,10 @@ _OPTIONS = (
 )
 _CLAUSES = {
     "laterals": "join tables with JOIN … ON",
-    "distinct": "write GROUP BY, or COUNT(DISTINCT person)",
-    "windows": "windows read other rows; group instead",
-    "qualify": "windows read other rows; group instead",
-    "offset": "write LIMIT without OFFSET",
+    "distinct": "write SELECT column, COUNT(*) … GROUP BY column, or COUNT(DISTINCT person)",
+    "windows": WINDOWS,
+    "qualify": WINDOWS,
+    "offset": "write LIMIT 10, without OFFSET or a second number",
     "sample": "ask about all rows",
     "pivots": "write GROUP BY",
     "kind": "write plain columns",
@@ -101,7 +103,9 @@ class _Select:
             raise QuestionError("union", "UNION ALL stands in FROM", where="UNION ALL", fix=fix)
         if not isinstance(statement, exp.Select):
             kind = statement.key.upper()
-            raise QuestionError("statement", f"{kind} is no question", where=kind, fix="write SELECT … FROM table")
+            kind = str(statement.this).upper() if isinstance(statement, exp.Command) else kind
+            fix = ONLY_SELECT.get(kind, "write SELECT … FROM table")
+            raise QuestionError("statement", f"{kind[:60]} is no question", where=kind[:60], fix=fix)
         for written in statement.find_all(exp.Identifier):
             if written.name and not writable(written.name):
                 message = "a name cannot hold control characters"
@@ -111,7 +115,9 @@ class _Select:
         self._clauses()
         sources = Sources(declaration, values)
         queries = named_queries(statement, {})
-        self.scope, self.predicate = sources.conditions(statement, sources.scope(statement, queries), queries)
+        scope = sources.scope(statement, queries)
+        self._where(scope)
+        self.scope, self.predicate = sources.conditions(statement, scope, queries)
         self.shape = self.scope.shape
         if not self.shape.private:
             name = self.scope.sources[0].alias
@@ -137,6 +143,21 @@ class _Select:
                 fix = _CLAUSES.get(name, "leave it out")
                 word = name.rstrip("_").upper()
                 raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
+
+    def _where(self, scope: Scope) -> None:
+        """Refuses a condition of WHERE on what the answer calls so: it has to be measured first."""
+        where = self.tree.args.get("where")
+        aliases = {
+            one.alias.casefold()
+            for one in self.tree.expressions
+            if isinstance(one, exp.Alias) and one.find(exp.AggFunc)
+        }
+        known = {visible.casefold() for source in scope.sources for visible, _ in source.names}
+        for column in where.find_all(exp.Column) if where is not None else ():
+            if column.name.casefold() in aliases - known and not column.table:
+                fix = f"write HAVING {column.name} …, behind GROUP BY"
+                message = f"WHERE reads rows, and {column.name} is computed of many"
+                raise QuestionError("where", message, where="WHERE", fix=fix)
 
     def _view(self) -> Table:
         """What is read: the declared table itself, or what the question makes of it and others."""
@@ -381,6 +402,10 @@ class _Select:
         columns: list[tuple[str, str, int]] = []
         given: list[bool] = []
         for node in self.tree.expressions:
+            if (window := node.find(exp.Window)) is not None:
+                alone = window is node.unalias()
+                raise refused(window, WINDOWS if alone else "ask for the aggregates alone, and divide in the answer")
+        for node in self.tree.expressions:
             inner, alias = node.unalias(), node.alias if isinstance(node, exp.Alias) else ""
             wanted = self._aggregate(inner)
             if wanted is not None:
@@ -447,7 +472,7 @@ class _Select:
         if expression not in self.groups:
             if not isinstance(node, exp.Column):
                 raise self._not_selectable(node)
-            fix = f"add {node.name} to GROUP BY, or aggregate it"
+            fix = f"add {node.name} to GROUP BY and count with COUNT(*), or aggregate it; single rows are never shown"
             message = f"{node.name} is neither grouped nor aggregated"
             raise QuestionError("ungrouped", message, where="SELECT", fix=fix)
         return self.groups.index(expression)
@@ -458,10 +483,8 @@ class _Select:
                 "star",
                 "all columns at once cannot be asked for",
                 where="SELECT",
-                fix="name the columns and aggregates",
+                fix=STAR,
             )
-        if isinstance(node, exp.Window):
-            return refused(node, "windows read other rows; group instead")
         if node.find(exp.AggFunc):
             return refused(node, "ask for the aggregates by themselves, and compute with the answer")
         return refused(node, "ask for COUNT, SUM or AVG, or a column of GROUP BY")
@@ -503,6 +526,7 @@ class _Select:
             keys = [at for at, label in enumerate(labels) if label == wanted]
             for index in (*keys, *named) if grouped else (*named, *keys):
                 return place(index)
+            self._of_rows(node)
             raise unknown_name(node.name, [name for name, _, _ in columns], kind="column", where="the answer")
 
         def aggregate(node: exp.Expression) -> Expression | None:
@@ -515,6 +539,16 @@ class _Select:
             raise refused(node, "put it into the SELECT list: it has to be measured")
 
         return Reader(resolve, {}, aggregate, answers=True)
+
+    def _of_rows(self, node: exp.Column) -> None:
+        """Refuses a column of the table where the answer's are meant."""
+        try:
+            self._declared(node)
+        except QuestionError:
+            return
+        fix = f"put {node.name} into GROUP BY, or conditions on it into WHERE"
+        message = f"{node.name} is a column of single rows, not of the answer"
+        raise QuestionError("unknown-column", message, where="the answer", fix=fix)
 
     def _computed_key(
         self, node: exp.Expression, columns: Sequence[tuple[str, str, int]], place: Callable[[int], Expression]

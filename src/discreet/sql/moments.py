@@ -119,8 +119,9 @@ def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Ca
 
 
 def _formatted(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
-    """FORMAT_DATE('%Y-%m', date) and STRFTIME(date, '%Y-%m')."""
-    one, other = nodes if node.name.upper().startswith("FORMAT") else (nodes[1], nodes[0])
+    """FORMAT_DATE('%Y-%m', date) and STRFTIME(date, '%Y-%m'), in either order."""
+    first = node.name.upper().startswith("FORMAT") or isinstance(nodes[0], exp.Literal)
+    one, other = nodes if first else (nodes[1], nodes[0])
     text, value = reader.read(one), moment(reader, other)
     words = text.value if isinstance(text, Literal) else None
     longest = row.takes[1].high

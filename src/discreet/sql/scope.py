@@ -11,7 +11,7 @@ from discreet.catalog.model import Column
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression
 from discreet.plan.relations import Relation, Shape, shape
-from discreet.sql.words import only, unknown_name
+from discreet.sql.words import STAR, only, unknown_name
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Scope:
                 "star",
                 "all columns at once cannot be asked for",
                 where="SELECT",
-                fix="name the columns and aggregates",
+                fix=STAR,
             )
         only(node, "this", "table", fix="write column, or table.column")
         sources = self.sources

@@ -67,7 +67,7 @@ class Sources:
         """What FROM and the JOINs of a SELECT give."""
         source = tree.args.get("from_")
         if source is None:
-            raise QuestionError("clause", "there is no table", where="FROM", fix="write FROM table")
+            raise QuestionError("clause", "there is no table", where="FROM", fix=self._tables_fix())
         found = self.item(source.this, queries)
         joins = tree.args.get("joins") or []
         if joins:
@@ -208,7 +208,8 @@ class Sources:
             fix = f"join the tables by which {names[0]} and {names[1]} lead to the person too, each on its foreign key"
             raise QuestionError("join", message, where="JOIN", fix=fix)
         a, b = (side.written(at) for side, at in zip((left, right), pairs[0], strict=True))
-        raise QuestionError("join", message, where="JOIN", fix=f"add AND {a} = {b} to the ON expression")
+        fix = f"add AND {a} = {b} to the ON expression" if relation.condition else f"write JOIN … ON {a} = {b}"
+        raise QuestionError("join", message, where="JOIN", fix=fix)
 
     def _public_groups(
         self, side: str, left: Scope, right: Scope, condition: Expression | None, pair: Scope

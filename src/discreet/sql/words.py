@@ -21,12 +21,18 @@ ALLOWED = (
 )
 
 
+STAR = "write COUNT(*), or SELECT column, COUNT(*) … GROUP BY column: single rows are never shown"
+
 AGGREGATES = {
-    **dict.fromkeys(("STD", "STDEV"), "write STDDEV_SAMP(x)"),
+    **dict.fromkeys(("STD", "STDEV", "STDDEV"), "write STDDEV_SAMP(x)"),
+    **dict.fromkeys(("MEAN", "AVERAGE"), "write AVG(x)"),
+    **dict.fromkeys(("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT"), "write COUNT(DISTINCT x)"),
     **dict.fromkeys(("PERCENTILE", "PERCENTILE_APPROX", "QUANTILES"), "write PERCENTILE_CONT(x, 0.9)"),
     "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS k, COUNT(*) … GROUP BY k",
 }
 """Other systems' names of aggregates."""
+
+_USUAL = {"COUNT": "COUNT(*)", **{name: f"{name}(x)" for name in ("SUM", "AVG", "MIN", "MAX", "MEDIAN", "COUNTIF")}}
 
 
 def only(node: exp.Expression, *names: str, fix: str = "") -> None:
@@ -48,8 +54,18 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
         else node.key
     )
     where = str(name)[:60] or "question"
-    fix = AGGREGATES.get(where.upper()) or fix or _instead(where.upper())
+    if isinstance(node, exp.Placeholder | exp.Parameter | exp.Struct):
+        fix = "write the value itself: a question has no parameters"
+    name = where.upper()
+    unknown = isinstance(node, exp.Anonymous) and (_nearly(name) or REFUSED.get(name))
+    fix = AGGREGATES.get(name) or unknown or fix or _instead(name)
     return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix)
+
+
+def _nearly(name: str) -> str:
+    """The aggregate that a name nearly is."""
+    near = difflib.get_close_matches(name, list(_USUAL), 1, 0.75)
+    return f"write {_USUAL[near[0]]}" if near else ""
 
 
 def _instead(name: str) -> str:
@@ -65,11 +81,22 @@ def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quot
     near = difflib.get_close_matches(name, known, 1) or [
         other for other in known if other.casefold() == name.casefold()
     ]
-    fix = f"write {near[0]}" if near else f"write one of {', '.join(known[:20])}"
-    if quoted and not near:
-        text = name[:60].replace("'", "''")
-        fix = f"a text or date is written in single quotes: '{text}'; for a column, {fix}"
+    names = [written_name(one) for one in near or known[:20]]
+    fix = f"write {names[0]}" if near else f"write one of {', '.join(names)}"
+    if kind == "column" and not near:
+        if name.upper() in _USUAL:
+            fix = f"write {_USUAL[name.upper()]}, with brackets"
+        elif quoted or name[:1] in "‘’“”":
+            text = name[:60].strip("‘’“”").replace("'", "''")
+            fix = f"a text or date is written in single quotes: '{text}'; for a column, {fix}"
+        else:
+            fix += "; a text stands in single quotes"
     return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
+
+
+def written_name(name: str) -> str:
+    """A name as a question writes it: in double quotes where it is no plain word."""
+    return name if name.isidentifier() else '"' + name.replace('"', '""') + '"'
 
 
 def spelled_as_declared(expression: Expression, columns: Mapping[str, Column]) -> Expression:
@@ -157,6 +184,6 @@ def dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
                 return Literal(datetime.datetime.combine(value, datetime.time()), target)
             return Literal(value, Type.DATE)
     except ValueError:
-        fix = "write DATE '2020-01-31' or TIMESTAMP '2020-01-31 12:00:00'"
+        fix = "write year, month and day as DATE '2020-01-31', or TIMESTAMP '2020-01-31 12:00:00'"
         raise QuestionError("date", "this is no date", where=place(where), fix=fix) from None
     return side
