@@ -77,7 +77,7 @@ def test_what_is_wanted_of_an_error_is_never_passed_over(curator: Curator) -> No
         for call in (curator.ask, curator.explain, curator.left):
             with pytest.raises(QuestionError) as refused:
                 call(count, **said)  # type: ignore[arg-type]
-            assert (refused.value.code, refused.value.fix) == ("within", 'write within={"n": 100}')
+            assert (refused.value.code, refused.value.fix) == ("within", 'write within={"n": 100}, or --within n=100')
 
 
 def test_a_question_from_a_file(cli: Command, clinic: Path) -> None:

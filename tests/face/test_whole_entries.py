@@ -6,9 +6,11 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from face_tools import Command
 
+import discreet
 from discreet.exact import figure
 from discreet.release.intervals import three_digits
 from discreet.release.show import estimate
@@ -82,3 +84,13 @@ def test_an_answer_is_written_to_a_file(cli: Command, clinic: Path) -> None:
     assert "committed" not in cli("ledger", clinic).out
     assert cli("ask", clinic, question, "-o", "answer.csv").code == 0
     assert (clinic.parent / "answer.csv").read_text("utf-8").startswith("city,n,n_low,n_high\n")
+
+
+def test_an_answer_that_hides_nothing_says_so() -> None:
+    frame = pd.DataFrame({"id": ["a", "b"], "age": [20, 30]})
+    table = discreet.Table(frame, one_row_per_person=True, columns={"id": str, "age": (0, 99)})
+    with discreet.Curator({"p": table}, epsilon=100) as curator:
+        question = "SELECT COUNT(*) AS n FROM p WHERE id = 'a'"
+        assert "hides next to nothing of a person" in repr(curator.ask(question, 10))
+        assert "hides next to nothing" not in repr(curator.ask(question, 1))
+        assert [row["n"] for row in curator.ask(question, 10)] == [1]

@@ -15,6 +15,9 @@ from statistics import NormalDist
 
 from discreet.accounting.loss import Loss
 
+ALMOST_SURE = 0.999
+"""A chance above which next to nothing of a person is hidden: that of ε 7 and more."""
+
 _UP = 1 + 1e-12  # the rounding of what is a statement for people
 
 

@@ -31,9 +31,6 @@ from discreet.texts import visible
 if TYPE_CHECKING:
     from discreet.curator import Curator
 
-ALMOST_SURE = 0.999
-"""An attacker's odds after a whole budget above which `check` warns: ε 7 and more."""
-
 USUAL = 0.7311
 """The odds of ε 1."""
 
@@ -285,7 +282,7 @@ def explain(
 @_machine
 def check(declaration: str, as_json: bool) -> None:
     """Name every fault of DECLARATION at once. Reads no row."""
-    from discreet.accounting.odds import best_guess_of_budget, chance
+    from discreet.accounting.odds import ALMOST_SURE, best_guess_of_budget, chance
     from discreet.exact import show
 
     with opened(declaration, load=False) as curator:

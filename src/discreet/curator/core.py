@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
-from discreet.accounting.odds import best_guess, best_guess_of_budget
+from discreet.accounting.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.model import Source
@@ -236,6 +236,10 @@ class Asking:
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
         notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
+        if (odds := best_guess(loss)) > ALMOST_SURE:
+            notes.append(
+                f"hides next to nothing of a person: whether one is there is guessed right with {chance(odds)}"
+            )
         notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 

@@ -111,7 +111,12 @@ class Synthetic(Release):
     def __repr__(self) -> str:
         head = [self.columns, *([_cell(row[name]) for name in self.columns] for row in self.rows[:_SHOWN])]
         widths = [max(len(row[place]) for row in head) for place in range(len(self.columns))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in head]
+        right = [any(isinstance(row[name], int | float) for row in self.rows[:_SHOWN]) for name in self.columns]
+        aligned = [str.rjust if one else str.ljust for one in right]
+        lines = [
+            "  ".join(place(cell, width) for place, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
+            for row in head
+        ]
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN:,} more synthetic rows")
         paid = f"price {self.cost}" + ("" if self.charged else " (asked before: free)")
