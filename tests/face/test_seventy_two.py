@@ -163,7 +163,7 @@ ENGINEERS: list[tuple[Call, str, Call]] = [
     (lambda _: made({"agee": (0, 99)}), "name one of: age", lambda _: made({"age": (0, 99)})),
     (
         lambda _: made({"born": ("1990-01-01", "2020-01-01")}),
-        "write them as datetime.datetime(2020, 1, 31, 12)",
+        "write them as for example datetime.datetime(2020, 1, 31, 12)",
         lambda _: made({"born": (datetime.datetime(1990, 1, 1), datetime.datetime(2020, 1, 1))}),
     ),
     (lambda _: declared(source={"age": [30]}), "give a pandas or polars DataFrame", lambda _: declared()),

@@ -175,17 +175,17 @@ def test_a_frame_states_the_type_of_a_short_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "kind"),
+    ("column", "kind", "how"),
     [
-        ((0.5, 3), "integer"),
-        (["x"], "integer"),
-        ([1], "text"),
-        ([datetime.datetime(2020, 1, 1)], "date"),
-        ([datetime.date(2020, 1, 1)], "timestamp"),
-        ([True], "number"),
+        ((0.5, 3), "integer", "for example 17"),
+        (["x"], "integer", "for example 17"),
+        ([1], "text", "texts, in quotes"),
+        ([datetime.datetime(2020, 1, 1)], "date", "for example datetime.date(2020, 1, 31)"),
+        ([datetime.date(2020, 1, 1)], "timestamp", "for example datetime.datetime(2020, 1, 31, 12)"),
+        ([True], "number", "for example 0.5"),
     ],
 )
-def test_bounds_and_keys_of_another_type_than_the_source_states(column: Any, kind: str) -> None:
+def test_bounds_and_keys_of_another_type_than_the_source_states(column: Any, kind: str, how: str) -> None:
     arrow = pa.table(
         {
             "integer": [1],
@@ -196,7 +196,7 @@ def test_bounds_and_keys_of_another_type_than_the_source_states(column: Any, kin
         }
     )
     message = f"its bounds or values are not of type {kind}"
-    assert faults(arrow, {kind: column}) == {f"tables.t.columns.{kind}": (message, "write them in the column's type")}
+    assert faults(arrow, {kind: column}) == {f"tables.t.columns.{kind}": (message, f"write them as {how}")}
 
 
 def test_texts_have_keys_and_no_bounds() -> None:

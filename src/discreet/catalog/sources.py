@@ -55,7 +55,7 @@ def checked_types(declaration: Declaration) -> Declaration:
             ends = [end for end in (column.minimum, column.maximum, *(column.values or ())) if end is not None]
             if ends and not all(_fits(end, str(column.type)) for end in ends):
                 example = example_of(column.type, python=declaration.file is None)
-                fix = f"write them as {example}" if example else "write them as texts, in quotes"
+                fix = f"write them as for example {example}" if example else "write them as texts, in quotes"
                 faults.append(Fault(where, f"its bounds or values are not of type {column.type}", fix))
     if faults:
         raise DeclarationError(faults, file=str(declaration.file or ""))
