@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import redirect_stdout
+import tempfile
+from contextlib import chdir, redirect_stdout
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
+
+from discreet.cli.demo import unpacked
 
 FOLDER = Path(__file__).parent
 _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -15,15 +18,15 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @lru_cache
 def page(name: str, last: str) -> SimpleNamespace:
-    """The names that the page's snippets define, run in order up to the one that defines `last`.
-
-    Snippets read files relative to the root of the repository, so that must be the working directory.
-    """
+    """The names that the page's snippets define, run in order up to the one that defines `last`, beside the data that
+    `discreet demo` leaves."""
     names: dict[str, object] = {}
     path = FOLDER / f"{name}.md"
-    for snippet in _PYTHON.findall(path.read_text("utf-8")):
-        with redirect_stdout(io.StringIO()):
-            exec(compile(snippet, str(path), "exec"), names)
-        if last in names:
-            return SimpleNamespace(**names)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        unpacked(Path(folder))
+        for snippet in _PYTHON.findall(path.read_text("utf-8")):
+            with redirect_stdout(io.StringIO()):
+                exec(compile(snippet, str(path), "exec"), names)
+            if last in names:
+                return SimpleNamespace(**names)
     raise LookupError(f"{path.name} defines no {last}")

@@ -26,8 +26,8 @@ _TOO_MUCH = "SELECT race, sex, COUNT(*) AS n FROM adult GROUP BY race, sex"
 
 
 def unpacked(folder: Path) -> None:
-    """Writes the data that comes with the package to a folder: adult.csv, patients.csv, conditions.csv. A file that
-    exists stays as it is."""
+    """Writes the data that comes with the package to a folder: adult.csv, patients.csv, conditions.csv, names.csv. A
+    file that exists stays as it is."""
     for packed in (files("discreet") / "data").iterdir():
         target = folder / packed.name.removesuffix(".gz")
         if packed.name.endswith(".gz") and not target.exists():
