@@ -3,11 +3,16 @@ they print is what the pages show (tests/page_tools.py says how that is compared
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+import discreet
 from page_tools import CHANGING, PAGES, ROOT, blocks, compared, demonstrated, folder_for, followed
 
 
@@ -45,10 +50,49 @@ def test_what_changes_from_run_to_run_is_a_short_list() -> None:
         assert "```sample" not in page.read_text("utf-8")
 
 
+def links(page: Path) -> list[Path]:
+    """What a page links to, beside what is in it."""
+    return [(page.parent / to).resolve() for to in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8"))]
+
+
 def test_pages_link_to_what_exists() -> None:
-    for page in [*PAGES, *ROOT.glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+    for page in {*PAGES, *ROOT.glob("*.md")}:
+        for target in links(page):
+            assert target.exists(), f"{page.name}: {target}"
+
+
+def test_every_page_is_reached_from_the_first() -> None:
+    reached, new = set(), {ROOT / "README.md"}
+    while new:
+        reached |= new
+        new = {to for page in new for to in links(page) if to.suffix == ".md"} - reached
+        new |= {to / "README.md" for page in reached for to in links(page) if (to / "README.md").is_file()} - reached
+    assert {*PAGES, *ROOT.glob("*.md")} <= reached
+
+
+def test_a_wheel_has_the_pages(tmp_path: Path) -> None:
+    """Its `--help` names the first of them, and they link to each other. Links to code are for a clone."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.startswith(f"discreet-{discreet.__version__}-")
+    installed = tmp_path / "installed"
+    zipfile.ZipFile(wheel).extractall(installed)
+    command = [sys.executable, "-m", "discreet", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    said = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout
+    first = installed / "discreet" / "README.md"
+    assert str(first) in said
+    for page in [first, *(first.parent / "docs").rglob("*.md")]:
+        for target in links(page):
+            code = page.name in ("map.md", "theorems.md") and {"src", "tests"} & set(target.parts)
+            assert target.exists() or code, f"{page.name}: {target}"
+
+
+def test_the_version_is_the_newest_of_the_changelog() -> None:
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == discreet.__version__
 
 
 def test_no_page_needs_what_only_the_source_tree_has() -> None:

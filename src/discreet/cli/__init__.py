@@ -74,9 +74,10 @@ def _complain(error: Error, as_json: bool) -> None:
 
 
 def _pages() -> str:
-    """Where the documentation lies: in the package, or beside it in a clone."""
+    """Where the documentation begins: in the package, or above it in a clone."""
     package = Path(__file__).parent.parent
-    return str(next((one for one in (package / "docs", package.parent.parent / "docs") if one.is_dir()), "docs"))
+    places = (place / "README.md" for place in (package, package.parent.parent) if (place / "docs").is_dir())
+    return str(next(places, "README.md"))
 
 
 class _Commands(click.Group):
@@ -84,9 +85,7 @@ class _Commands(click.Group):
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("More"):
-            formatter.write_text(
-                "`discreet demo` shows it on real data. The pages, questions.md and declaration.md first:"
-            )
+            formatter.write_text("`discreet demo` shows it on real data. The pages begin with:")
             formatter.write(f"{'':{formatter.current_indent}}{_pages()}\n")
             formatter.write_text(
                 "Exit codes: 0 answered, 2 the question or the declaration is wrong, 3 refused for the budget, "
