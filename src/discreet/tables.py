@@ -15,7 +15,8 @@ class Table:
     bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
     Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
     `shared`: rows whose person is found along a foreign key may be several persons' each.
-    `csv` says how a CSV file is written, `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`, where it differs.
+    `csv` says how a CSV file is written where it differs: `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`,
+    `{"dates": "%d.%m.%Y"}`.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
     Nothing is checked here: `discreet.Curator` names every fault at once.
     """

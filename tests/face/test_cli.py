@@ -57,7 +57,7 @@ def test_the_next_line_works_unedited(cli: Command, census: Path) -> None:
 
 def test_init_says_nothing_of_values_that_nobody_called_public(cli: Command, census: Path) -> None:
     """Two files of the same header make the same declaration."""
-    assert cli(*INIT[:3], "-o", "one.toml", "--json").json == {"declaration": "one.toml"}
+    assert cli(*INIT[:3], "-o", "one.toml", "--json").json == {"declaration": "one.toml", "told": []}
     header, *rows = (census / "adult.csv").read_text("utf-8").splitlines(keepends=True)
     (census / "adult.csv").write_text("".join([header, *rows[:7]]), "utf-8")
     assert cli(*INIT[:3], "-o", "two.toml").code == 0

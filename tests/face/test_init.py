@@ -124,3 +124,78 @@ def test_errors_name_the_option(arguments: list[str], says: str, cli: Command, f
     assert not list(folder.glob("*.toml"))
     assert "tables." not in said.err
     assert ".toml" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("cells", "forms"),
+    [
+        (["01.02.2020", "31.12.1999", ""], ["%d.%m.%Y"]),
+        (["01.02.2020", "03.12.1999"], ["%d.%m.%Y", "%m.%d.%Y"]),
+        (["12/31/2020", "1/1/2021"], ["%m/%d/%Y"]),
+        (["2020/12/31"], ["%Y/%m/%d"]),
+        (["31-12-2020"], ["%d-%m-%Y"]),
+        (["01.02.2020 8:30"], ["%d.%m.%Y", "%m.%d.%Y"]),
+        (["01.02.2020", "unknown"], []),
+        (["32.13.2020"], []),
+        (["2020-12-31"], []),
+        (["1.2.3"], []),
+    ],
+)
+def test_how_dates_look_is_told_and_stands_as_a_comment(
+    cells: list[str], forms: list[str], cli: Command, folder: Path
+) -> None:
+    Path("a.csv").write_text("born,x\n" + "".join(f"{cell},1\n" for cell in cells), "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    text = (folder / "a.toml").read_text("utf-8")
+    assert ("look like " + " or ".join(forms) in said.out) == bool(forms)
+    assert (f'\n# csv = {{ dates = "{forms[0] if forms else ""}" }}' in text) == bool(forms)
+    assert ("with csv.dates as above" in text) == bool(forms)
+    assert discreet.open(folder / "a.toml").tables["a"]["columns"]["born"]["type"] == "text"  # nothing is taken
+
+
+@pytest.mark.parametrize(
+    ("dates", "true", "others"),
+    [
+        ("%d.%m.%Y", "29.02.2020", ["30.02.2020", "2020-02-29", "29.02.20", "infinity", "epoch", "29/02/2020", "x"]),
+        ("%m/%d/%Y", " 2/29/2020 ", ["29/02/2020", "2/29/02020", "2/29/-2020", "29.02.2020", "2/29/2020x"]),
+        ("%Y/%m/%d", "2020/2/29", ["2020/2/30", "2020-2-29", "0000/00/00"]),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_dates_as_they_are_written(dates: str, true: str, others: list[str]) -> None:
+    rows = [f"{day}" for day in (true, *others)] + [f"{true.strip()} 12:30:01", f"{true.strip()} 12:30:01.5", ""]
+    Path("a.csv").write_text("day,moment\n" + "".join(f'"{row}","{row}"\n' for row in rows), "utf-8")
+    columns = {"day": {"type": "date"}, "moment": {"type": "timestamp"}}
+    table = discreet.Table("a.csv", csv={"dates": dates}, one_row_per_person=True, columns=columns)
+    with discreet.Curator({"a": table}, epsilon=BUDGET) as curator:
+        counted = (
+            "SELECT COUNT(day) AS days, COUNTIF(day = DATE '2020-02-29') AS same, COUNT(moment) AS moments, "
+            "COUNTIF(moment = TIMESTAMP '2020-02-29 12:30:01') AS seconds FROM a"
+        )
+        (row,) = curator.ask(counted, epsilon="1e20").rows
+    assert row == {"days": 3, "same": 3, "moments": 3, "seconds": 1}
+
+
+@pytest.mark.parametrize("dates", ["%d.%m.%y", "%d%m%Y", "%d.%m/%Y", "%d.%d.%Y", "d.m.Y", 5, ""])
+def test_other_forms_of_dates_are_refused(dates: object) -> None:
+    table = discreet.Table("a.csv", csv={"dates": dates}, one_row_per_person=True, columns={"x": str})  # type: ignore
+    with pytest.raises(discreet.DeclarationError, match="%d, %m and %Y"):
+        discreet.Curator({"a": table}, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("39,State-gov,77516", "39, 77516"),
+        ("a,2020-01-01", "2020-01-01"),
+        ("1.5,b", "1.5"),
+        ("3,4,5,6", "3, 4, 5, …"),
+        ("a,b1,2c", ""),
+        ("x_1,year 2020", ""),
+    ],
+)
+def test_a_first_line_of_values_is_told(line: str, told: str, cli: Command, folder: Path) -> None:
+    (folder / "a.csv").write_text(f"{line}\n" * 4, "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    assert (said.code, "put a line of names before it" in said.out) == (0, bool(told))
+    assert f"holds values: {told}" in said.out if told else True

@@ -18,6 +18,7 @@ from typing import Any
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
+    DATES,
     ENCODINGS,
     MOST_WORK,
     USUAL_GROUPS,
@@ -465,7 +466,7 @@ class _Reader:
             self.fault(where, "this is for CSV files", "leave it out")
             return source
         said = self.mapping(where, raw)
-        self.unknown(where, said, {"delimiter", "decimal", "encoding"})
+        self.unknown(where, said, {"delimiter", "decimal", "dates", "encoding"})
         delimiter, decimal = said.get("delimiter", ","), said.get("decimal", ".")
         encoding = said.get("encoding", "utf-8")
         odd = not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter.isalnum()
@@ -475,10 +476,15 @@ class _Reader:
         if decimal not in (".", ",") or (decimal == delimiter and "decimal" in said):
             self.fault(f"{where}.decimal", "it must be . or , and not the delimiter", 'write decimal = ","')
             decimal = "."
+        dates = said.get("dates", source.dates)
+        if not isinstance(dates, str) or not DATES.fullmatch(dates):
+            message = "it must have %d, %m and %Y, and one of . / - between them"
+            self.fault(f"{where}.dates", message, 'write dates = "%d.%m.%Y"')
+            dates = source.dates
         if encoding not in ENCODINGS:
             self.fault(f"{where}.encoding", "this encoding is not known", f"write one of {', '.join(ENCODINGS)}")
             encoding = "utf-8"
-        return replace(source, delimiter=delimiter, decimal=decimal, encoding=encoding)
+        return replace(source, delimiter=delimiter, decimal=decimal, dates=dates, encoding=encoding)
 
     def columns(self, where: str, raw: Mapping[str, Any], source: Source) -> tuple[Column, ...]:
         columns: list[Column] = []

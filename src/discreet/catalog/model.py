@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -119,12 +120,16 @@ class Column:
         return None
 
 
+DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
+"""How dates may be written in a CSV file: day, month and year in any order, with one sign between them."""
+
+
 @dataclass(frozen=True)
 class Source:
     """Where rows come from: a file, a table of a DuckDB file, or an object that Python holds.
 
-    `kind` is csv, parquet, duckdb or frame. In a CSV file `delimiter` stands between columns, `decimal` in 3.5, and its
-    text is in an `encoding`.
+    `kind` is csv, parquet, duckdb or frame. In a CSV file `delimiter` stands between columns, `decimal` in 3.5, `dates`
+    says how a date is written ("%d.%m.%Y"), and its text is in an `encoding`.
     """
 
     kind: str
@@ -133,6 +138,7 @@ class Source:
     frame: Any = field(default=None, repr=False, compare=False)
     delimiter: str = field(default=",", repr=False)
     decimal: str = field(default=".", repr=False)
+    dates: str = field(default="%Y-%m-%d", repr=False)
     encoding: str = field(default="utf-8", repr=False)
 
     @property

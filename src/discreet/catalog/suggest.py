@@ -10,18 +10,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.catalog.model import Source, Type
+from discreet.texts import visible
 
 
 @dataclass(frozen=True)
 class Suggested:
     """What is known of a source's columns, and what the owner said of the table. `looks` is the type that the first
-    rows of a CSV file seem to have, by column: it decides nothing."""
+    rows of a CSV file seem to have, by column, and `dates` how those in the columns `dated` may be written: it decides
+    nothing."""
 
     name: str
     source: str
     dialect: Source
     types: Mapping[str, Type | None]
     looks: Mapping[str, Type] = field(default_factory=dict)
+    dates: Sequence[str] = ()
+    dated: Sequence[str] = ()
     ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     person: str | None = None
@@ -63,6 +67,11 @@ def _table(table: Suggested) -> list[str]:
     other = [f"{key} = {_text(value)}" for key, value in dialect.items() if value != getattr(usual, key)]
     if other:
         lines.append(f"csv = {{ {', '.join(other)} }}    # as the first rows look: see that it is so")
+    if table.dates:
+        so = ", ".join([*other, f"dates = {_text(table.dates[0])}"])
+        either = "".join(f', or like "{form}"' for form in table.dates[1:])
+        where = visible(", ".join(table.dated))
+        lines.append(f"# csv = {{ {so} }}    # dates in {where} look so{either}: take it in if it is so")
     if table.person is not None:
         lines.append(f"person = {_text(table.person)}")
     if table.one_row_per_person:
@@ -100,7 +109,8 @@ def _column(table: Suggested, name: str, kind: Type | None) -> str:
     if name in table.looks and table.looks[name] is not kind:
         looks = table.looks[name]
         bounds = ", min = …, max = …" if looks.numeric or looks in (Type.DATE, Type.TIMESTAMP) else ""
-        comments.append(f'its first rows look like {{ type = "{looks}"{bounds} }}')
+        beside = ", with csv.dates as above" if name in table.dated else ""
+        comments.append(f'its first rows look like {{ type = "{looks}"{bounds} }}{beside}')
     line = f"{_key(name)} = {{ {', '.join(parts)} }}"
     return f"{line}    # {'; '.join(comments)}" if comments else line
 

@@ -455,12 +455,13 @@ def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: An
     if target.exists():
         fault = Fault(str(target), "this file exists", "remove it, or name another with --output")
         raise DeclarationError([fault], code="exists")
-    text = suggest(sources, target.parent, **said)
+    told: list[str] = []
+    text = suggest(sources, target.parent, **said, tell=told.append)
     target.write_text(text, "utf-8")
     if as_json:
-        click.echo(json.dumps({"declaration": str(target)}))
+        click.echo(json.dumps({"declaration": str(target), "told": told}, ensure_ascii=False))
     else:
-        click.echo(f"{target} is written; read it, and say more of your columns where you can")
+        click.echo("\n".join([f"{target} is written; read it, and say more of your columns where you can", *told]))
 
 
 @main.command()

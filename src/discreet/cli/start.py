@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -20,6 +20,7 @@ from discreet.catalog import EngineLimits, Source, Type, declare
 from discreet.catalog.suggest import Suggested, table_name, written
 from discreet.engines.duckdb import SNIFFED_ROWS, DuckDB, csv_head, csv_header
 from discreet.errors import DeclarationError, Fault
+from discreet.texts import visible
 
 MOST_KEYS = 1_000
 _HEAD = 1 << 20
@@ -34,6 +35,8 @@ class _Table:
     place: Source
     types: dict[str, Type | None]
     looks: dict[str, Type] = field(default_factory=dict)
+    dates: tuple[str, ...] = ()
+    dated: tuple[str, ...] = ()
     ranges: dict[str, tuple[str, str]] = field(default_factory=dict)
     values: dict[str, Sequence[Any]] = field(default_factory=dict)
     person: str | None = None
@@ -54,11 +57,13 @@ def suggest(
     types: Sequence[str],
     epsilon: str,
     delta: str,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> str:
-    """The text of a declaration. Raises DeclarationError where a source or an option is wrong."""
+    """The text of a declaration. Raises DeclarationError where a source or an option is wrong. Tells what the owner
+    should look at."""
     engine = DuckDB(EngineLimits())
     try:
-        tables = _tables(sources, engine)
+        tables = _tables(sources, engine, tell)
         for said in person:
             written_column, arrow, target = said.partition("->")
             for table, column in _meant("--person", written_column.strip(), tables):
@@ -94,7 +99,7 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
-def _tables(sources: Sequence[str], engine: DuckDB) -> list[_Table]:
+def _tables(sources: Sequence[str], engine: DuckDB, tell: Callable[[str], None]) -> list[_Table]:
     tables: list[_Table] = []
     for source in sources:
         place = _place(source, engine)
@@ -103,7 +108,19 @@ def _tables(sources: Sequence[str], engine: DuckDB) -> list[_Table]:
             raise _fault(source, f"another source makes a table {name} too", "rename one of the files")
         if place.kind == "csv":
             place, looks = _dialect(place, engine)
-            tables.append(_Table(name, place, dict.fromkeys(csv_header(place), Type.TEXT), looks))
+            names = csv_header(place)
+            values = [one for one in names if _VALUE.fullmatch(one.strip())]
+            if values:
+                some = visible(", ".join(values[:3]) + (", …" if len(values) > 3 else ""))
+                message = f"its first line is taken for names, and holds values: {some}"
+                tell(f"{source}: {message} → if these are no names, put a line of names before it")
+            dates, dated = _dates(place)
+            if dates:
+                message = f"{source}: dates in {visible(', '.join(dated))} look like {' or '.join(dates)}"
+                tell(f"{message} → take in the line with `dates` if it is so; without it they are texts")
+            looks |= dated
+            table = _Table(name, place, dict.fromkeys(names, Type.TEXT), looks, tuple(dates), tuple(dated))
+            tables.append(table)
         else:
             tables.append(_Table(name, place, {column: kind for column, (kind, _) in engine.types(place).items()}))
     return tables
@@ -145,6 +162,44 @@ def _dialect(place: Source, engine: DuckDB) -> tuple[Source, dict[str, Type]]:
     names = csv_header(place)
     known = zip(names, types, strict=True) if len(names) == len(types) else ()
     return place, {name: kind for name, kind in known if kind not in (None, Type.TEXT)}
+
+
+_VALUE = re.compile(r"[-+]?\d+([.,]\d+)*|\d{1,4}([./-])\d{1,2}\2\d{1,4}([ T][\d:.]+)?")
+"""A number or a date."""
+
+_DATE = re.compile(r"(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})([ T][\d:.]+)?")
+
+
+def _dates(place: Source) -> tuple[list[str], dict[str, Type]]:
+    """How the dates in a file's first rows may be written, if not as 2020-01-31, and in which columns."""
+    names, *rows = csv_head(place, SNIFFED_ROWS) or [[]]
+    found: list[str] = []
+    dated: dict[str, Type] = {}
+    for name, *cells in zip(names, *(row for row in rows if len(row) == len(names)), strict=True):
+        matches = [_DATE.fullmatch(cell.strip()) for cell in cells if cell.strip()]
+        read = [match for match in matches if match is not None]
+        forms = _forms(read) if len(read) == len(matches) else []
+        both = [form for form in found if form in forms] if found else forms
+        if both:
+            found = both
+            dated[name] = Type.TIMESTAMP if any(match[5] for match in read) else Type.DATE
+    return found, dated
+
+
+def _forms(dates: Sequence[re.Match[str]]) -> list[str]:
+    """The forms that fit all of these dates, but for the one that needs no word."""
+    most = {"d": (1, 31, 2), "m": (1, 12, 2), "Y": (0, 9999, 4)}
+    forms = []
+    for order in ("dmY", "mdY", "Ymd"):
+        for sign in "./-":
+            fits = all(
+                date[2] == sign and low <= int(date[place]) <= high and (len(date[place]) == 4) == (digits == 4)
+                for date in dates
+                for place, (low, high, digits) in zip((1, 3, 4), (most[part] for part in order), strict=True)
+            )
+            if dates and fits and (order, sign) != ("Ymd", "-"):
+                forms.append(sign.join(f"%{part}" for part in order))
+    return forms
 
 
 _WITH_COMMA = re.compile(r"[-+]?(\d+|\d{1,3}([.]\d{3})+),\d+")
@@ -230,6 +285,8 @@ def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Sugg
         table.place,
         table.types,
         table.looks,
+        table.dates,
+        table.dated,
         table.ranges,
         table.values,
         table.person,

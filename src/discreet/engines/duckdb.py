@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import LARGEST, Column, EngineLimits, Source, Table, Type, Value
+from discreet.catalog.model import DATES, LARGEST, Column, EngineLimits, Source, Table, Type, Value
 from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import double_literal, literal
@@ -572,12 +572,11 @@ def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.
     """
     name = table_name(table)
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]
-    comma = table.source.decimal == ","
-    selected = [exp.alias_(_typed(column, comma), column_name(index)) for index, column in enumerate(held)]
+    selected = [exp.alias_(_typed(column, table.source), column_name(index)) for index, column in enumerate(held)]
     select = exp.select(*selected).from_(_relation(table.source))
     for column in table.columns:
         if column.identifies and column.type is Type.TEXT and not table.public:
-            length = exp.Anonymous(this="length", expressions=[_typed(column)])
+            length = exp.Anonymous(this="length", expressions=[_typed(column, table.source)])
             fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
             select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]))
     statements: list[exp.Expression] = []
@@ -612,17 +611,20 @@ def load_statements(table: Table, key: str, *, windows: bool) -> tuple[list[exp.
     return statements, exp.select(*facts).from_(exp.to_table(name))
 
 
-def _typed(column: Column, comma: bool = False) -> exp.Expression:
+def _typed(column: Column, source: Source) -> exp.Expression:
     """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped, and a
-    number is rounded to its step. With `comma`, 3,5 is a number, and so is 1.234,5; 1.5, which may be either, is NULL.
+    number is rounded to its step. Where the source has a decimal comma, 3,5 is a number, and so is 1.234,5; 1.5, which
+    may be either, is NULL. Where it says how dates are written, no others are dates.
 
     Dates the engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's key
     such a date of one person would make everybody's question fail.
     """
     assert column.type is not None
     node: exp.Expression = exp.column(column.name, quoted=True)
-    if comma and column.type.numeric:
+    if source.decimal == "," and column.type.numeric:
         node = _with_point(node)
+    if source.dates != Source("csv").dates and column.type in _CALENDAR:
+        node = _as_iso(node, source.dates)
     node = exp.TryCast(this=node, to=exp.DataType.build(_ENGINE_TYPES[column.type]), safe=True)
     if column.type is Type.NUMBER:
         unknown: exp.Expression = exp.Or(
@@ -655,6 +657,19 @@ def _in_steps(node: exp.Expression, step: Fraction, ends: tuple[int, int], *, op
         return nearest
     counted = exp.LTE(this=exp.Abs(this=node.copy()), expression=double_literal(LARGEST // step.numerator * step))
     return exp.Case(ifs=[exp.If(this=counted, true=nearest)], default=node.copy())
+
+
+def _as_iso(node: exp.Expression, dates: str) -> exp.Expression:
+    """A date, or a date and a time of day, with the year first, as the engine reads it; NULL if written otherwise."""
+    parts = DATES.fullmatch(dates)
+    assert parts is not None
+    order = [parts[1], parts[3], parts[4]]
+    digits = {"d": "([0-9]{1,2})", "m": "([0-9]{1,2})", "Y": "([0-9]{4})"}
+    pattern = rf"\s*{f'[{parts[2]}]'.join(digits[part] for part in order)}([ T][0-9:.]+)?\s*"
+    iso = "-".join(f"\\{order.index(part) + 1}" for part in "Ymd") + r"\4"
+    match = exp.Anonymous(this="regexp_full_match", expressions=[node.copy(), exp.Literal.string(pattern)])
+    words = [exp.Literal.string(f"^{pattern}$"), exp.Literal.string(iso)]
+    return exp.Case(ifs=[exp.If(this=match, true=exp.Anonymous(this="regexp_replace", expressions=[node, *words]))])
 
 
 def _with_point(node: exp.Expression) -> exp.Expression:
