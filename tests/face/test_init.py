@@ -183,6 +183,12 @@ def test_other_forms_of_dates_are_refused(dates: object) -> None:
         discreet.Curator({"a": table}, epsilon=1)
 
 
+def test_an_empty_file_is_said_to_be_empty(cli: Command, folder: Path) -> None:
+    (folder / "a.csv").write_text("", "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    assert (said.code, said.err) == (2, "a.csv: this file is empty → name one whose first line names the columns\n")
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -109,6 +109,8 @@ def _tables(sources: Sequence[str], engine: DuckDB, tell: Callable[[str], None])
         if place.kind == "csv":
             place, looks = _dialect(place, engine)
             names = csv_header(place)
+            if not names:
+                raise _fault(source, "this file is empty", "name one whose first line names the columns")
             values = [one for one in names if _VALUE.fullmatch(one.strip())]
             if values:
                 some = visible(", ".join(values[:3]) + (", …" if len(values) > 3 else ""))
