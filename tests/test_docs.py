@@ -71,16 +71,29 @@ def test_every_page_is_reached_from_the_first() -> None:
 
 
 def test_a_wheel_has_the_pages(tmp_path: Path) -> None:
-    """Its `--help` names the first of them, and they link to each other. Links to code are for a clone."""
+    """Its `--help` names the first of them, and they link to each other; links to code are for a clone. Its demo leaves
+    the data."""
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.startswith(f"discreet-{discreet.__version__}-")
     installed = tmp_path / "installed"
     zipfile.ZipFile(wheel).extractall(installed)
-    command = [sys.executable, "-m", "discreet", "--help"]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    said = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True).stdout
+    said, _ = (
+        subprocess.run(
+            [sys.executable, "-m", "discreet", *command],
+            cwd=tmp_path,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for command in (["--help"], ["demo", "--output", "out"])
+    )
+    assert {"adult.csv", "patients.csv", "conditions.csv", "names.csv", "demo.toml"} <= set(
+        os.listdir(tmp_path / "out")
+    )
     first = installed / "discreet" / "README.md"
     assert str(first) in said
     for page in [first, *(first.parent / "docs").rglob("*.md")]:
