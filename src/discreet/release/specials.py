@@ -84,7 +84,9 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
                 words.append(("ranks", name, f"{name}: by how many ranks it may be off is known with the bounds"))
                 continue
             rank = one.mechanism.half_width(CONFIDENCE)
-            said = f"{name}: off by at most {three_digits(rank)} ranks with 95 %; a lattice of {_step(one, output.moment)}"
+            said = (
+                f"{name}: off by at most {three_digits(rank)} ranks with 95 %; a lattice of {_step(one, output.moment)}"
+            )
             words.append(("ranks", name, said))
             if parts := one.mechanism.kept_off():
                 most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)
