@@ -190,7 +190,7 @@ def test_what_is_stated_is_what_is_charged(aggregates: str) -> None:
         assert release.cost.epsilon == 1
         assert curator.budget.used == pytest.approx(100)
         with pytest.raises(discreet.BudgetError):
-            curator.ask("SELECT COUNT(*) FROM s", epsilon=0.0001)
+            curator.ask("SELECT COUNT(*) FROM s WHERE x > 1", epsilon=0.0001)
 
 
 def test_bounds_that_nobody_declared_are_found_and_said(curator: discreet.Curator) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas  # noqa: F401
 import pytest
 from engine_tools import declaration, frame, planned
 
@@ -183,6 +184,7 @@ def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces(
     other = EngineProcess()
     assert other.call("limit", 1, seconds=30) == {}
     assert int(_status(other.pid, "PPid")) != server
+    assert _status(int(_status(other.pid, "PPid")), "Threads") == "1"  # pandas is loaded there, too
     for process in (one, other):
         process.kill()
         assert not process.usable

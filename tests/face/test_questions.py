@@ -96,7 +96,6 @@ WHERE = [
     "NOT age > 4",
     "age IS NULL",
     "age IS NOT NULL",
-    "age = NULL",
     "age IN (1, 2, 3.5)",
     "age NOT IN (1, 2)",
     "age BETWEEN 3 AND 7",

@@ -94,7 +94,7 @@ def test_the_ledger_is_charged_what_is_declared(tmp_path: Path) -> None:
         one.fit("t", target="y", epsilon=1, sample_rate="0.5", steps=20)
         spent = one.ledger.filter(TOTAL).spent
         assert spent.pure is None
-        assert spent.keys == call.loss.keys_delta == Fraction(1, 2000)
+        assert spent.keys == call.loss.keys_delta == Fraction(1, 2500)
         assert one.ledger.verify().unanswered == 0
         with pytest.raises(BudgetError) as caught:
             one.fit("t", target="y", epsilon="1.9")
@@ -229,7 +229,7 @@ def test_a_kill_in_the_middle_stays_charged(step: str, tmp_path: Path) -> None:
         verified = one.ledger.verify()
         keys = verified.accounts[TOTAL].spent.keys
         assert one.lift() == ("t",)  # a process that ends without an answer suspends
-    assert (verified.unanswered, keys) == (1, Fraction(1, 2000))
+    assert (verified.unanswered, keys) == (1, Fraction(1, 2500))
     code, said = run(ledger, "1")  # the same call was never answered: it is charged anew
     assert code == 0
     assert [line.endswith("True") for line in said] in ([True], [])
@@ -247,7 +247,7 @@ def test_two_processes_never_overspend(tmp_path: Path) -> None:
         account = one.ledger.verify().accounts[TOTAL]
         filter_ = one.ledger.filter(TOTAL)
         assert filter_.alive
-        assert account.spent.keys == Fraction(1, 2000) * (1 + sum(bool(words) for words in said[:2]))
+        assert account.spent.keys == Fraction(1, 2500) * (1 + sum(bool(words) for words in said[:2]))
 
 
 @pytest.fixture(scope="module")

@@ -219,7 +219,7 @@ def test_the_same_again_is_free_and_lasts(frame: pandas.DataFrame, tmp_path: Pat
 
 
 def test_prices(frame: pandas.DataFrame) -> None:
-    """Without δ it is the budget's share; the kind of noise that errs less is taken; the loss is the price."""
+    """Without δ it is four fifths of the budget's share; the noise that errs less is taken; the loss is the price."""
     tens = {"hours": [*range(10, 100, 10)], "large": [*range(10**5, 10**6, 10**5)]}
     columns = ["sex", "age", "member", "rate", "hours", "large"]
     many = Workload("t", bins=tens).all_marginals(2, columns).all_marginals(3, columns).ranges("age")
@@ -228,9 +228,9 @@ def test_prices(frame: pandas.DataFrame) -> None:
         release = curator.answer(many, epsilon=1)
         loss = release.loss
         assert isinstance(loss, Gaussian)
-        assert release.cost.delta == pytest.approx(0.9e-5 / 40)
-        assert 0.999 * float(mu_of_budget(fraction(1), fraction("2.25e-7"))) < float(loss.mu)
-        assert loss.mu <= mu_of_budget(fraction(1), fraction("2.25e-7"))
+        assert release.cost.delta == pytest.approx(0.8 * 0.9e-5 / 40)
+        assert 0.999 * float(mu_of_budget(fraction(1), fraction("1.8e-7"))) < float(loss.mu)
+        assert loss.mu <= mu_of_budget(fraction(1), fraction("1.8e-7"))
         pure = curator.answer(few, epsilon=1)
         assert isinstance(pure.loss, Batch)
         assert pure.loss.pure == 1

@@ -50,7 +50,8 @@ class _Server:
             "HOME": "/nonexistent",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
-            "OPENBLAS_NUM_THREADS": "1",  # its threads would take address space that limits leave to others
+            "OPENBLAS_NUM_THREADS": "1",  # one thread: a fork has no other
+            "JE_ARROW_MALLOC_CONF": "background_thread:false",
             "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),
         }
         self._owner = os.getpid()
