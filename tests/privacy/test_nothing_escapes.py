@@ -195,7 +195,7 @@ def test_logs_hold_no_question_and_no_value(
         curator.ask(QUESTION, epsilon=1000)
     monkeypatch.setattr(Laplace, "release", lambda *_: [][1])
     with pytest.raises(EngineError):
-        curator.ask(QUESTION, epsilon=1)
+        curator.ask(QUESTION, epsilon=3)
     assert len(caplog.records) >= 5
     for record in caplog.records:
         assert record.name == "discreet"

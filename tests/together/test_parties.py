@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -255,7 +256,8 @@ def test_an_engine_that_fails_ends_the_session_for_all(place: Place, curators: d
             process = curators["south"]._engine._process
             assert process is not None
             os.kill(process.pid, signal.SIGKILL)
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            while process.usable:
+                time.sleep(0.001)
 
         def shares(self) -> Any:
             return contribution.shares()

@@ -43,9 +43,9 @@ def published(whole: Filter, epsilon: Fraction, event: bool = True) -> Loss:
 
 
 def price_of(whole: Filter, mu_squared: Fraction, event: bool = True) -> tuple[Fraction, Fraction]:
-    """The price (ε, δ), in the proportion of the budget `whole`, that buys noise of this μ²: for people, to two digits
-    and in floating point. The δ of the budget is not 0, or there would be no such noise."""
-    rate = float(whole.delta / whole.epsilon)
+    """The price (ε, δ) that names no δ and buys noise of this μ²: for people, to two digits and in floating point. The
+    δ of the budget is not 0, or there would be no such noise."""
+    rate = float(price_delta(whole, whole.epsilon, event) / whole.epsilon)
     part = float(1 - whole.keys_delta / whole.delta) if event else 1.0
     low, high = 0.0, 2 * float(whole.epsilon)
     for _ in range(_HALVINGS):
@@ -53,7 +53,7 @@ def price_of(whole: Filter, mu_squared: Fraction, event: bool = True) -> tuple[F
         fits = guessed_delta(middle, math.sqrt(mu_squared)) >= middle * rate * part
         low, high = (middle, high) if fits else (low, middle)
     epsilon = Fraction(show(Fraction(low), 2))
-    return epsilon, epsilon * whole.delta / whole.epsilon
+    return epsilon, price_delta(whole, epsilon, event)
 
 
 def for_publishing(account: Filter, whole: Filter, event: bool = True) -> Fraction:
