@@ -26,7 +26,7 @@ def test_a_published_table_costs_an_epsilon(cli: Command, clinic: Path) -> None:
     assert "μ" not in said.out
     assert re.findall(r"ε [\d.]+, δ \S+", said.out.partition("entry")[2]) == ["ε 0.5, δ 3.6e-7", "ε 0.25, δ 1.8e-7"]
     prices = [entry["price"] for entry in cli("ledger", clinic, "--json").json["entries"] if entry["loss"]]
-    assert prices == ["ε 0.5, δ 5e-7", "ε 0.25, δ 2.5e-7"]
+    assert prices == ["ε 0.5, δ 3.6e-7", "ε 0.25, δ 1.8e-7"]
 
 
 def test_one_entry_whole(cli: Command, clinic: Path) -> None:

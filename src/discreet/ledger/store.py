@@ -297,7 +297,8 @@ class Ledger:
 
     def answered(self, prefix: str, account: str, request: str | None, count: int) -> list[tuple[str, str]]:
         """Keys that begin with `prefix`, and questions, that have an answer which costs `account` nothing more, the
-        oldest first. Where `request` was used before: only what it belongs to."""
+        oldest first. Where `request` was used before: only what it belongs to. Raises QuestionError on no text."""
+        _check_text(prefix, account, *(() if request is None else (request,)))
         with self._file.read() as look:
             known = None if request is None else look.request(account, request)
             own = account if account != TOTAL and look.account(account) is not None else None
