@@ -284,7 +284,7 @@ def test_the_package_runs_as_a_module_and_says_where_its_pages_are(tmp_path: Pat
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     (first,) = [Path(line.strip()) for line in said.stdout.splitlines() if line.endswith("README.md")]
     assert "docs/questions.md" in first.read_text("utf-8")
-    assert "Exit codes: 0 answered" in said.stdout
+    assert "Exit codes: 0 done" in said.stdout
 
 
 # exit codes of the program itself

@@ -205,7 +205,7 @@ def test_words_of_an_odd_key(data: Data) -> None:
 def test_no_group_is_shown(curator: Curator) -> None:
     release = curator.ask("SELECT note, COUNT(*) AS n FROM visits WHERE FALSE GROUP BY note", epsilon=1)
     assert release.rows == release.intervals == release.simultaneous() == []
-    assert "(no group is shown)" in repr(release)
+    assert "(no group is shown: each has too few persons at this price, or there is none)" in repr(release)
     assert release.to_polars().is_empty()
     assert release.to_pandas().columns.tolist() == ["note", "n", "n_low", "n_high"]
     assert release._repr_html_().count("<tr>") == 1

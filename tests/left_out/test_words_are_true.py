@@ -104,7 +104,11 @@ class Said:
             (r"rows whose key is NULL or not declared are left out", lambda: (self.keys(), self.no_null())),
             (r"rows whose key is NULL are left out", self.no_null),
             (r"\w+ is cut to 200 characters", lambda: None),
-            (r"q: off by at most ([\d,.]+) ranks with 95 %; a lattice of steps of 1", self.off),
+            (
+                r"q: off by at most ([\d,.]+) ranks with 95 %, in a group of fewer rows by any number; "
+                r"a lattice of steps of 1",
+                self.off,
+            ),
             (
                 r"q: the ranks aimed at keep ([\d,.]+) off the ends, or 10 % of the rows where these are fewer",
                 self.kept,

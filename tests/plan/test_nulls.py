@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 import pytest
 
@@ -10,9 +11,10 @@ from discreet.catalog.model import Column, Type
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
 
-X, Y, Z = (ColumnOf(name, Type.NUMBER) for name in "xyz")
+X, Y, Z, B = (ColumnOf(name, Type.NUMBER) for name in "xyzb")
 ONE = Literal(1, Type.INTEGER)
 COLUMNS: Mapping[str, Column] = {name: Column(name, Type.NUMBER, nulls=name != "z") for name in "xyz"}
+BOUNDED = {"b": Column("b", Type.NUMBER, minimum=Fraction(0), maximum=Fraction(9), nulls=False)}
 
 
 def call(operator: str, *arguments: Expression, kind: Type = Type.BOOLEAN) -> Call:
@@ -58,9 +60,11 @@ def test_what_may_be_null() -> None:
         (call("coalesce", X, Y, kind=number), True),
         (call("case", more(X), Z, Z, kind=number), False),
         (call("case", more(Z), X, Z, kind=number), True),
-        (call("add", Z, Z, kind=number), False),
+        (call("add", Z, Z, kind=number), True),  # infinite ones make NaN, which counts as no value
+        (call("coalesce", call("add", Z, Z, kind=number), Z, kind=number), True),
+        (call("add", B, B, kind=number), False),
         (call("divide", Z, Z, kind=number), True),
         (call("is_null", X), False),
         (Literal(None, number), True),
     ):
-        assert may_be_null(expression, COLUMNS) is expected, expression
+        assert may_be_null(expression, {**COLUMNS, **BOUNDED}) is expected, expression

@@ -29,8 +29,9 @@ def price_delta(whole: Filter, epsilon: Fraction, event: bool = True) -> Fractio
 
 
 def event_delta(whole: Filter, delta: Fraction) -> Fraction:
-    """The part of a price's δ that goes to keys: of what is published, that outside which one μ stands for it all."""
-    return floor(delta * whole.keys_delta / whole.delta, 3) if whole.delta else Fraction(0)
+    """The part of a price's δ that goes to keys: of what is published, that outside which one μ stands for it all. Not
+    rounded: what the keys did not get would be the Gaussian part's, which may have no more than its own."""
+    return delta * whole.keys_delta / whole.delta if whole.delta else Fraction(0)
 
 
 def published(whole: Filter, epsilon: Fraction, event: bool = True) -> Loss:

@@ -65,11 +65,14 @@ def _table(table: Suggested) -> list[str]:
     usual = Source("csv")
     dialect = {key: getattr(table.dialect, key) for key in ("delimiter", "decimal", "encoding")}
     other = [f"{key} = {_text(value)}" for key, value in dialect.items() if value != getattr(usual, key)]
-    if other:
+    declared = any(table.types.get(name) in (Type.DATE, Type.TIMESTAMP) for name in table.dated)
+    so = ", ".join([*other, *(f"dates = {_text(form)}" for form in table.dates[:1])])
+    either = "".join(f', or like "{form}"' for form in table.dates[1:])
+    if table.dates and declared:  # without it all their values would be NULL
+        lines.append(f"csv = {{ {so} }}    # as the first rows look{either}: see that it is so")
+    elif other:
         lines.append(f"csv = {{ {', '.join(other)} }}    # as the first rows look: see that it is so")
-    if table.dates:
-        so = ", ".join([*other, f"dates = {_text(table.dates[0])}"])
-        either = "".join(f', or like "{form}"' for form in table.dates[1:])
+    if table.dates and not declared:
         where = visible(", ".join(table.dated))
         lines.append(f"# csv = {{ {so} }}    # dates in {where} look so{either}: take it in if it is so")
     if table.person is not None:

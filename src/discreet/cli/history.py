@@ -116,7 +116,7 @@ def _state(table: Mapping[str, Any]) -> str:
     failures = f"{table['failures']} of {table['limit']} failures in snapshot {table['snapshot']}"
     if table["frozen"]:
         return f"{failures}; frozen for everybody until `discreet refresh`"
-    who = ", ".join(visible(analyst) or "whoever names no analyst" for analyst in table["suspended"])
+    who = ", ".join(visible(analyst or "") or "whoever names no analyst" for analyst in table["suspended"])
     return f"{failures}; {who} suspended until `discreet lift`" if who else failures
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -41,7 +42,7 @@ from discreet.release import Release, answer
 from discreet.release.choices import choices
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
-from discreet.release.reused import MOST, Held, frame, reused
+from discreet.release.reused import MOST_READ, MOST_TRIED, Held, frame, reused
 from discreet.release.stored import measured, price_of, read, written
 from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
@@ -109,6 +110,7 @@ class Asking:
 
     def _start(self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool) -> None:
         self._turn = Lock()
+        self._planned: OrderedDict[str, Measurement] = OrderedDict()
         self._owner = owner
         self._engine = DuckDB(declaration.limits)
         if load:
@@ -213,16 +215,29 @@ class Asking:
     def _held(self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None) -> Held:
         """What is measured for a question: its own measurement, or a stored one that holds all of it and costs whoever
         asks nothing more."""
-        known = self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST)
-        if self._key(table, priced, numbers) not in dict(known):
-            for key, question in known:
-                stored = self._stored(key, question, numbers, account)
+        known = dict(self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST_READ))
+        own = self._key(table, priced, numbers)
+        if own not in known:
+            prices = {key: Fraction(key.split()[1]) for key in known}  # the dearest holds most
+            for key in sorted(known, key=lambda key: -prices[key])[:MOST_TRIED]:
+                if prices[key] < priced.price.epsilon:
+                    break
+                stored = self._stored(key, known[key], numbers, account)
                 if stored is not None and (held := reused(priced, stored, table)) is not None:
                     return held
+        self._remember(own, priced)
         return Held.whole(priced)
+
+    def _remember(self, key: str, priced: Measurement) -> None:
+        """Keeps what was planned, so that it need not be planned anew where another question may be a part of it."""
+        self._planned[key] = priced
+        if len(self._planned) > MOST_READ:
+            self._planned.popitem(last=False)
 
     def _stored(self, key: str, question: str, numbers: str, account: str) -> Measurement | None:
         """The measurement of a stored answer, planned anew from its question; None where that is no longer the same."""
+        if key in self._planned:
+            return self._planned[key]
         content = self._ledger.answer(key, account)
         if content is None:
             return None
@@ -231,7 +246,10 @@ class Asking:
         except QuestionError:
             return None
         stored = measurement(checked.plan, price_of(json.loads(content)))
-        return stored if self._key(table, stored, numbers) == key else None
+        if self._key(table, stored, numbers) != key:
+            return None
+        self._remember(key, stored)
+        return stored
 
     def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
@@ -482,7 +500,7 @@ class Asking:
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        return self._frame(table, priced, numbers) + _hash(measured(priced))
+        return f"{self._frame(table, priced, numbers)}{priced.price.epsilon} {_hash(measured(priced))}"
 
     def _frame(self, table: Table, priced: Measurement, numbers: str) -> str:
         """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""

@@ -18,6 +18,9 @@ from typing import BinaryIO
 from discreet.engines.forkserver import CURATOR, fork
 from discreet.forks import Lock
 
+START_SECONDS = 120
+"""A child that is not forked within this time is none."""
+
 HEADER = struct.Struct(">Q")
 """The length of what follows."""
 
@@ -86,8 +89,10 @@ class _Process:
         """Its number, and its descriptor while it is not ended; no descriptor where it could not be started."""
         with self._lock:
             if self._known is None:
+                number, descriptors = b"", list[int]()
                 with self._news as news:
-                    number, descriptors, _, _ = socket.recv_fds(news, 8, 1)
+                    if select.select([news], [], [], START_SECONDS)[0]:
+                        number, descriptors, _, _ = socket.recv_fds(news, 8, 1)
                 self._known = int.from_bytes(number, "big"), next(iter(descriptors), None)
             return self._known
 

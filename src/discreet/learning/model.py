@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Batch, Filter
-from discreet.accounting.balance import price_delta
+from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table, Type, Value
 from discreet.door.training import STEPS_OF_CLIP, Trained, Training
-from discreet.exact import Number, floor, show
+from discreet.exact import Number, show
 from discreet.learning.noise import Noise, noise_for
 from discreet.plan.features import MOST_FEATURES, Features, OneHot, Scaled, feature
 from discreet.procedures.arguments import columns_of, epsilon_of, private_table, refused, whole, within
@@ -173,11 +173,12 @@ def _deltas(
     if budget.keys_delta == 0 and rate < 1:
         fix = f"declare keys_delta = {show(budget.delta / 10)}, or write sample_rate=1"
         raise refused("delta", "training on samples needs a keys_delta", "delta", fix)
+    whole = Filter(budget.epsilon, budget.delta, budget.keys_delta)
     if delta is None:
-        known = price_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), epsilon, event=rate < 1)
+        known = price_delta(whole, epsilon, event=rate < 1)
     else:
         known = within("delta", delta, 0, budget.delta, f"delta={show(budget.delta / 10)}")
-    return known, Fraction(0) if rate == 1 else floor(known * budget.keys_delta / budget.delta, 3)
+    return known, Fraction(0) if rate == 1 else event_delta(whole, known)
 
 
 def _two_values(column: Column, positive: Value | None) -> OneHot:

@@ -22,6 +22,10 @@ _ARITHMETIC = {
     *("in_steps", "from_steps"),
 }
 _DIVISIONS = {"divide", "modulo", "quotient"}
+_NO_NUMBER = {"add", "subtract", "multiply", "modulo", "divide", "quotient"}
+"""Operators that may make NaN, which counts as no value, where an argument is infinite."""
+FINITE = 10**300
+"""A double within this is finite."""
 _TOTAL = {
     *("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "not", "in"),
     *("greatest", "least", "to_text", "width_bucket", "is_nan", "is_infinite", "is_finite"),
@@ -47,12 +51,15 @@ def may_be_null(expression: Expression, columns: Mapping[str, Column]) -> bool:
     if operator in _NEVER:
         return False
     if operator == "coalesce":
-        return all(may_be_null(one, columns) for one in arguments)
+        no_number = any(_may_be_no_number(one, columns) for one in arguments)
+        return no_number or all(may_be_null(one, columns) for one in arguments)
     if operator == "case":
         return any(may_be_null(one, columns) for one in case_results(expression))
     if any(may_be_null(one, columns) for one in arguments):
         return True
     if operator in _DIVISIONS and not (isinstance(arguments[1], Literal) and arguments[1].value):
+        return True
+    if _may_be_no_number(expression, columns):
         return True
     if operator in _ARITHMETIC | _DIVISIONS:
         return expression.type is Type.INTEGER and not _exact(expression, columns)
@@ -62,6 +69,21 @@ def may_be_null(expression: Expression, columns: Mapping[str, Column]) -> bool:
 def _exact(expression: Expression, columns: Mapping[str, Column]) -> bool:
     known = interval(expression, columns)
     return known is not None and max(-known[0], known[1]) <= EXACT
+
+
+def _may_be_no_number(expression: Expression, columns: Mapping[str, Column]) -> bool:
+    """Whether arithmetic on what may be infinite stands in it: NaN is not NULL, and counts as no value all the same."""
+    if not isinstance(expression, Call):
+        return False
+    arguments = expression.arguments
+    if expression.operator in _NO_NUMBER and not all(_finite(one, columns) for one in arguments):
+        return True
+    return any(_may_be_no_number(one, columns) for one in arguments)
+
+
+def _finite(expression: Expression, columns: Mapping[str, Column]) -> bool:
+    known = interval(expression, columns)
+    return known is not None and max(-known[0], known[1]) <= FINITE
 
 
 def without_nulls(columns: tuple[Column, ...], predicate: Expression | None) -> tuple[Column, ...]:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from typing import Any
 
 from discreet.catalog.model import LARGEST, Column, Type
 from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results
@@ -233,11 +234,24 @@ def _bucket(call: Call, columns: Columns) -> Call | None:
     return None if place is None else replace(call, arguments=(place, _literal(0), number, number))
 
 
-_COMPARED = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "same", "in")
+_CONSTANT: Mapping[str, Callable[[Any, list[Any]], bool]] = {
+    "equal": lambda one, others: one == others[0],
+    "not_equal": lambda one, others: one != others[0],
+    "less": lambda one, others: one < others[0],
+    "less_equal": lambda one, others: one <= others[0],
+    "greater": lambda one, others: one > others[0],
+    "greater_equal": lambda one, others: one >= others[0],
+    "same": lambda one, others: one == others[0],
+    "in": lambda one, others: one in others,
+}
 
 
-def _told_apart(call: Call, columns: Columns) -> Call | None:
-    """A comparison with constants, each of which doubles tell apart from all multiples that it is not."""
+def _told_apart(call: Call, columns: Columns) -> Expression | None:
+    """A comparison with constants, each of which doubles tell apart from all multiples that it is not; one of constants
+    alone is what it says."""
+    known = [one.value for one in call.arguments if isinstance(one, Literal)]
+    if len(known) == len(call.arguments) and all(type(value) in (int, Fraction) for value in known):
+        return Literal(_CONSTANT[call.operator](known[0], known[1:]), Type.BOOLEAN)
     values = [one for one in call.arguments if not isinstance(one, Literal)]
     step = step_of(values[0], columns) if len(values) == 1 and values[0].type.numeric else None
     if step is None:
@@ -266,5 +280,5 @@ _BUILDERS: Mapping[str, Callable[[Call, Columns], Expression | None]] = {
     "round": _rounded,
     "truncate": _rounded,
     "width_bucket": _bucket,
-    **dict.fromkeys(_COMPARED, _told_apart),
+    **dict.fromkeys(_CONSTANT, _told_apart),
 }

@@ -66,7 +66,7 @@ def choices(priced: Measurement, table: Table) -> tuple[Choice, ...]:
 
 
 def in_words(found: tuple[Choice, ...]) -> list[str]:
-    """One line for each option: "max_rows_contributed = 2: n ±6; 8 (now): n ±24"."""
+    """One line for each option, and how it is written: "max_rows_contributed = 2: n ±6; 8 (now): n ±24"."""
     lines = []
     for option in dict.fromkeys(one.option for one in found):
         texts = []
@@ -76,4 +76,8 @@ def in_words(found: tuple[Choice, ...]) -> list[str]:
                 shown = "" if one.shown_from is None else f", groups from {one.shown_from:,} persons"
                 texts.append(f"{one.limit:,}{' (now)' if one.now else ''}: {errors or 'no error is known'}{shown}")
         lines.append(f"{option} = {'; '.join(texts)}")
+    if lines:
+        option, _, limit = lines[0].partition(":")[0].partition(" = ")
+        written = f"{option} = {limit.removesuffix(' (now)')}"
+        lines.append(f"a limit is written SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({written}) …")
     return lines

@@ -70,13 +70,13 @@ class LeftOut:
     """One thing that changes how an answer may be read, or may be missing from it. `words` say it whole.
 
     `what` is rows, groups or values (a limit on how many of each person count), read (rows that are left out, or count
-    several times, where a table is loaded or read), clamped (totals or values outside their bounds), keys (rows whose
-    key has no group), small groups, ranks (how far a quantile is off), choice (how far a winner is), or number: what
-    all limits together leave of a `column`. `limit` is how many count, `declared` how many the declaration lets count
-    at most, None where it does not say. `share` is the least part of the number that is there, on average over what is
-    drawn; `at_most` how much more it would be at the declared limits, added up over all groups, also those that HAVING
-    or LIMIT leave out, with the release's confidence, and `persons` how many at most are above the limit. None means:
-    not known. `question` tells more, at a price of its own.
+    several times, where a table is loaded or read), picked (rows, by HAVING or LIMIT), clamped (totals or values
+    outside their bounds), keys (rows whose key has no group), small groups, ranks (how far a quantile is off), choice
+    (how far a winner is), or number: what all limits together leave of a `column`. `limit` is how many count,
+    `declared` how many the declaration lets count at most, None where it does not say. `share` is the least part of
+    the number that is there, on average over what is drawn; `at_most` how much more it would be at the declared limits,
+    added up over all groups, also those that HAVING or LIMIT leave out, with the release's confidence, and `persons`
+    how many at most are above the limit. None means: not known. `question` tells more, at a price of its own.
     """
 
     what: str
@@ -111,6 +111,10 @@ def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
     for name, least, most in row_clamps(plan, table):
         words = f"{name} is clamped to [{show(least)}, {show(most)}]"
         found.append(LeftOut("clamped", words, name, question=telling.values_outside(name, least, most)))
+    if plan.having is not None or plan.limit is not None:
+        found.append(
+            LeftOut("picked", "rows are picked by noisy values: each ± holds for all cells at once, so it is wider")
+        )
     found += _columns(plan, table)
     if (missing := without_group(plan.keys, table)) is not None:
         found.append(LeftOut("keys", missing, question=telling.rows_without_key(plan.keys)))

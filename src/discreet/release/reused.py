@@ -37,8 +37,9 @@ from discreet.plan.nulls import may_be_null
 from discreet.release.estimate import GROUP_FOR_MEANS, error_of
 from discreet.release.intervals import CONFIDENCE
 
-MOST = 64
-"""How many stored measurements of the same rows and groups are looked at for a question, the oldest first."""
+MOST_READ, MOST_TRIED = 256, 16
+"""How many stored measurements of the same rows and groups are listed for a question, the oldest first; and in how many
+of these, the dearest first, what it needs is looked for."""
 
 Meaning = tuple[str, Quantity | None, tuple[int, int] | None]
 """What a total adds up: its kind, of what, and the bounds of a person's own total."""

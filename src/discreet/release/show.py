@@ -31,7 +31,7 @@ def text(release: Release) -> str:
     if len(cells) > len(shown):
         lines.append(f"… {len(cells) - len(shown)} more rows")
     if not cells:
-        lines.append("(no group is shown)")
+        lines.append("(no group is shown: each has too few persons at this price, or there is none)")
     return "\n".join([*lines, footer(release), *remarks(release.bounds)])
 
 

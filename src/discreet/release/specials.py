@@ -85,8 +85,9 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
                 continue
             rank = one.mechanism.half_width(CONFIDENCE)
             said = (
-                f"{name}: off by at most {three_digits(rank)} ranks with 95 %; a lattice of {_step(one, output.moment)}"
+                f"{name}: off by at most {three_digits(rank)} ranks with 95 %, in a group of fewer rows by any number"
             )
+            said += f"; a lattice of {_step(one, output.moment)}"
             words.append(("ranks", name, said))
             if parts := one.mechanism.kept_off():
                 most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)

@@ -91,6 +91,7 @@ class Reader:
             moments = expression.type in (Type.DATE, Type.TIMESTAMP)
             fix = "write date + INTERVAL 1 DAY, or DATE_DIFF(end, start, DAY)" if moments else "use a column of numbers"
             if expression.type is Type.TEXT and not isinstance(expression, Literal):
+                fix = f"write CAST({place(node)} AS INTEGER) where it holds numbers"
                 fix += f"; GROUP BY {place(node)} counts each, and a || b puts texts together"
             if expression.type is Type.BOOLEAN:
                 fix = f"write COUNTIF({place(node)}), and COUNTIF({place(node)}) / COUNT(*) for the share"

@@ -102,9 +102,9 @@ def publication(
     search = [one for one in kept if one.found]
     budget = declaration.budget
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
+    mu = mu_of_budget(price, spend - event)
     struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
-    mu = mu_of_budget(price, spend - event - struck * len(search))
     looks = len(search) + sum(one.looks for one in kept)
     share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
     if mu <= 0 or (looks and share <= 0):
