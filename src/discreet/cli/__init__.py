@@ -88,8 +88,9 @@ class _Commands(click.Group):
             formatter.write_text("`discreet demo` shows it on real data. The pages begin with:")
             formatter.write(f"{'':{formatter.current_indent}}{_pages()}\n")
             formatter.write_text(
-                "Exit codes: 0 done, 1 a fault of discreet itself, 2 the question or the declaration is wrong, 3 refused "
-                "for the budget, 4 the engine, the ledger or a session of several parties failed, 5 the audit found something."
+                "Exit codes: 0 done, 1 a fault of discreet itself, 2 the question or the declaration is wrong, "
+                "3 refused for the budget, 4 the engine, the ledger or a session of several parties failed, "
+                "5 the audit found something."
             )
 
 
