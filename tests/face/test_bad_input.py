@@ -245,7 +245,7 @@ QUESTIONS = [
     ("SELECT person, COUNT(*) FROM visits GROUP BY person", "person-key", "group by something that many persons share"),
     ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "number-key", "declare values for cost"),
     # types
-    ("SELECT SUM(city) FROM visits", "type", "use a column of numbers"),
+    ("SELECT SUM(city) FROM visits", "type", "write CAST(city AS INTEGER) where it holds numbers"),
     ("SELECT AVG(smoker) FROM visits", "type", "write COUNTIF(smoker)"),
     ("SELECT COUNT(*) FROM visits WHERE age", "type", "write a comparison such as x > 1"),
     ("SELECT COUNT(*) FROM visits WHERE age = 'x'", "type", "compare values of one type"),
