@@ -241,8 +241,11 @@ def test_declared_tables_are_all_the_engine_knows(clinic: Path) -> None:
 
 
 def test_the_ledger_says_that_whoever_named_nobody_is_suspended(clinic: Path, cli: Command) -> None:
-    with open_declaration(clinic) as curator, once_reserved(curator, lambda pid: os.kill(pid, signal.SIGKILL)):
-        with pytest.raises(EngineError):
-            curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=PRICE)
+    with (
+        open_declaration(clinic) as curator,
+        once_reserved(curator, lambda pid: os.kill(pid, signal.SIGKILL)),
+        pytest.raises(EngineError),
+    ):
+        curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=PRICE)
     said = cli("ledger", clinic)
     assert (said.code, "whoever names no analyst suspended until `discreet lift`" in said.out) == (0, True)
