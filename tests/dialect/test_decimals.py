@@ -471,3 +471,21 @@ def test_a_row_adds_no_more_than_its_bound(bench: Bench, text: str) -> None:
         assert abs(total) <= part.row_bound
         largest = max(largest, abs(total))
     assert largest > 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("20 > 19.99999999999999999", True),
+        ("19.99999999999999999 < 20", True),
+        ("20 = 19.99999999999999999", False),
+        ("20 IN (19.99999999999999999)", False),
+        ("20 <> 19.99999999999999999", True),
+        ("7 >= 0", True),
+    ],
+)
+def test_two_constants_are_compared_exactly(condition: str, expected: bool) -> None:
+    frame = pandas.DataFrame({"x": [1] * 50})
+    table = discreet.Table(frame, one_row_per_person=True, columns={"x": (0, 9)})
+    with discreet.Curator({"t": table}, epsilon=1e25) as one:
+        assert one.ask(f"SELECT COUNT(*) AS n FROM t WHERE {condition}", 1e20).rows == [{"n": 50 * expected}]

@@ -26,6 +26,7 @@ doubles as it stands. No sensitivity rests on any of this: each row is clamped t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -248,16 +249,27 @@ _CONSTANT: Mapping[str, Callable[[Any, list[Any]], bool]] = {
 
 def _told_apart(call: Call, columns: Columns) -> Expression | None:
     """A comparison with constants, each of which doubles tell apart from all multiples that it is not; one of constants
-    alone is what it says."""
+    alone is what it says, where doubles would say otherwise."""
     known = [one.value for one in call.arguments if isinstance(one, Literal)]
     if len(known) == len(call.arguments) and all(type(value) in (int, Fraction) for value in known):
-        return Literal(_CONSTANT[call.operator](known[0], known[1:]), Type.BOOLEAN)
+        (exact, near) = (
+            _CONSTANT[call.operator](one, others) for one, *others in (known, [_double(value) for value in known])
+        )
+        return None if exact == near else Literal(exact, Type.BOOLEAN)
     values = [one for one in call.arguments if not isinstance(one, Literal)]
     step = step_of(values[0], columns) if len(values) == 1 and values[0].type.numeric else None
     if step is None:
         return None
     arguments = tuple(_apart(one, step) if isinstance(one, Literal) else one for one in call.arguments)
     return None if arguments == call.arguments else replace(call, arguments=arguments)
+
+
+def _double(value: Any) -> float:
+    """The double that the engine makes of a constant."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def _apart(constant: Literal, step: Fraction) -> Literal:
