@@ -69,3 +69,10 @@ def test_the_whole_budget_can_be_spent_on_one_release(budget: tuple[str, str, st
     assert for_publishing(whole, whole, event) == whole.epsilon
     after = whole.charge(published(whole, whole.epsilon, event))
     assert for_publishing(after, whole, event) < whole.epsilon / 50
+
+
+@pytest.mark.parametrize("keys", ["1e-7", "3.33e-7", "9.97e-7", "1.23456789e-7"])
+def test_the_whole_budget_can_be_spent_on_one_table_whatever_its_part_for_keys(keys: str) -> None:
+    whole = Filter(3, "1e-6", keys)
+    assert whole.admits(published(whole, Fraction(3)))
+    assert for_publishing(whole, whole) == 3
