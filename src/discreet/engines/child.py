@@ -37,11 +37,10 @@ class Child:
     """
 
     def __init__(self, program: str) -> None:
-        self._owner = os.getpid()
         requests, there = os.pipe()
         self._answers, answers = os.pipe()
         self.requests: BinaryIO = os.fdopen(there, "wb")
-        self._process = _Process(fork(program, requests, answers), self._owner)
+        self._process = _Process(fork(program, requests, answers))
         os.close(requests)
         os.close(answers)
         self.end = weakref.finalize(self, _end, self._process, self.requests, self._answers)
@@ -57,7 +56,7 @@ class Child:
     @property
     def own(self) -> bool:
         """Whether this process started it."""
-        return self._owner == os.getpid()
+        return self._process.own
 
     def length(self, deadline: float) -> int:
         """The length that the child says."""
@@ -80,8 +79,8 @@ class Child:
 class _Process:
     """The process of a child, of which it is told when it is forked."""
 
-    def __init__(self, news: socket.socket, owner: int) -> None:
-        self._news, self._owner = news, owner
+    def __init__(self, news: socket.socket) -> None:
+        self._news, self._owner = news, os.getpid()
         self._lock = Lock()
         self._known: tuple[int, int | None] | None = None
 
@@ -97,6 +96,10 @@ class _Process:
             return self._known
 
     @property
+    def own(self) -> bool:
+        return self._owner == os.getpid()
+
+    @property
     def lives(self) -> bool:
         _, descriptor = self.known()
         return descriptor is not None and not select.select([descriptor], [], [], 0)[0]
@@ -106,7 +109,7 @@ class _Process:
         with self._lock:
             number, descriptor = self.known()
             if descriptor is not None:
-                if self._owner == os.getpid():
+                if self.own:
                     with contextlib.suppress(ProcessLookupError):
                         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                     select.select([descriptor], [], [])

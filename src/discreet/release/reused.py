@@ -19,7 +19,7 @@ from discreet.catalog.model import Column, Table
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.jointly import axis_of, ends_of, mean_of
 from discreet.plan.lattice import Lattice
-from discreet.plan.measurement import MeasuredSpecial, Measurement, Noisy, Plan
+from discreet.plan.measurement import Measured, MeasuredSpecial, Measurement, Noisy, Plan
 from discreet.plan.nodes import (
     Aggregate,
     Filter,
@@ -90,6 +90,7 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
         return None
     alike = bool(one.parts and other.parts) and _limits(one.root) == _limits(other.root)
     columns = {column.name: column for column in table.columns}
+    meant, held = (_meanings(measurement, columns) if alike else [] for measurement in (asked, known))
     outputs: list[Output] = []
     for output in one.outputs:
         found: Output | None = None
@@ -98,7 +99,7 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
         elif output.kind == "special":
             found = _special(output, asked.specials[output.index], known.specials)
         elif alike:
-            found = _number(output, asked, known, columns)
+            found = _number(output, asked.parts[output.index], meant, known.parts, held)
         if found is None:
             return None
         outputs.append(found)
@@ -173,15 +174,16 @@ def _special(output: Output, wanted: MeasuredSpecial, known: Sequence[MeasuredSp
     return None
 
 
-def _number(output: Output, asked: Measurement, known: Measurement, columns: Mapping[str, Column]) -> Output | None:
+def _number(
+    output: Output, own: Measured, meant: Sequence[Meaning], known: Sequence[Measured], held: Sequence[Meaning]
+) -> Output | None:
     """A count, a sum or a mean, from the part that tells it most precisely; None where none tells it as precisely as
-    its own."""
-    own = asked.parts[output.index]
-    wanted, meanings = _meant(output, own.part, _meanings(asked, columns)), _meanings(known, columns)
+    its own. `meant` and `held` are what the totals of either measurement mean."""
+    wanted = _meant(output, own.part, meant)
     best, least = None, error_of(output, own, 1 - CONFIDENCE, GROUP_FOR_MEANS)
-    for place, measured in enumerate(known.parts):
+    for place, measured in enumerate(known):
         if isinstance(own.mechanism, _THRESHOLDS) == isinstance(measured.mechanism, _THRESHOLDS):
-            for weights in _made(output, wanted, measured.part, meanings):
+            for weights in _made(output, wanted, measured.part, held):
                 made = replace(output, index=place, weights=weights)
                 error = error_of(made, measured, 1 - CONFIDENCE, GROUP_FOR_MEANS)
                 if error <= least:
