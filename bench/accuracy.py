@@ -16,7 +16,8 @@ from typing import Any
 import discreet
 from discreet.door.groups import _draw
 from discreet.engines.duckdb import Row
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.release.estimate import answer
 from discreet.sql import lower
 

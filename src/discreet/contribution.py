@@ -102,9 +102,8 @@ class Contribution:
         """
         words, request = self._session.words, self._session.hash
         key, rows = self._held.key()
-        grant = self._door.open(
-            self.loss, self._table, analyst=TOTAL, question=words, key=key, request=request, rows=rows
-        )
+        measurement = Shares(self._plan, self._table, self._session.mechanism)
+        grant = self._door.open(measurement, analyst=TOTAL, question=words, key=key, request=request, rows=rows)
         if isinstance(grant, Stored):
             fix = "look into the ledger for what was opened, or agree on a new session"
             raise refused("this party has been in this session, and it was opened", "session", fix)
@@ -112,7 +111,7 @@ class Contribution:
 
     def shares(self) -> list[Residues]:
         """One vector for each party of the session. Raises EngineError; the price stays charged."""
-        shares: list[Residues] = self._grant.measure(Shares(self._plan, self._table, self._session.mechanism))
+        shares: list[Residues] = self._grant.measure()
         return shares
 
     def commit(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> Release:

@@ -12,8 +12,9 @@ from discreet.catalog import Declaration
 from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
 from discreet.exact import Number, ceiling, floor, fraction
-from discreet.plan.measurement import Measurement, Plan, Price, measurement
+from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.sensitivity import cell_count
+from discreet.plan.split import measurement
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
 

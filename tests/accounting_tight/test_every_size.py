@@ -9,8 +9,9 @@ import pytest
 
 from discreet.accounting.batch import compose
 from discreet.accounting.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
-from discreet.accounting.curves import delta_bounds, mu_of_budget
+from discreet.accounting.curves import delta_bounds, mu_of_budget, mu_of_pure
 from discreet.accounting.loss import Laplace
+from discreet.door.training import run_loss
 from discreet.learning.noise import noise_for
 
 SIZES = [
@@ -45,6 +46,9 @@ def test_training() -> None:
     assert all(less is not None and less.sigma <= more.sigma for more, less in pairwise(found) if more)
     for size, one in zip(sizes, found, strict=True):
         assert one is not None
-        assert (one.loss.mu_squared or 0) <= mu_of_budget(size, Fraction(delta) * Fraction(9, 10)) ** 2
+        run = run_loss(one.sigma, Fraction("0.1"), 20, one.event_delta)
+        assert (run.mu_squared or 0) + mu_of_pure(one.count_epsilon) ** 2 <= mu_of_budget(
+            size, Fraction(delta) * Fraction(9, 10)
+        ) ** 2
     rising = [float(subsampled_sigma(size, delta, "0.1", 20)) for size in sizes]
     assert all(less < more for more, less in pairwise(rising))

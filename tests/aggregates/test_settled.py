@@ -8,8 +8,8 @@ import pytest
 
 from discreet.accounting import Batch
 from discreet.catalog import Declaration, declare
-from discreet.plan.measurement import Price, measurement
-from discreet.plan.settled import settled
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.sql import lower
 
 UNIT = "(GREATEST(LEAST(x, 1.0), -1.0) - 0.0)"
@@ -40,7 +40,7 @@ def test_what_follows_costs_at_most_what_was_reserved(
     text = f"SELECT {keys}{', ' if keys else ''}{question} FROM t" + (f" GROUP BY {keys}" if keys else "")
     price = Price(Fraction(10), Fraction(1, 1000) if keys else Fraction(0))
     first = measurement(lower(text, known).plan, price)
-    second = settled(first, [(Fraction(bounds[0]), Fraction(bounds[1]))] * len(first.ranges))
+    second = first.settled(((Fraction(bounds[0]), Fraction(bounds[1])),) * len(first.ranges))
     finding, reserved = Batch(first.loss.parts[:-1]), first.loss.parts[-1]
     assert finding.pure == 2
     assert not second.ranges

@@ -115,5 +115,5 @@ def test_a_mean_of_persons_moves_by_its_bounds_in_each_group(pair: tuple[discree
         vectors.append(found)
     before, after = vectors
     changes = {key: abs(after[key] - before[key]) for key in before.keys() | after.keys()}
-    assert sum(changes.values()) == bound.l1 == GROUPS * part.row_bound
+    assert sum(changes.values()) == bound.l1 == GROUPS * bound.row
     assert sum(1 for change in changes.values() if change) == GROUPS  # one of the two sums in each group

@@ -52,6 +52,13 @@ class OnceForAll(Laplace):
         return [value + noise for value in exact]
 
 
+class LowThreshold(LaplaceThreshold):
+    """A threshold that nothing certifies."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
 class BareThreshold(LaplaceThreshold):
     """A group of `threshold` persons is shown: no noise."""
 
@@ -62,7 +69,7 @@ class BareThreshold(LaplaceThreshold):
 def continuous_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> LaplaceThreshold:
     """k = 1 − λ·ln(2δ), which is right for continuous noise and "> k", with integer noise and "≥ k"."""
     scale, share = cells / epsilon, float(delta / cells)
-    return LaplaceThreshold(scale, math.ceil(1 - float(scale) * math.log(2 * share)), cells, delta)
+    return LowThreshold(scale, math.ceil(1 - float(scale) * math.log(2 * share)), cells, delta)
 
 
 @dataclass(frozen=True)

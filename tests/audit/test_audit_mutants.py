@@ -21,7 +21,6 @@ from discreet.mechanisms import (
     AboveThreshold,
     Gaussian,
     Laplace,
-    LaplaceThreshold,
     NoisyMax,
     PartitionSelection,
     additive,
@@ -117,14 +116,14 @@ def test_a_threshold_rounded_as_for_continuous_noise(monkeypatch: pytest.MonkeyP
 
 def test_a_threshold_that_is_one_too_low() -> None:
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 2)
-    low = LaplaceThreshold(right.scale, right.threshold - 1, 2, right.delta)
+    low = mutants.LowThreshold(right.scale, right.threshold - 1, 2, right.delta)
     assert findings(textbook.groups(low, Sizes(100, 100)), "exact")
 
 
 def test_a_threshold_that_is_one_too_low_from_outside() -> None:
     """P(shown) = .12 where δ is .05, and never on the other table: 10,000 test draws prove an ε of 3.55 ± .04."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
-    low = LaplaceThreshold(right.scale, right.threshold - 1, 1, right.delta)
+    low = mutants.LowThreshold(right.scale, right.threshold - 1, 1, right.delta)
     assert findings(textbook.groups(low, Sizes(20_000, 400)), "sampled")
 
 

@@ -24,8 +24,9 @@ from discreet.engines import compile as compiler
 from discreet.engines import quantities, windows
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Gaussian, additive
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
 from discreet.plan.sensitivity import Sensitivity
+from discreet.plan.split import measurement
 from discreet.sql import lower
 
 COLUMNS: dict[str, Any] = {

@@ -16,7 +16,8 @@ from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits, Source, Type
 from discreet.door.groups import _combined, _dense
 from discreet.engines.duckdb import DuckDB, Row
-from discreet.plan.measurement import Measurement, Plan, Price, measurement
+from discreet.plan.measurement import Measurement, Plan, Price
+from discreet.plan.split import measurement
 from discreet.sql import lower
 
 ARROW = {

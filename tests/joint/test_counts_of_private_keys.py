@@ -13,7 +13,8 @@ from discreet.accounting import Approximate, EquivalentGaussian
 from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.door.groups import _draw
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.release.shown import shown_intervals
 
 

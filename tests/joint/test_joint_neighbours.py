@@ -16,8 +16,9 @@ from test_neighbours import BOUNDS, R2, ROWS, UNITS, changes, hold
 
 from discreet.door.groups import _draw
 from discreet.mechanisms import Ball, Gaussian
-from discreet.plan.measurement import Noisy, Price, measurement
+from discreet.plan.measurement import Noisy, Price
 from discreet.plan.sensitivity import sensitivity
+from discreet.plan.split import measurement
 from discreet.release.estimate import answer
 
 ONE: Mapping[str, Any] = {"one_row_per_person": True}

@@ -9,7 +9,8 @@ from fractions import Fraction
 import pytest
 from engine_tools import declaration, planned
 
-from discreet.plan.measurement import Measurement, Price, measurement
+from discreet.plan.measurement import Measurement, Price
+from discreet.plan.split import measurement
 
 PEOPLE = {"person": "p", "rows_per_person": 5, "groups_per_person": 2}
 QUESTIONS = [

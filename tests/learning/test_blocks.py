@@ -80,9 +80,7 @@ class Known:
 def measured(one: Curator, values: Sequence[float | None], **arguments: Any) -> Blocks:
     plan = call(one, abs, **({"blocks": len(values)} | arguments))
     processes: Any = Values(values)
-    return Blocks(
-        plan.table, plan.loss, plan.columns, plan.blocks, plan.lattice, plan.mechanism, processes, lambda _: None
-    )
+    return Blocks(plan.table, plan.columns, plan.blocks, plan.lattice, plan.mechanism, processes, lambda _: None)
 
 
 def permute_and_flip(known: Sequence[int], rate: float) -> list[float]:
@@ -136,7 +134,11 @@ def test_the_mean_costs_what_a_whole_width_costs(people: Curator) -> None:
     assert isinstance(plan.mechanism, Laplace)
     assert plan.lattice.width * plan.lattice.step >= 4
     assert plan.mechanism.scale == plan.lattice.width * 2
-    assert plan.loss.to_json() == {"event": "discrete_laplace", "epsilon": "1/2", "sensitivity": plan.lattice.width}
+    assert measured(people, [1], step=None, epsilon="0.5").loss.to_json() == {
+        "event": "discrete_laplace",
+        "epsilon": "1/2",
+        "sensitivity": plan.lattice.width,
+    }
 
 
 def both(people: Curator) -> tuple[list[int], list[int]]:

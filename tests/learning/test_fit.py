@@ -18,10 +18,10 @@ import trainer
 from learning_tools import adult_columns, adult_file, curator, planned
 
 from discreet import BudgetError, Curator, EngineError, QuestionError, Table
-from discreet.accounting import EquivalentGaussian, SubsampledGaussian, compose
+from discreet.accounting import DiscreteLaplace, EquivalentGaussian, SubsampledGaussian, compose
 from discreet.accounting.curves import mu_of_budget, mu_of_pure
 from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.door.training import Training
+from discreet.door.training import Training, run_loss
 from discreet.learning.noise import noise_for
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Gaussian
@@ -46,7 +46,8 @@ def test_the_noise_is_worth_its_price(epsilon: str, rate: str, steps: int) -> No
     delta, event = Fraction(1, 10**5), Fraction(1, 10**6)
     noise = noise_for(Fraction(epsilon), delta, event, Fraction(rate), steps)
     assert noise is not None
-    run, count = noise.loss.parts
+    run = run_loss(noise.sigma, Fraction(rate), steps, noise.event_delta)
+    count = DiscreteLaplace(noise.count_epsilon, 1)
     assert count.pure == noise.count_epsilon <= Fraction(epsilon) / 100
     budget = mu_of_budget(Fraction(epsilon), delta - event)
     total = (run.mu_squared or 0) + mu_of_pure(noise.count_epsilon) ** 2
@@ -94,7 +95,7 @@ def test_the_ledger_is_charged_what_is_declared(tmp_path: Path) -> None:
         one.fit("t", target="y", epsilon=1, sample_rate="0.5", steps=20)
         spent = one.ledger.filter(TOTAL).spent
         assert spent.pure is None
-        assert spent.keys == call.loss.keys_delta == Fraction(1, 2500)
+        assert spent.keys == call.measurement(lambda _: None).loss.keys_delta == Fraction(1, 2500)
         assert one.ledger.verify().unanswered == 0
         with pytest.raises(BudgetError) as caught:
             one.fit("t", target="y", epsilon="1.9")

@@ -168,7 +168,8 @@ def test_a_small_group_is_shown_as_often_as_is_said() -> None:
 
 def test_the_answer_depends_on_noisy_numbers_alone() -> None:
     """The same released numbers, whatever the rows: the same words. So they cost nothing."""
-    from discreet.plan.measurement import Noisy, Price, measurement
+    from discreet.plan.measurement import Noisy, Price
+    from discreet.plan.split import measurement
     from discreet.release.estimate import answer
     from discreet.sql import lower
 

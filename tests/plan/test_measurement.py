@@ -16,7 +16,8 @@ from discreet.accounting import Gaussian as GaussianLoss
 from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.exact import sqrt_ceiling
 from discreet.mechanisms import Ball, Gaussian, Laplace, LaplaceThreshold
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 
 QUESTIONS = [
     (ONE, "SELECT COUNT(*) FROM t"),

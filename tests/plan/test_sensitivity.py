@@ -11,6 +11,7 @@ from plan_tools import ONE, people, planned
 
 from discreet.catalog.model import Type
 from discreet.plan.expressions import ColumnOf
+from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -22,7 +23,10 @@ from discreet.plan.nodes import (
     Part,
     PersonGroup,
     Project,
+    Quantity,
     Scan,
+    Total,
+    Vector,
 )
 from discreet.plan.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
 
@@ -63,37 +67,59 @@ def test_rows_and_groups_that_reach_a_node(node: Node, expected: Reach) -> None:
     assert reach(node) == expected
 
 
-def part(kind: str, row_bound: int = 1, bound: int | None = None) -> Part:
-    return Part(kind, (), row_bound, bound)
+V, FREE = Quantity(ColumnOf("v", Type.NUMBER), Lattice(Fraction(1), -5, 7)), Lattice(Fraction(1), -(2**53), 2**53)
+F = Quantity(ColumnOf("f", Type.NUMBER), FREE)
+COUNT, PERSONS, SUM, PRESENT = Total("rows"), Total("persons"), Total("sum", 0), Total("present", 0)
+ABOVE, BELOW = Vector(((0, 1), (1, 5))), Vector(((1, 7), (0, -1)))
+ONE_VECTOR = (Vector(((0, 1),)),)
 
 
-def limited(rows: int | None, groups: int | None, *keys: Key) -> Aggregate:
-    base = project(MANY, *keys)
+def limited(rows: int | None, groups: int | None, totals: tuple[Total, ...], *keys: Key) -> Aggregate:
+    base = Project(MANY, keys, (V, F))
     person = PersonGroup(base if rows is None else LimitRows(base, rows))
-    return Aggregate(Clip(person if groups is None else LimitGroups(person, groups)), ())
+    return Aggregate(Clip(person if groups is None else LimitGroups(person, groups)), totals)
+
+
+def single(totals: tuple[Total, ...], *keys: Key) -> Aggregate:
+    return Aggregate(Project(SINGLE, keys, (V, F)), totals)
+
+
+def by_rows(rows: int | None, totals: tuple[Total, ...], *keys: Key) -> Aggregate:
+    base = Project(MANY, keys, (V, F))
+    return Aggregate(base if rows is None else LimitRows(base, rows), totals)
+
+
+def part(kind: str = "count") -> Part:
+    return Part(kind, (ABOVE, BELOW) if kind == "mean" else ONE_VECTOR)
+
+
+def clamped(low: int, high: int, kind: str = "rows") -> tuple[Total, ...]:
+    return (Total(kind, None if kind == "rows" else 1, (low, high)),)
 
 
 @pytest.mark.parametrize(
     ("plan", "measured", "expected"),
     [
-        (Aggregate(project(SINGLE, PRIVATE), ()), part("count"), Sensitivity(1, 1, 1, 1)),
-        (Aggregate(project(SINGLE), ()), part("mean", 12), Sensitivity(1, 12, 12, 144)),
-        (Aggregate(project(SINGLE, PRIVATE), ()), part("keys"), Sensitivity(1, 1, 1, 1)),
+        (single((COUNT,), PRIVATE), part(), Sensitivity(1, 1, 1, 1, 1)),
+        (single((SUM, PRESENT)), part("mean"), Sensitivity(1, 12, 12, 144, 12)),
+        (single((COUNT,), PRIVATE), part("keys"), Sensitivity(1, 1, 1, 1, 1)),
         # rows alone are limited: all of them may fall into one group, or into as many as there are
-        (Aggregate(LimitRows(project(MANY, PUBLIC), 2), ()), part("sum", 7), Sensitivity(2, 14, 14, 14**2)),
-        (Aggregate(LimitRows(project(MANY, PRIVATE), 5), ()), part("mean", 12), Sensitivity(5, 60, 60, 60**2)),
-        (Aggregate(LimitRows(project(MANY), 5), ()), part("count"), Sensitivity(1, 5, 5, 25)),
+        (by_rows(2, (SUM,), PUBLIC), part("sum"), Sensitivity(2, 14, 14, 14**2, 7)),
+        (by_rows(5, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(5, 60, 60, 60**2, 12)),
+        (by_rows(5, (COUNT,)), part(), Sensitivity(1, 5, 5, 25, 1)),
         # groups alone: each of them up to the clip
-        (limited(None, 2, PRIVATE), part("sum", 2**53, 9), Sensitivity(2, 9, 18, 2 * 81)),
-        (limited(None, None, PUBLIC), part("sum", 2**53, 9), Sensitivity(3, 9, 27, 3 * 81)),
-        (limited(None, 2, PRIVATE), part("persons"), Sensitivity(2, 1, 2, 2)),
-        (limited(None, 2, PRIVATE), part("keys"), Sensitivity(2, 1, 2, 2)),
+        (limited(None, 2, clamped(-2, 9, "sum"), PRIVATE), part("sum"), Sensitivity(2, 9, 18, 2 * 81, 9)),
+        (limited(None, None, clamped(-9, 2, "sum"), PUBLIC), part("sum"), Sensitivity(3, 9, 27, 3 * 81, 9)),
+        (limited(None, 2, (PERSONS,), PRIVATE), part("persons"), Sensitivity(2, 1, 2, 2, 1)),
+        (limited(None, 2, (PERSONS,), PRIVATE), part("keys"), Sensitivity(2, 1, 2, 2, 1)),
         # both: the smaller of each, and the ℓ2 norm of what is left after the full groups
-        (limited(5, 4, PRIVATE), part("count", 1, 2), Sensitivity(4, 2, 5, 4 + 4 + 1)),
-        (limited(5, 2, PRIVATE), part("count", 1, 2), Sensitivity(2, 2, 4, 4 + 4)),
-        (limited(5, 4, PRIVATE), part("count", 1, 9), Sensitivity(4, 5, 5, 25)),
-        (limited(5, 2, PRIVATE), part("mean", 3), Sensitivity(2, 15, 15, 225)),
-        (limited(5, 4, PRIVATE), part("persons"), Sensitivity(4, 1, 4, 4)),
+        (limited(5, 4, clamped(0, 2), PRIVATE), part(), Sensitivity(4, 2, 5, 4 + 4 + 1, 1)),
+        (limited(5, 2, clamped(0, 2), PRIVATE), part(), Sensitivity(2, 2, 4, 4 + 4, 1)),
+        (limited(5, 4, clamped(0, 9), PRIVATE), part(), Sensitivity(4, 5, 5, 25, 1)),
+        (limited(5, 2, clamped(3, 4), PRIVATE), part(), Sensitivity(2, 4, 8, 32, 3)),
+        (limited(5, 2, clamped(-4, -3), PRIVATE), part(), Sensitivity(2, 3, 6, 18, 3)),
+        (limited(5, 2, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(2, 60, 60, 3600, 12)),
+        (limited(5, 4, (PERSONS,), PRIVATE), part("persons"), Sensitivity(4, 1, 4, 4, 1)),
     ],
 )
 def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> None:
@@ -103,14 +129,16 @@ def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> 
 @pytest.mark.parametrize(
     ("plan", "measured"),
     [
-        (Aggregate(project(MANY), ()), part("count")),
-        (Aggregate(project(MANY, PRIVATE), ()), part("count")),
-        (limited(None, None, PRIVATE), part("keys")),
-        (limited(None, None, PRIVATE), part("sum", 1, 1)),
-        (limited(None, 2, PRIVATE), part("mean", 3)),
-        # the clip of a part counts only where persons are clipped
-        (Aggregate(project(MANY), ()), part("sum", 1, 1)),
-        (Aggregate(project(MANY, PUBLIC), ()), part("persons")),
+        (by_rows(None, (COUNT,)), part()),
+        (by_rows(None, (COUNT,), PRIVATE), part()),
+        (limited(None, None, (PERSONS,), PRIVATE), part("keys")),
+        (limited(None, None, clamped(0, 1), PRIVATE), part()),
+        (limited(None, 2, (SUM, PRESENT), PRIVATE), part("mean")),
+        # a clamp counts only where persons are clamped
+        (by_rows(None, clamped(0, 1)), part()),
+        (by_rows(5, clamped(0, 1)), part()),
+        (by_rows(5, (Total("average", 0, (0, 1)), Total("holders", 0))), part()),
+        (by_rows(None, (PERSONS,), PUBLIC), part("persons")),
     ],
 )
 def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> None:
@@ -118,9 +146,29 @@ def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> N
         sensitivity(plan, measured)
 
 
+@pytest.mark.parametrize(
+    ("plan", "measured"),
+    [
+        (single((COUNT,)), Part("count", ())),
+        (single((COUNT,)), Part("count", (Vector(()),))),
+        (single((COUNT,)), Part("count", (Vector(((1, 1),)),))),
+        (single((COUNT,)), Part("count", (Vector(((-1, 1),)),))),
+        (single((COUNT,)), Part("joint", (ABOVE, BELOW))),
+        (single((Total("sum"),)), part("sum")),
+        (single((Total("most", 0),)), part("sum")),
+        (limited(5, 2, clamped(2, 1), PRIVATE), part()),
+        (limited(5, 2, (Total("persons", None, (0, 1)),), PRIVATE), part()),
+        (limited(5, 2, (Total("holders", 0, (0, 1)),), PRIVATE), part()),
+    ],
+)
+def test_a_part_that_is_none_may_not_run(plan: Aggregate, measured: Part) -> None:
+    with pytest.raises(ValueError, match=r"part|total|clamp|bound"):
+        sensitivity(plan, measured)
+
+
 def test_persons_that_are_counted_by_rows_count_as_rows() -> None:
     """Where nothing groups the rows of a person, a count of persons is a count of rows."""
-    assert sensitivity(Aggregate(LimitRows(project(MANY), 5), ()), part("persons")).l1 == 5
+    assert sensitivity(by_rows(5, (PERSONS,)), part("persons")).l1 == 5
 
 
 @pytest.mark.parametrize(

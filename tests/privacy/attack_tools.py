@@ -12,7 +12,8 @@ from scipy import stats
 from discreet import Curator
 from discreet.door.groups import _draw
 from discreet.engines.duckdb import Row
-from discreet.plan.measurement import Measurement, Noisy, Price, measurement
+from discreet.plan.measurement import Measurement, Noisy, Price
+from discreet.plan.split import measurement
 from discreet.sql import lower
 
 LEVEL = 1e-6

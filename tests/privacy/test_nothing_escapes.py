@@ -6,8 +6,8 @@ import dataclasses
 import logging
 import os
 import signal
-import time
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from types import TracebackType
@@ -18,10 +18,10 @@ import pytest
 
 import discreet.door
 from discreet import Curator, EngineError, QuestionError, Table
-from discreet.accounting import Pure
 from discreet.catalog import EngineLimits
+from discreet.door import Watch
 from discreet.ledger import TOTAL
-from discreet.mechanisms import Laplace
+from discreet.mechanisms import AboveThreshold, Laplace
 
 COUNT, SECRET = 31_337, "name-of-a-person"
 COLUMNS = {"p": {"type": "text"}, "h": {"type": "text"}, "v": {"type": "integer", "min": 0, "max": 3}}
@@ -135,51 +135,41 @@ def test_an_engine_that_takes_too_long_suspends_the_asker(curator: Curator) -> N
 def test_a_grant_measures_once_and_only_what_it_was_opened_for(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grants: list[tuple[Any, Any]] = []
+    grants: list[Any] = []
     real = discreet.door.Grant.measure
 
-    def kept(self: Any, measurement: Any) -> Any:
-        grants.append((self, measurement))
-        return real(self, measurement)
+    def kept(self: Any) -> Any:
+        grants.append(self)
+        return real(self)
 
     monkeypatch.setattr(discreet.door.Grant, "measure", kept)
     curator.ask("SELECT COUNT(*) FROM t", epsilon=1)
-    grant, measurement = grants[0]
-    with pytest.raises(ValueError, match="not opened"):
-        real(grant, measurement)
+    with pytest.raises(ValueError, match="was used"):
+        real(grants[0])
 
 
-def test_of_two_who_use_a_grant_at_once_one_may(curator: Curator) -> None:
-    """Also of two threads that ask in the same moment; and a forked process has no part in its parent's grants."""
+def test_of_many_who_use_a_grant_at_once_one_may(curator: Curator) -> None:
+    """Also of threads that ask in the same moment; and a forked process has no part in its parent's grants."""
+    threads = 8
 
-    class Slow:
-        """A loss that is compared slowly."""
-
-        def __ne__(self, other: object) -> bool:
-            time.sleep(0.2)
-            return False
-
-        __hash__ = None  # type: ignore[assignment]
-
-    def used(grant: Any) -> bool:
+    def used(grant: Any, start: Callable[[], object] = int) -> bool:
+        start()
         try:
-            grant.use(Slow())
+            grant.take()
         except ValueError:
             return False
         return True
 
-    loss = Pure(Fraction(1))
-    table = next(iter(curator.declaration.tables.values()))
-    for number in range(2):
-        with (
-            curator._door.open(loss, table, analyst="", question="q", key=f"key {number}", request=None) as grant,
-            ThreadPoolExecutor(2) as pool,
-        ):
-            if number and not (child := os.fork()):
+    kind = AboveThreshold(10, Fraction(1), 1, 1, monotone=True)
+    for number in range(4):
+        opened = curator._door.open(Watch(kind), analyst="", question="q", key=f"key {number}", request=None)
+        with opened as grant, ThreadPoolExecutor(threads) as pool:  # type: ignore[union-attr]
+            if number == 3 and not (child := os.fork()):
                 os._exit(used(grant))
-            if number:
+            if number == 3:
                 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-            assert sorted(pool.map(used, [grant, grant])) == [False, True]
+            start = threading.Barrier(threads).wait
+            assert sum(pool.map(used, [grant] * threads, [start] * threads)) == 1
 
 
 def test_logs_hold_no_question_and_no_value(

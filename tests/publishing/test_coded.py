@@ -19,13 +19,14 @@ from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
 from discreet.catalog.model import Column, Declaration, EngineLimits, Table, Type, Value
 from discreet.door import Door, Grant
-from discreet.door.marginals import Marginals
+from discreet.door.marginals import Declaring, Marginals
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.sql import lower
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
@@ -189,9 +190,10 @@ def opened(rows: Sequence[tuple[Any, ...]], batch: Declared, most: int = 2) -> t
     engine, table = loaded(rows, most)
     ledger = Ledger(None)
     ledger.register({TOTAL: Caps(Fraction(10**6), Fraction(1, 10**6), Fraction(1, 10**7))}, "")
-    grant = Door(ledger, engine).open(batch.loss, table, analyst=TOTAL, question="q", key="k", request=None)
+    door = Door(ledger, engine, [table])
+    grant = door.open(Declaring(table, batch), analyst=TOTAL, question="q", key="k", request=None)
     assert isinstance(grant, Grant)
-    return Marginals(grant, table, batch), ledger
+    return Marginals(grant), ledger
 
 
 EVENT = Fraction(1, 10**8)
@@ -236,17 +238,11 @@ def test_a_grant_opens_one_run_of_the_batch_that_was_reserved() -> None:
     batch = Declared((BoundedRange(Fraction(4)),), EVENT)
     run, _ = opened([ROW], batch)
     with pytest.raises(ValueError, match="grant"):
-        Marginals(run._grant, run._table, batch)
+        Marginals(run._grant)
     with pytest.raises(ValueError, match="grant"):
-        run._grant.use(batch.loss)
-    dear = Declared((BoundedRange(Fraction(5)),), EVENT)
-    ledger = Ledger(None)
-    ledger.register({TOTAL: Caps(Fraction(10**6), Fraction(1, 10**6), Fraction(1, 10**7))}, "")
-    door = Door(ledger, run._engine)
-    grant = door.open(batch.loss, run._table, analyst=TOTAL, question="q", key="k", request=None)
-    assert isinstance(grant, Grant)
-    with pytest.raises(ValueError, match="grant"):
-        Marginals(grant, run._table, dear)
+        run._grant.take()
+    with pytest.raises(ValueError, match="batch"):
+        run.select(Fraction(5), [("t",)], [np.zeros((5,), np.int64)], [1], [0])
 
 
 def test_a_failure_ends_the_run_and_says_nothing() -> None:

@@ -14,7 +14,7 @@ import pytest
 import discreet
 from discreet.accounting import Batch, Pure
 from discreet.catalog.model import Table
-from discreet.door import Grant, Watching
+from discreet.door import Grant, Watch, Watching
 from discreet.door.groups import _combined, _dense
 from discreet.ledger import TOTAL
 from discreet.mechanisms import NoisyMax
@@ -270,15 +270,15 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
         groups = lower(COUNT, curator.declaration).plan
         for allowed in (3, 4):
             kind = mechanism(10**6, Fraction(5), 1, allowed)
-            grant = curator._door.open(kind.loss(), None, analyst=TOTAL, question="q", key=str(allowed), request=None)
+            grant = curator._door.open(Watch(kind), analyst=TOTAL, question="q", key=str(allowed), request=None)
             assert isinstance(grant, Grant)
-            run = Watching(grant, curator._engine, kind)
+            run = Watching(grant)
             with pytest.raises(ValueError, match="grant"):
-                Watching(grant, curator._engine, kind)
+                Watching(grant)
             with pytest.raises(ValueError, match="no count"):
                 run.ask(groups, table)
             if allowed == 3:
-                with pytest.raises(ValueError, match="no count"):
+                with pytest.raises(ValueError, match="by more"):
                     run.ask(plan, table)
             else:
                 assert run.ask(plan, table) is False
@@ -286,8 +286,10 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
 
 def test_a_run_is_reserved_at_the_price_of_its_mechanism() -> None:
     with curator_of(persons({"a": 3})) as curator:
-        cheap, dear = (mechanism(5, Fraction(epsilon), 1, 1) for epsilon in (1, 2))
-        grant = curator._door.open(cheap.loss(), None, analyst=TOTAL, question="q", key="k", request=None)
+        grant = curator._door.open(
+            Watch(mechanism(5, Fraction(2), 1, 1)), analyst=TOTAL, question="q", key="k", request=None
+        )
         assert isinstance(grant, Grant)
-        with pytest.raises(ValueError, match="grant"):
-            Watching(grant, curator._engine, dear)
+        (entry,) = [entry for entry in curator.ledger.entries() if entry.loss is not None]
+        assert entry.loss is not None
+        assert entry.loss.pure == 2

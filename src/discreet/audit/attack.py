@@ -180,13 +180,13 @@ class Attack:
     # through the door
 
     def _door(self, neighbour: Neighbour) -> Door:
-        return Door(cast(Ledger, Paper()), cast(DuckDB, Replay(neighbour.runs)))
+        return Door(cast(Ledger, Paper()), cast(DuckDB, Replay(neighbour.runs)), self.table.bases)
 
     def _release(self, door: Door) -> Noisy:
-        loss = self.measurement.loss
-        grant = door.open(loss, self.table, analyst="audit", question=self.name, key="made up", request=None)
+        measurement = Groups(self.measurement, self.table)
+        grant = door.open(measurement, analyst="audit", question=self.name, key="made up", request=None)
         assert not isinstance(grant, Stored)
-        return grant.measure(Groups(self.measurement, self.table))
+        return grant.measure()
 
     def _fitted(self, index: int, measured: Measured, draws: int) -> Fitted:
         """The noise of one part: what releases of the crowd's table differ by from its exact numbers."""

@@ -18,7 +18,8 @@ from discreet.audit.targets import Late, Sampled, Target
 from discreet.catalog import Budget, Column, Declaration, Table
 from discreet.curator import Curator
 from discreet.errors import QuestionError
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.release import Release
 from discreet.sql import lower
 

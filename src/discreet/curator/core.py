@@ -32,7 +32,8 @@ from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.ledger.least import Least
 from discreet.plan.left_out import advice
-from discreet.plan.measurement import Measurement, Price, measurement
+from discreet.plan.measurement import Measurement, Price
+from discreet.plan.split import measurement
 from discreet.plan.work import bound
 from discreet.pricing import Within, assumed, priced_at
 from discreet.procedures.progress import progress

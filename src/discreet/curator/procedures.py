@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.catalog.model import Value
 from discreet.curator.core import Asking
-from discreet.door import BlockLimits, Watching
+from discreet.door import BlockLimits, Watch, Watching
 from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
@@ -91,9 +91,9 @@ class Curator(Asking):
         kind = mechanism(threshold, price, limit, sensitivity)
         words = f"above threshold {threshold}, up to {limit} times"
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
-        grant = self._door.open(kind.loss(), None, analyst=account, question=words, key=key, request=None)
+        grant = self._door.open(Watch(kind), analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
-        return AboveThresholdRun(Watching(grant, self._engine, kind), kind, self._lowered, self._holdings.load)
+        return AboveThresholdRun(Watching(grant), kind, self._lowered, self._holdings.load)
 
     def multiplicative_weights(
         self,
@@ -113,17 +113,17 @@ class Curator(Asking):
         rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        from discreet.door.weights import Weighing
+        from discreet.door.weights import Weigh, Weighing
         from discreet.selection.weights import WeightsRun, weighted
 
         account = self._account(analyst)
         call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)
         self._holdings.load()
-        loss, key = call.construction.loss(), secrets.token_hex(32)  # a run is never a repeat
-        grant = self._door.open(loss, call.table, analyst=account, question=call.question, key=key, request=None)
+        key = secrets.token_hex(32)  # a run is never a repeat
+        opened = Weigh(call.construction, call.table, call.coding)
+        grant = self._door.open(opened, analyst=account, question=call.question, key=key, request=None)
         assert not isinstance(grant, Stored)
-        weighing = Weighing(grant, self._engine, call.construction, call.table, call.coding)
-        return WeightsRun(weighing, call, self._lowered)
+        return WeightsRun(Weighing(grant), call, self._lowered)
 
     def sample_and_aggregate(
         self,
@@ -284,7 +284,7 @@ class Curator(Asking):
             request=request,
             rows=held.rows,
         )
-        return self._release(content, call.loss, call.cost if charged else FREE, account)
+        return self._release(content, measurement.loss, call.cost if charged else FREE, account)
 
     def publish(
         self,

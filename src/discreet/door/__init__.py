@@ -10,7 +10,7 @@ from discreet.door.grant import Door, Grant
 from discreet.door.groups import Groups
 from discreet.door.selection import Choice, Chosen
 from discreet.door.training import Training
-from discreet.door.watch import Watching
+from discreet.door.watch import Watch, Watching
 
 __all__ = [
     "BlockLimits",
@@ -21,5 +21,6 @@ __all__ = [
     "Grant",
     "Groups",
     "Training",
+    "Watch",
     "Watching",
 ]

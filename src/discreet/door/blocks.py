@@ -48,13 +48,23 @@ class Blocks:
     """
 
     table: Table
-    loss: Loss
     columns: tuple[Column, ...]
     blocks: int
     lattice: Lattice
     mechanism: Laplace | PermuteAndFlip
     processes: BlockProcesses = field(compare=False, repr=False)
     tell: Callable[[int], None] = field(compare=False, repr=False)
+
+    @property
+    def loss(self) -> Loss:
+        """Raises ValueError where the mechanism is made for less than one value can change."""
+        if isinstance(self.mechanism, Laplace):
+            return self.mechanism.loss(self.lattice.width)
+        if self.mechanism.sensitivity < 1:
+            raise ValueError("one value changes a score by 1")
+        if self.mechanism.monotone:
+            raise ValueError("one value changes scores both ways")
+        return self.mechanism.loss()
 
     def draw(self, engine: DuckDB) -> int:
         """The noisy sum of the values, in steps; or the place of their noisy median on the lattice, in steps."""

@@ -5,7 +5,8 @@ price is on disk.
 
 What holds, and where:
 * nothing is computed before `Ledger.reserve` has returned, so a crash, a kill or an error later is charged in full;
-* a grant measures once, and only what its loss was declared for; there is no refund and no second draw;
+* nobody hands in a loss: the door is opened for a measurement, reserves the loss that follows from what that will do,
+  and the grant runs that very value, once; there is no refund and no second draw;
 * exact numbers live only in the frames below a measurement's `draw`, in this room. If anything fails there, the caller
   gets a new error with a fixed text, raised outside those frames, so that no traceback, context or log can carry them;
 * that it failed is an answer all the same, exact and at no price. So `guarded` records it before anybody hears of it:
@@ -29,7 +30,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table
@@ -48,14 +49,28 @@ Result = TypeVar("Result")
 Released = TypeVar("Released", covariant=True)
 
 
-class Measurable(Protocol[Released]):
-    """One kind of measurement: what it costs, the table it reads, and how what is released is drawn."""
+class Costly(Protocol):
+    """What the door is opened for: the table it reads, None for a run over several, and what it costs.
+
+    `loss` is computed from what will be executed, never handed in; it raises ValueError where none can be proved.
+    """
 
     @property
     def loss(self) -> Loss: ...
     @property
+    def table(self) -> Table | None: ...
+
+
+class Measurable(Costly, Protocol[Released]):
+    """One kind of measurement: what it costs, the table it reads, and how what is released is drawn."""
+
+    @property
     def table(self) -> Table: ...
     def draw(self, engine: DuckDB, /) -> Released: ...
+
+
+Asked = TypeVar("Asked", bound=Costly)
+Opened = TypeVar("Opened", bound=Costly, covariant=True)
 
 
 class Door:
@@ -77,7 +92,8 @@ class Door:
     ) -> None:
         self._ledger = ledger
         self._engine = engine
-        self._tables = _about_people(tables)
+        self._declared = {table.name: table for table in tables}
+        self._tables = _about_people(self._declared.values())
         self._failures = failures
         self._least = least
         self._keep = keep
@@ -89,8 +105,7 @@ class Door:
 
     def open(
         self,
-        loss: Loss,
-        table: Table | None,
+        measurement: Asked,
         *,
         analyst: str,
         question: str,
@@ -98,15 +113,20 @@ class Door:
         request: str | None,
         rows: object = None,
         publishing: bool = False,
-    ) -> Grant | Stored:
-        """Reserves a loss, durably, and gives the right to measure it once; or the stored answer to the same question.
-        A run over several tables names none here. What is kept for `publishing` is kept for that. `rows` are those that
+    ) -> Grant[Asked] | Stored:
+        """Reserves a measurement's loss, durably, and gives the right to run that measurement once; or the stored
+        answer to the same question. What is kept for `publishing` is kept for that. `rows` are those that
         the `key` speaks of (`DuckDB.rows`): of a later snapshot nothing is measured. A run without them may go on.
 
         Raises BudgetError where an account does not admit it, QuestionError where it is below the least price,
         EngineError where the analyst is suspended or a table frozen (nothing is spent); LedgerError where the ledger
-        cannot be written or trusted (nothing is measured).
+        cannot be written or trusted (nothing is measured); ValueError where no loss can be proved for the measurement,
+        or it reads a table that is not declared so (nothing is spent).
         """
+        loss, table = measurement.loss, measurement.table
+        for base in table.bases if table is not None else ():
+            if self._declared.get(base.name) != base:
+                raise ValueError("the table is not the declared one")
         if self._least is not None:
             self._least.check(loss)
         for failed in list(self._failed):
@@ -128,7 +148,7 @@ class Door:
             _log.info("reserve %s repeated", reserved.reserve_id)
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
-        return Grant(self, loss, reserved.reserve_id, analyst, rows)
+        return Grant(self, measurement, reserved.reserve_id, analyst, rows)
 
     def close(self) -> None:
         """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
@@ -193,30 +213,31 @@ def _end(ledger: Ledger, reserves: set[int], running: set[int], owner: int) -> N
                 ledger.end(reserve_id)
 
 
-class Grant:
+class Grant(Generic[Opened]):
     """A reserved price: measures once, then commits what is released. In a `with` block, or at the end of the process,
     what was not committed ends without an answer."""
 
-    def __init__(self, door: Door, loss: Loss, reserve_id: int, analyst: str, rows: object = None) -> None:
+    def __init__(self, door: Door, measurement: Opened, reserve_id: int, analyst: str, rows: object = None) -> None:
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
-        self._loss: Loss | None = loss
+        self._measurement: Opened | None = measurement
         self._analyst, self._rows = analyst, rows
         self._using, self._owner = threading.Lock(), os.getpid()
         self.reserve_id = reserve_id
         door._open.add(reserve_id)
 
-    def measure(self, measurement: Measurable[Released]) -> Released:
+    def measure(self: Grant[Measurable[Released]]) -> Released:
         """What the measurement releases. Raises EngineError with one fixed text whatever fails; the reserve stands."""
-        self.use(measurement.loss)
+        measurement = self.take()
         return self.guarded(lambda: measurement.draw(self._engine), measurement.table)
 
-    def use(self, loss: Loss) -> None:
-        """Takes the one right to measure. Raises ValueError where it is another loss, or used up, or in a forked
-        process."""
+    def take(self) -> Opened:
+        """What this grant was opened for, once: the right to run it. Raises ValueError where it is used up, or in a
+        forked process."""
         with self._using:
-            if self._loss is None or loss != self._loss or os.getpid() != self._owner:
-                raise ValueError("this grant was not opened for this measurement")
-            self._loss = None
+            measurement, self._measurement = self._measurement, None
+        if measurement is None or os.getpid() != self._owner:
+            raise ValueError("this grant was used, or belongs to another process")
+        return measurement
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
         """Runs what sees exact numbers: `Door.guarded`."""

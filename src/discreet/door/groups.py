@@ -11,10 +11,9 @@ from discreet.catalog.model import Table, Value
 from discreet.door.specials import folded, in_order, released
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
-from discreet.plan.measurement import Measurement, Noisy, Plan
-from discreet.plan.nodes import Range, Vector
+from discreet.plan.measurement import Measurement, Noisy, Plan, reads
+from discreet.plan.nodes import Range, Vector, project_of
 from discreet.plan.public_groups import public_groups
-from discreet.plan.settled import settled
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,9 @@ class Groups:
 
     @property
     def loss(self) -> Loss:
+        """The measurement's. Raises ValueError where it has none, or reads another table than this one."""
+        if not reads(self.measurement.plan, self.table):
+            raise ValueError("the plan does not read this table as it is declared")
         return self.measurement.loss
 
     def draw(self, engine: DuckDB) -> Noisy:
@@ -37,7 +39,9 @@ def _draw(engine: DuckDB, priced: Measurement, table: Table) -> Noisy:
     found = tuple(
         _range(engine, one, mechanism, table) for one, mechanism in zip(priced.plan.ranges, priced.ranges, strict=True)
     )
-    measurement = settled(priced, found)
+    measurement = priced.settled(found)
+    if measurement is not priced and not reads(measurement.plan, table):
+        raise ValueError("the plan does not read this table as it is declared")
     plan = measurement.plan
     keys, totals = (
         _dense(engine.run(plan.root, table), plan) if plan.parts else (public_groups(plan.keys, plan.root), [])
@@ -76,8 +80,31 @@ def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value | None, ...]],
         held = sorted((keys for keys, _ in rows), key=in_order)
         return held, [found[folded(keys)] for keys in held]
     public = public_groups(plan.keys, plan.root)
-    zero = (0,) * len(plan.root.totals)
-    return public, [found.get(folded(keys), zero) for keys in public]
+    zero, same = (0,) * len(plan.root.totals), [folded(keys) for keys in public]
+    if len(set(same)) < len(same):
+        raise ValueError("a public group stands there twice")
+    return public, [found.get(keys, zero) for keys in same]
+
+
+def one_vector(plan: Plan, table: Table) -> None:
+    """Raises ValueError unless the plan gives one vector over public groups of this table as it is declared."""
+    if not reads(plan, table) or plan.keys != project_of(plan.root).keys or plan.private:
+        raise ValueError("the plan does not read this table as it is declared")
+    if plan.specials or plan.ranges or len(plan.parts) != 1 or len(plan.parts[0].vectors) != 1:
+        raise ValueError("the plan is no vector over public groups")
+
+
+def monotone_count(plan: Plan, table: Table) -> bool:
+    """Whether the plan counts rows or persons in public groups, so that one person more lowers none of the counts.
+
+    Each is a total times a weight that is not negative. A count of a person's rows that is clamped to bounds is not
+    negative where the upper one is not. Raises ValueError where the plan is no vector over public groups."""
+    one_vector(plan, table)
+    totals = [(plan.root.totals[index], weight) for index, weight in plan.parts[0].vectors[0].weights]
+    return all(
+        total.kind in ("rows", "present", "persons") and weight >= 0 and (total.bounds is None or total.bounds[1] >= 0)
+        for total, weight in totals
+    )
 
 
 def _combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, BoundedRange, Declared
+from discreet.accounting import BoundedRange, Declared, Loss
 from discreet.accounting.loss import Single
 from discreet.catalog.model import Table
 from discreet.door.grant import Grant
@@ -20,12 +21,24 @@ from discreet.door.groups import _draw
 from discreet.engines.coded import Marginal, Rows
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.plan.coding import Coding, rows_of_person
-from discreet.plan.measurement import Measurement, Noisy
+from discreet.plan.measurement import Measurement, Noisy, reads
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")
 _CELLS_AT_ONCE, _MARGINALS_AT_ONCE = 1 << 22, 16  # in one request, which has the time of one question
 _LARGEST = 1 << 61  # below it no sum of differences leaves 64 bits, where it would wrap
+
+
+@dataclass(frozen=True)
+class Declaring:
+    """A run over marginals of one table: the batch of all its steps, fixed before the first."""
+
+    table: Table
+    batch: Declared
+
+    @property
+    def loss(self) -> Loss:
+        return self.batch.loss
 
 
 class Marginals:
@@ -51,10 +64,11 @@ class Marginals:
     A failure ends the run: what remains is never measured, and the whole batch stays charged.
     """
 
-    def __init__(self, grant: Grant, table: Table, batch: Declared) -> None:
-        grant.use(batch.loss)
+    def __init__(self, grant: Grant[Declaring]) -> None:
+        opened = grant.take()
+        table = opened.table
         self._grant, self._engine, self._table = grant, grant._engine, table
-        self._left: Counter[Single] = Counter(batch.parts)
+        self._left: Counter[Single] = Counter(opened.batch.parts)
         self._person = rows_of_person(table)
         self._rows: Rows | None = None
         self._exact: dict[tuple[str, ...], Marginal] = {}
@@ -62,8 +76,9 @@ class Marginals:
 
     def find(self, question: Measurement) -> Noisy:
         """The noisy answer to a priced question over the same table. Its loss is part of the batch."""
-        losses = question.loss.parts if isinstance(question.loss, Batch) else (question.loss,)
-        for loss in losses:
+        if not reads(question.plan, self._table):
+            raise ValueError("the question reads another table")
+        for loss in question.loss.parts:
             self._take(loss)
         return self._guarded(lambda: _draw(self._engine, question, self._table))
 

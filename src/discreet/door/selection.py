@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table, Value
-from discreet.door.groups import _combined, _dense
+from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.measurement import Plan
+from discreet.plan.sensitivity import sensitivity
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Choice:
 
     @property
     def loss(self) -> Loss:
+        """The mechanism's. Raises ValueError where it is made for less than one person can add to a count."""
+        if not monotone_count(self.plan, self.table):
+            raise ValueError("the plan is no count of public groups")
+        if sensitivity(self.plan.root, self.plan.parts[0]).each > self.mechanism.sensitivity:
+            raise ValueError("one person moves a count by more than the mechanism allows")
         return self.mechanism.loss()
 
     def draw(self, engine: DuckDB) -> Chosen:

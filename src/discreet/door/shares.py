@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from discreet.accounting import Loss
 from discreet.catalog.model import Table
-from discreet.door.groups import _combined, _dense
+from discreet.door.groups import _combined, _dense, monotone_count, one_vector
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms.shares import LaplaceShares, Residues
+from discreet.mechanisms.shares import LaplaceShares, LargestShares, Residues
 from discreet.plan.measurement import Plan
+from discreet.plan.sensitivity import sensitivity
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ class Shares:
 
     @property
     def loss(self) -> Loss:
+        """The mechanism's. Raises ValueError where it is made for less than one person can do."""
+        one_vector(self.plan, self.table)
+        largest = isinstance(self.mechanism, LargestShares)
+        if largest and not monotone_count(self.plan, self.table):
+            raise ValueError("the largest is found among counts")
+        moved = sensitivity(self.plan.root, self.plan.parts[0])
+        if (moved.each if largest else moved.l1) > self.mechanism.sensitivity:
+            raise ValueError("one person moves the vector by more than the mechanism allows")
         return self.mechanism.loss()
 
     def draw(self, engine: DuckDB) -> list[Residues]:

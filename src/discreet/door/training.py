@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Loss
+from discreet.accounting import Batch, EquivalentGaussian, SubsampledGaussian, compose
+from discreet.accounting import Gaussian as GaussianLoss
+from discreet.accounting.equivalent import gaussian_equivalent
 from discreet.catalog.model import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
+from discreet.exact import ceiling, sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.sampling import PoissonSample
 from discreet.plan.features import UNIT, Features, OneHot, Scaled
@@ -57,12 +60,13 @@ class Training:
     sigma·STEPS_OF_CLIP on integers is Gaussian noise with post-processing. What weights a step is taken at follows from
     the noisy sums before it; steps, rate and sigma are fixed before the first, so the whole run costs what
     `SubsampledGaussian` says, however the weights go (adaptive composition: Dong, Roth & Su 2019, Theorem 3.2).
-    The count is pure ε (discrete Laplace noise). `loss` states both, declared together. All else is post-processing:
+    The count is pure ε (discrete Laplace noise). `loss` states both, declared together; it follows from sigma, rate and
+    steps, and from `event_delta`, the probability of the event outside which a sampled run counts as one Gaussian
+    release (`run_loss`). All else is post-processing:
     the size of a step, momentum, the average over the second half of the steps.
     """
 
     table: Table
-    loss: Loss
     features: Features
     target: OneHot | Scaled
     sigma: Fraction
@@ -71,7 +75,13 @@ class Training:
     clip: Fraction
     learning_rate: float
     count_epsilon: Fraction
+    event_delta: Fraction
     tell: Callable[[int], None] = field(compare=False, repr=False)
+
+    @property
+    def loss(self) -> Batch:
+        run = run_loss(self.sigma, self.sample_rate, self.steps, self.event_delta)
+        return Batch((run, Laplace(1 / self.count_epsilon).loss(1)))
 
     def draw(self, engine: DuckDB) -> Trained:
         rows = _rows(engine.vectors(self.table, self._wanted()), self)
@@ -94,6 +104,22 @@ class Training:
     def _wanted(self) -> list[Wanted]:
         parts = (*self.features.parts, self.target)
         return [Wanted(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
+
+
+@lru_cache(maxsize=64)
+def run_loss(
+    sigma: Fraction, sample_rate: Fraction, steps: int, event_delta: Fraction
+) -> GaussianLoss | EquivalentGaussian:
+    """The one loss that stands for the steps of a run.
+
+    Without an event, or without sampling: `steps` Gaussian releases of μ = 1/sigma, μ·√steps together (Dong, Roth & Su
+    2019, Corollary 3.3); sampling only hides more. With one of probability `event_delta`: the composed run is μ-GDP but
+    for that event (`gaussian_equivalent`). Raises ValueError where no μ is found.
+    """
+    if sample_rate == 1 or event_delta == 0:
+        return GaussianLoss(ceiling(sqrt_ceiling(steps / sigma**2), 20))
+    whole = compose([SubsampledGaussian(sigma, sample_rate, steps)])
+    return EquivalentGaussian(gaussian_equivalent(whole, event_delta), event_delta)
 
 
 @dataclass(frozen=True)

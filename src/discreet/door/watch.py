@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from discreet.accounting import Loss
 from discreet.catalog.model import Table
 from discreet.door.grant import Grant
-from discreet.door.groups import _combined, _dense
-from discreet.engines.duckdb import DuckDB
+from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A run of above threshold: all replies together cost the mechanism's loss."""
+
+    mechanism: AboveThreshold
+
+    table: None = field(default=None, init=False)
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
 
 
 class Watching:
@@ -25,11 +40,10 @@ class Watching:
     A failure ends the run: what remains is never asked again with the same noise.
     """
 
-    def __init__(self, grant: Grant, engine: DuckDB, mechanism: AboveThreshold) -> None:
-        grant.use(mechanism.loss())
+    def __init__(self, grant: Grant[Watch]) -> None:
+        self._run = grant.take().mechanism.open()
         self._grant = grant
-        self._engine = engine
-        self._run = mechanism.open()
+        self._engine = grant._engine
         self._ended = False
 
     @property
@@ -48,8 +62,10 @@ class Watching:
         mechanism = self._run.mechanism
         if self.ended:
             raise ValueError("the run has ended")
-        if plan.keys or len(plan.parts) != 1 or sensitivity(plan.root, plan.parts[0]).l1 > mechanism.sensitivity:
+        if not monotone_count(plan, table) or plan.keys:
             raise ValueError("the plan is no count that this run may ask")
+        if sensitivity(plan.root, plan.parts[0]).l1 > mechanism.sensitivity:
+            raise ValueError("one person moves this count by more than the run allows")
         self._grant.check(table)
         self._ended = True
 

@@ -3,12 +3,30 @@ wrong."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from discreet.accounting import Loss
 from discreet.catalog.model import Table
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.door.grant import Grant
-from discreet.engines.duckdb import DuckDB
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.expressions import Expression
+
+
+@dataclass(frozen=True)
+class Weigh:
+    """A run of private multiplicative weights: all replies together cost the construction's loss."""
+
+    construction: OnlineMultiplicativeWeights
+    table: Table
+    coding: Coding
+
+    @property
+    def loss(self) -> Loss:
+        """Raises ValueError where the construction is for another number of rows a person."""
+        if self.construction.rows_per_person != rows_of_person(self.table):
+            raise ValueError("the construction is for another number of rows a person")
+        return self.construction.loss()
 
 
 class Weighing:
@@ -27,17 +45,14 @@ class Weighing:
     The histogram is of the table as it was when the run opened. A failure ends the run.
     """
 
-    def __init__(
-        self, grant: Grant, engine: DuckDB, construction: OnlineMultiplicativeWeights, table: Table, coding: Coding
-    ) -> None:
+    def __init__(self, grant: Grant[Weigh]) -> None:
         """Raises EngineError where the rows cannot be counted; the price stays charged."""
-        if construction.rows_per_person != rows_of_person(table):
-            raise ValueError("the construction is for another number of rows a person")
-        grant.use(construction.loss())
+        opened = grant.take()
+        construction, table, coding, engine = opened.construction, opened.table, opened.coding, grant._engine
         self._grant, self._engine, self._table, self._coding = grant, engine, table, coding
         self._ended = False
 
-        def opened() -> OnlineRun:
+        def counted() -> OnlineRun:
             rows = engine.code(coding, table)
             try:
                 (cells,) = engine.marginals(rows, [coding.names])
@@ -45,7 +60,7 @@ class Weighing:
                 engine.uncode(rows)
             return construction.open(Database(construction.universe, cells.reshape(-1).tolist()))
 
-        self._run = grant.guarded(opened, table)
+        self._run = grant.guarded(counted, table)
 
     @property
     def ended(self) -> bool:

@@ -58,6 +58,12 @@ class Linear:
         cells = math.prod(self.shape)
         if self.residual and (self.rows is not None or self.residual % cells or isinstance(self.mechanism, Laplace)):
             raise ValueError("a residual is of all cells, on a lattice that they divide, with Gaussian noise")
+        for name in ("rows", "atoms"):  # what is priced is what is measured: nobody changes it in between
+            known = getattr(self, name)
+            if known is not None:
+                known = known.copy()
+                known.setflags(write=False)
+                object.__setattr__(self, name, known)
         if self.rows is not None and (self.atoms is None or self.atoms.shape != (cells,)):
             raise ValueError("each cell has an atom")
 

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from types import CodeType
 from typing import Any
 
-from discreet.accounting import Pure
 from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table
 from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
@@ -50,12 +49,6 @@ class Aggregation:
         return Laplace(self.lattice.width / self.epsilon) if self.aggregate == "mean" else PermuteAndFlip(self.epsilon)
 
     @property
-    def loss(self) -> Pure:
-        """Pure ε: of the sum with its sensitivity, or of one choice."""
-        mechanism = self.mechanism
-        return mechanism.loss(self.lattice.width) if isinstance(mechanism, Laplace) else Pure(self.epsilon)
-
-    @property
     def cost(self) -> Cost:
         return Cost(epsilon=float(self.epsilon), delta=0.0)
 
@@ -82,9 +75,7 @@ class Aggregation:
                 "function", "the function cannot be loaded in a process of its own", "function", fix
             ) from None
         with processes, progress("blocks", self.blocks) as tell:
-            yield Blocks(
-                self.table, self.loss, self.columns, self.blocks, self.lattice, self.mechanism, processes, tell
-            )
+            yield Blocks(self.table, self.columns, self.blocks, self.lattice, self.mechanism, processes, tell)
 
     def content(self, noisy: int) -> dict[str, Any]:
         """The content of the release: one row with the value; for a mean an interval of the noise."""

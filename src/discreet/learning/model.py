@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Batch, Filter
+from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.catalog.model import Column, Table, Type, Value
@@ -39,10 +39,6 @@ class Fit:
     learning_rate: Fraction
 
     @property
-    def loss(self) -> Batch:
-        return self.noise.loss
-
-    @property
     def cost(self) -> Cost:
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 
@@ -61,7 +57,6 @@ class Fit:
         """What the door measures."""
         return Training(
             self.table,
-            self.loss,
             self.features,
             self.target,
             self.noise.sigma,
@@ -70,6 +65,7 @@ class Fit:
             self.clip,
             float(self.learning_rate),
             self.noise.count_epsilon,
+            self.noise.event_delta,
             tell,
         )
 

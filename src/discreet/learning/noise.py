@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting import Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, SubsampledGaussian, compose
 from discreet.accounting.curves import mu_of_budget, mu_of_pure
-from discreet.accounting.equivalent import gaussian_equivalent
+from discreet.door.training import run_loss
 from discreet.exact import ceiling, floor, sqrt_ceiling
 
 COUNT_SHARE = Fraction(1, 100)
@@ -22,11 +21,12 @@ _TRIES = 12
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise multiplier of a run, the ε of its count, and the loss of both together."""
+    """The noise multiplier of a run, the ε of its count, and the probability of the event outside which the run counts
+    as one Gaussian release; 0 where it needs none."""
 
     sigma: Fraction
     count_epsilon: Fraction
-    loss: Batch
+    event_delta: Fraction
 
 
 @lru_cache(maxsize=64)
@@ -36,7 +36,7 @@ def noise_for(epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: F
     The price (ε, δ) means: with μ the largest whose μ-GDP implies (ε, δ − event_delta), run and count together are
     μ-GDP but for an event of probability event_delta. The count, discrete Laplace noise at ε/100, takes μ_c² of μ²; the
     run gets the rest. Its (μ, event_delta) is the Gaussian loss that stands for the composed run, an upper bound, and
-    what is charged is what that bound gave for the very sigma that is used: a search that ended early would waste
+    what is charged follows from the very sigma that is used (`door.training`): a search that ended early would waste
     noise, never privacy. Without sampling (rate 1), or where it is smaller, √steps/sigma needs no event.
     """
     count = floor(epsilon * COUNT_SHARE, 12)
@@ -46,13 +46,11 @@ def noise_for(epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: F
         return None
     mu = float(left) ** 0.5 * (1 - 1e-9)
     plain = ceiling(sqrt_ceiling(steps / left) * (1 + Fraction(1, 10**9)), 12)
-    gaussian = Gaussian(ceiling(sqrt_ceiling(steps / plain**2), 20))
     found = _sampled(mu, event_delta, rate, steps) if rate < 1 and event_delta > 0 else None
-    sigma, run = found if found is not None and found[0] < plain else (plain, gaussian)
-    return Noise(sigma, count, Batch((run, DiscreteLaplace(count, 1))))
+    return Noise(found, count, event_delta) if found is not None and found < plain else Noise(plain, count, Fraction(0))
 
 
-def _sampled(mu: float, delta: Fraction, rate: Fraction, steps: int) -> tuple[Fraction, EquivalentGaussian] | None:
+def _sampled(mu: float, delta: Fraction, rate: Fraction, steps: int) -> Fraction | None:
     """A sigma whose run is μ-GDP but for an event of probability δ, at least 98 % used.
 
     Between σ and μ stands nearly the law for many small steps, μ = rate·√(steps·(e^(1/σ²) − 1)) (Bu, Dong, Long & Su
@@ -65,12 +63,12 @@ def _sampled(mu: float, delta: Fraction, rate: Fraction, steps: int) -> tuple[Fr
         guess = min(_LARGEST_SIGMA, max(_LEAST_SIGMA, 1 / math.sqrt(inside)))
         sigma = ceiling(Fraction(guess), 6)
         try:
-            needed = gaussian_equivalent(compose([SubsampledGaussian(sigma, rate, steps)]), delta)
+            needed = run_loss(sigma, rate, steps, delta).mu
         except ValueError:
             wanted /= 2
             continue
-        if needed <= mu and (best is None or sigma < best[0]):
-            best = sigma, EquivalentGaussian(needed, delta)
+        if needed <= mu and (best is None or sigma < best):
+            best = sigma
         if mu * _CLOSE <= needed <= mu or (guess == _LEAST_SIGMA and best is not None):
             break
         wanted *= mu * (1 + _CLOSE) / 2 / float(needed)

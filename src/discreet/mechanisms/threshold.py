@@ -35,6 +35,10 @@ class LaplaceThreshold:
 
     name = "Laplace threshold"
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a group of one person would be shown more often than delta says."""
+        _certify(self.threshold, self.cells, self.delta, laplace_tail(self.scale, self.threshold - 1))
+
     @property
     def noise(self) -> Laplace:
         """What is added to the numbers of persons."""
@@ -74,6 +78,15 @@ class GaussianThreshold:
 
     name = "Gaussian threshold"
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a group of one person would be shown more often than delta says."""
+        _certify(
+            self.threshold,
+            self.cells,
+            self.delta,
+            gaussian_tail(self.sigma, self.threshold - 1, self.delta / self.cells),
+        )
+
     @property
     def noise(self) -> Gaussian:
         """What is added to the numbers of persons."""
@@ -104,15 +117,17 @@ def laplace_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> Laplace
     scale = cells / epsilon
     share = delta / cells
 
-    def safe(j: int) -> bool:
-        exponent = -j / scale
-        if exponent < -1_000_000:
-            return True
-        # q^j/(1+q) with q^j from above and q from below
-        q_low = exp_bounds(-1 / scale, 200)[0] if 1 / scale <= 1_000_000 else Fraction(0)
-        return exp_bounds(exponent, 200)[1] / (1 + q_low) <= share
+    return LaplaceThreshold(scale, _least(lambda j: laplace_tail(scale, j) <= share) + 1, cells, delta)
 
-    return LaplaceThreshold(scale, _least(safe) + 1, cells, delta)
+
+def laplace_tail(scale: Fraction, j: int) -> Fraction:
+    """The probability that discrete Laplace noise is at least j ≥ 1, from above: q^j/(1 + q), q = exp(−1/scale)."""
+    exponent = -max(j, 0) / scale
+    if exponent < -1_000_000:
+        return Fraction(1, 1 << 1_000_000)  # above e^−1000000
+    # q^j/(1+q) with q^j from above and q from below
+    q_low = exp_bounds(-1 / scale, 200)[0] if 1 / scale <= 1_000_000 else Fraction(0)
+    return exp_bounds(exponent, 200)[1] / (1 + q_low)
 
 
 def gaussian_threshold(mu_squared: Fraction, delta: Fraction, cells: int) -> GaussianThreshold:
@@ -124,12 +139,20 @@ def gaussian_threshold(mu_squared: Fraction, delta: Fraction, cells: int) -> Gau
         raise ValueError("a threshold needs 0 < delta < 1, and mu > 0")
     sigma = sqrt_ceiling(cells / mu_squared)
     share = delta / cells
+    return GaussianThreshold(sigma, _least(lambda j: gaussian_tail(sigma, j, share) <= share) + 1, cells, delta)
+
+
+def gaussian_tail(sigma: Fraction, j: int, share: Fraction) -> Fraction:
+    """The probability that rounded Gaussian noise is at least j, from above, as precisely as to tell it from `share`:
+    Φ(−(j − 1/2)/sigma)."""
     bits = 64 + (1 / share).__ceil__().bit_length()
+    return normal_cdf_bounds(-(j - Fraction(1, 2)) / sigma, bits)[1]
 
-    def safe(j: int) -> bool:
-        return normal_cdf_bounds(-(j - Fraction(1, 2)) / sigma, bits)[1] <= share
 
-    return GaussianThreshold(sigma, _least(safe) + 1, cells, delta)
+def _certify(threshold: int, cells: int, delta: Fraction, tail: Fraction) -> None:
+    """Raises ValueError unless the tail of one group's noise is at most its share of delta."""
+    if threshold < 2 or cells < 1 or tail > delta / cells:
+        raise ValueError("a group of one person is shown more often than delta says")
 
 
 def _least(safe: Callable[[int], bool]) -> int:

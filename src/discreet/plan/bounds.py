@@ -10,7 +10,7 @@ from typing import TypeVar
 from discreet.catalog.model import Column, Table, Type, own_name
 from discreet.errors import QuestionError
 from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
-from discreet.plan.lattice import ROW_LIMIT, Lattice, clamping, lattice, sized
+from discreet.plan.lattice import Lattice, clamping, lattice, sized
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
     Aggregate,
@@ -33,7 +33,7 @@ from discreet.plan.nodes import (
 )
 from discreet.plan.nulls import may_be_null
 from discreet.plan.public_groups import group_count
-from discreet.plan.sensitivity import touched
+from discreet.plan.sensitivity import clamped_by_person, touched
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together
@@ -102,7 +102,7 @@ def plan(request: Request) -> Plan:
     builder.request = replace(request, wanted=wanted)
     estimates = builder.estimates()
     if builder.private:
-        builder.part(Part("keys", (builder.vector(builder.persons_total()),), 1))
+        builder.part(Part("keys", (builder.vector(builder.persons_total()),)))
     outputs, hidden = [], []
     for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
         if place >= len(request.wanted):
@@ -226,7 +226,7 @@ class _Builder:
         total = self.total(Total("average", quantity, (inside.low, inside.high)))
         holders = self.total(Total("holders", quantity))
         above, below = Vector(((total, 1), (holders, -inside.low))), Vector(((holders, inside.high), (total, -1)))
-        return self.part(Part("mean", (above, below), inside.width, inside.width, inside))
+        return self.part(Part("mean", (above, below), inside))
 
     def bounds_of(self, expression: Expression) -> tuple[Fraction, Fraction] | None:
         """Where an expression lies: from declarations, or as it was found."""
@@ -271,7 +271,7 @@ class _Builder:
         if absent:
             rows = self.total(Total("rows"))
             vectors = (above, below, Vector(((rows, grid.width), (count, -grid.width))))
-        return self.part(Part("mean", vectors, grid.width, lattice=grid))
+        return self.part(Part("mean", vectors, grid))
 
     def from_mean(self, index: int, kind: str) -> Estimate:
         """COUNT or SUM from the vectors of a mean: n = (A + B)/w, Σx = step·(A + low·n)."""
@@ -290,7 +290,7 @@ class _Builder:
         """An aggregate measured by itself."""
         if one.kind == "persons":
             return (
-                self.part(Part("persons", (self.vector(self.persons_total()),), 1)),
+                self.part(Part("persons", (self.vector(self.persons_total()),))),
                 "count",
                 (Fraction(1),),
             )
@@ -305,7 +305,7 @@ class _Builder:
         kind = "rows" if quantity is None else "present"
         if one.bounds is None:
             return (
-                self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),), 1)),
+                self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),))),
                 "count",
                 (Fraction(1),),
             )
@@ -313,28 +313,22 @@ class _Builder:
         if self.single:  # a person's count in a group is 1, so the clamped one is a constant
             constant = max(low, min(1, high))
             vector = Vector(((self.total(Total(kind, quantity)), constant),))
-            return self.part(Part("count", (vector,), constant)), "count", (Fraction(1),)
+            return self.part(Part("count", (vector,))), "count", (Fraction(1),)
         total = self.total(Total(kind, quantity, (low, high)))
-        # n rows count for max(low, min(n, high)) ≤ n·max(1, low): a lower bound above 1 makes one row count for more
-        part = Part("count", (self.vector(total),), max(1, low), bound=high)
-        return self.part(part), "count", (Fraction(1),)
+        return self.part(Part("count", (self.vector(total),))), "count", (Fraction(1),)
 
     def sum(self, one: Wanted) -> Estimate:
         assert one.expression is not None
         if one.bounds is None:
             grid = self.grid(one.expression, "SUM")
             total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
-            part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
-            return self.part(part), "sum", (grid.step,)
+            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
             grid = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
             total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
-            part = Part("sum", (self.vector(total),), max(abs(grid.low), abs(grid.high)), lattice=grid)
-            return self.part(part), "sum", (grid.step,)
+            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
         total, inside = self.clamped(one)
-        largest = max(abs(inside.low), abs(inside.high))
-        part = Part("sum", (self.vector(total),), ROW_LIMIT, bound=largest, lattice=inside)
-        return self.part(part), "sum", (inside.step,)
+        return self.part(Part("sum", (self.vector(total),), inside)), "sum", (inside.step,)
 
     def clamped(self, one: Wanted) -> tuple[int, Lattice]:
         """A total that is clamped to the question's bounds for each person and group, and where it then lies."""
@@ -382,8 +376,8 @@ class _Builder:
         project = self.selected(request.keys, tuple(self.quantities))
         if self.single:
             return Aggregate(project, tuple(self.totals))
-        by_row = any(part.bound is None and part.kind not in ("persons", "keys") for part in self.parts)
-        by_group = any(part.bound is not None or part.kind in ("persons", "keys") for part in self.parts)
+        clamped = [clamped_by_person(part, self.totals) for part in self.parts]
+        by_row, by_group = not all(clamped), any(clamped)
         rows = request.rows or table.rows_per_person
         assert rows is not None
         bounded: Project | LimitRows = LimitRows(project, rows) if by_row or request.rows else project

@@ -57,8 +57,8 @@ class Summand:
         return 2 if self.absent else 1
 
 
-def joint_part(summands: Sequence[Summand], rows: int, *, clipped: bool = False) -> Part:
-    """The part that measures these columns and the total `rows`. `clipped` where totals are clamped for each person."""
+def joint_part(summands: Sequence[Summand], rows: int) -> Part:
+    """The part that measures these columns and the total `rows`."""
     unit = max(UNIT, *(1 << (summand.lattice.width.bit_length() + 12) for summand in summands))
     vectors, axes = [Vector(((rows, unit),))], []
     for summand in summands:
@@ -71,15 +71,15 @@ def joint_part(summands: Sequence[Summand], rows: int, *, clipped: bool = False)
         counted = rows if summand.present is None else summand.present
         axes.append(Axis(grid, len(vectors), multiple, summand.absent))
         vectors.append(Vector(((summand.sum, 2 * multiple), (counted, -middle))))
-    return Part("joint", tuple(vectors), unit, bound=unit if clipped else None, axes=tuple(axes))
+    return Part("joint", tuple(vectors), axes=tuple(axes))
 
 
 def count_of(part: Part, axis: Axis | None = None) -> tuple[Fraction, ...]:
     """The weights of the number of rows, or of those with a value in a column."""
     weights = [Fraction(0)] * len(part.vectors)
-    weights[0] = Fraction(1, part.row_bound)
+    weights[0] = Fraction(1, part.unit)
     if axis is not None and axis.absent:
-        weights[axis.place - 1] = -Fraction(1, part.row_bound)
+        weights[axis.place - 1] = -Fraction(1, part.unit)
     return tuple(weights)
 
 

@@ -236,13 +236,12 @@ def clamps(plan: Plan) -> list[tuple[str, Fraction, Total]]:
     """The totals that are clamped for each person and group: what they are, their step, and the total."""
     found = []
     for part in plan.parts:
-        if part.bound is not None and not part.axes:
-            step = part.lattice.step if part.lattice else Fraction(1)
-            found.append((part.kind, step, plan.root.totals[part.vectors[0].weights[0][0]]))
-        elif part.bound is not None:
-            for axis in part.axes:
-                total = plan.root.totals[part.vectors[axis.place].weights[0][0]]
-                found.append(("sum" if total.kind == "sum" else "count", axis.lattice.step, total))
+        lattices: list[tuple[int, Lattice | None]] = [(axis.place, axis.lattice) for axis in part.axes]
+        for place, lattice in lattices or [(0, part.lattice)]:
+            total = plan.root.totals[part.vectors[place].weights[0][0]]
+            if total.bounds is not None:
+                kind = part.kind if not part.axes else "sum" if total.kind == "sum" else "count"
+                found.append((kind, lattice.step if lattice else Fraction(1), total))
     return found
 
 

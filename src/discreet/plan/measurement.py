@@ -1,20 +1,19 @@
-"""A plan with a price: one mechanism for each part, fitted to its sensitivity, and the loss of all of them together."""
+"""A plan with a mechanism for each of its parts, and the loss of all of them together, which follows from both.
+
+No loss and no sensitivity is handed in: `Measurement.loss` is computed from what will be executed, as a privacy map
+belongs to its function (Gaboardi, Hay & Vadhan 2020), and a measurement for which none can be proved has none.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
 
-from discreet import accounting
-from discreet.accounting import Batch, Pure
-from discreet.accounting.curves import mu_of_budget
+from discreet.accounting import Approximate, Batch, Pure
 from discreet.accounting.loss import Single
-from discreet.catalog.model import Value
-from discreet.errors import QuestionError
-from discreet.exact import sqrt_ceiling
+from discreet.catalog.model import Table, Value
 from discreet.mechanisms import (
     Ball,
     Gaussian,
@@ -24,19 +23,30 @@ from discreet.mechanisms import (
     LogarithmicRange,
     Quantiles,
     Winners,
-    gaussian_threshold,
-    laplace_threshold,
 )
 from discreet.plan.expressions import Expression
-from discreet.plan.nodes import Aggregate, Distinct, Key, Output, Part, Range, Root, Special
+from discreet.plan.nodes import (
+    Aggregate,
+    Distinct,
+    Histogram,
+    Key,
+    Output,
+    Part,
+    Range,
+    Root,
+    Scan,
+    Special,
+    Total,
+    project_of,
+    scan_of,
+)
+from discreet.plan.relations import view
 from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
-
-SMALLEST = Fraction(1, 10**12)
-"""The least epsilon of one aggregate. Noise for less may be larger than what can be drawn: that would be found out when
-the price is paid. A thousandth of the least that a whole question may cost, so no share of that is less."""
 
 Threshold = LaplaceThreshold | GaussianThreshold
 Mechanism = Laplace | Gaussian | Ball | Threshold
+SpecialMechanism = Quantiles | Winners | Laplace
+Bounds = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -67,8 +77,8 @@ class Plan:
     outputs: tuple[Output, ...]
     specials: tuple[Special, ...] = ()
     ranges: tuple[Range, ...] = ()
-    """What has no declared bounds: found first; then `request` is planned anew with them."""
-    request: Any = None
+    """What has no declared bounds: found first; then `request`, which the planner alone reads, is planned anew."""
+    request: object = None
     least: int = 1
     """How many persons a group must have to be shown, where keys are private."""
     having: Expression | None = None
@@ -103,22 +113,78 @@ class MeasuredSpecial:
     """What is measured by itself, and the mechanism for it."""
 
     special: Special
-    mechanism: Quantiles | Winners | Laplace
+    mechanism: SpecialMechanism
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """All parts of a plan at one price. `loss` is what the ledger stores and charges.
+    """A plan and the mechanism of each of its parts, of each special, and of each range that is found first.
 
-    Where bounds are found first, `ranges` finds them; the parts' own noise is then known only with `settled`.
+    Where bounds are found first, what follows is known only then: `replan` makes it of the bounds, and it may cost at
+    most `rest`. `price` is what the question was asked at; no loss rests on it.
     """
 
     plan: Plan
     price: Price
-    parts: tuple[Measured, ...]
-    loss: Batch
-    specials: tuple[MeasuredSpecial, ...] = ()
+    mechanisms: tuple[Mechanism, ...]
+    special_mechanisms: tuple[SpecialMechanism, ...] = ()
     ranges: tuple[LogarithmicRange, ...] = ()
+    rest: Pure | Approximate | None = None
+    replan: Callable[[tuple[Bounds, ...]], Measurement] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def parts(self) -> tuple[Measured, ...]:
+        """The plan's parts, each with the sensitivity that the fold over the nodes proves."""
+        root = self.plan.root
+        pairs = zip(self.plan.parts, self.mechanisms, strict=True)
+        return tuple(Measured(part, sensitivity(root, part), mechanism) for part, mechanism in pairs)
+
+    @cached_property
+    def specials(self) -> tuple[MeasuredSpecial, ...]:
+        """The plan's specials with their mechanisms."""
+        pairs = zip(self.plan.specials, self.special_mechanisms, strict=True)
+        return tuple(MeasuredSpecial(*pair) for pair in pairs)
+
+    @cached_property
+    def loss(self) -> Batch:
+        """What the ledger stores and charges: the losses of all parts, which are released together, add up (pure ε:
+        Dwork & Roth 2014, Theorem 3.16; Gaussian: the parts' vectors divided by their sigmas are one Gaussian vector of
+        squared sensitivity Σ Δ²/σ²). Where bounds are found first: theirs, and all that is left for what follows.
+
+        Raises ValueError where no loss can be proved: what a person adds is not bounded, a mechanism is made for less,
+        or groups with private keys would be shown without a threshold.
+        """
+        plan = self.plan
+        if plan.keys != project_of(plan.root).keys:
+            raise ValueError("the plan's keys are not those of its groups")
+        finders = sum(part.kind == "keys" for part in plan.parts)
+        if plan.parts and finders != plan.private:
+            raise ValueError("private keys are shown through one threshold")
+        losses: list[Single] = [_range_loss(*pair) for pair in zip(plan.ranges, self.ranges, strict=True)]
+        if bool(self.rest) != bool(plan.ranges):
+            raise ValueError("what follows found bounds, and nothing else, is charged as a whole")
+        if self.rest is not None:
+            return Batch((*losses, self.rest))
+        losses += [_loss(one) for one in self.parts]
+        for special in self.specials:
+            losses += _special_losses(special)
+        return Batch(tuple(losses))
+
+    def settled(self, found: tuple[Bounds, ...]) -> Measurement:
+        """What is measured once bounds are found: the question planned anew with them.
+
+        That the second release is chosen by the first is adaptive composition, which both filters cover. It may have
+        other parts than the first plan; all of them together cost at most `rest`. Raises ValueError where they cost
+        more.
+        """
+        if self.rest is None or self.replan is None:
+            return self
+        made = self.replan(found)
+        loss, left = made.loss, self.rest
+        dear = loss.pure is None or loss.pure > left.epsilon or loss.keys_delta > left.keys_delta
+        if made.rest is not None or dear:
+            raise ValueError("what follows the bounds costs more than was reserved for it")
+        return made
 
 
 @dataclass(frozen=True)
@@ -129,158 +195,58 @@ class Noisy:
     parts: tuple[tuple[tuple[int, ...], ...], ...]
     specials: tuple[tuple[tuple[int, ...], ...], ...] = ()
     """For each special, for each group: places of quantiles or winners, or a noisy number."""
-    found: tuple[tuple[Fraction, Fraction], ...] = ()
+    found: tuple[Bounds, ...] = ()
     """The bounds that were found first."""
 
 
-def measurement(plan: Plan, price: Price) -> Measurement:
-    """Fits mechanisms to the plan so that the whole release costs the price.
-
-    Privacy: each part's mechanism has the loss that its docstring proves at the sensitivity that the fold proves; the
-    parts are released together, so their losses add (pure ε: Dwork & Roth 2014, Theorem 3.16; Gaussian: the parts'
-    vectors divided by their sigmas are one Gaussian vector of squared sensitivity Σ Δ²/σ²).
-
-    The split. A part whose share of the price is p has errors proportional to 1/p (Laplace, the joint noise, and how
-    far the threshold of private keys lies above 0) or 1/√p of μ² (Gaussian). What is minimised is Σ log(error) over the
-    columns of the answer, that is the mean relative error whatever their units, with the threshold as one column more:
-    minimise −Σ nᵢ·log pᵢ for a part that nᵢ columns are made of, Σ pᵢ = 1. By Lagrange pᵢ ∝ nᵢ, for either noise. It
-    depends on the plan alone.
-
-    With delta > 0, Gaussian noise with the largest μ that implies (epsilon, delta) is taken if its expected error,
-    relative to that of the Laplace noise, is smaller on average over the columns. With private keys it gets half of
-    delta, the threshold the other half.
-
-    Specials count as one column each. An aggregate whose epsilon the question names gets that, and the others share the
-    rest. Where bounds have to be found, a fifth of epsilon finds them. What follows is planned anew with them, in parts
-    that may be others than here (`plan.settled`), so it is charged as one release of all that is left: as pure ε, or
-    with private keys as (ε, δ), which holds whatever its parts.
-    """
-    ranges = _ranges(plan, price.epsilon / 5) if plan.ranges else ()
-    rest = price.epsilon * Fraction(4, 5) if ranges else price.epsilon
-    bounds = [sensitivity(plan.root, part) for part in plan.parts]
-    uses = [_uses(plan, index) for index in range(len(plan.parts))]
-    amounts = _amounts([*plan.parts, *plan.specials], [*uses, *(1 for _ in plan.specials)], rest)
-    specials = tuple(map(_special, plan.specials, amounts[len(uses) :]))
-    spent = sum(amounts[: len(uses)], Fraction(0))
-    shares = [amount / spent for amount in amounts[: len(uses)]]
-    main = replace(price, epsilon=spent, delta=Fraction(0) if ranges and not plan.private else price.delta)
-    chosen = _laplace(plan, bounds, shares, main)
-    fixed = any(part.epsilon is not None for part in plan.parts)
-    if main.delta > 0 and (main.gaussian or not plan.private) and not fixed and not ranges and plan.parts:
-        gaussian = _gaussian(plan, bounds, shares, main)
-        if gaussian and _ratio(gaussian, chosen, uses) < 1:
-            chosen = gaussian
-    if ranges:
-        after = accounting.Approximate(rest, price.delta) if plan.private else Pure(rest)
-        return Measurement(plan, price, chosen, Batch((*(one.loss() for one in ranges), after)), specials, ranges)
-    losses: list[Single] = [_loss(part) for part in chosen]
-    for special in specials:
-        losses += _special_losses(special)
-    return Measurement(plan, price, chosen, Batch(tuple(losses)), specials)
-
-
-def _amounts(pieces: Sequence[Part | Special], uses: Sequence[int], whole: Fraction) -> list[Fraction]:
-    """The epsilon of each piece: as the question names it, or its share of what is left."""
-    named = sum((piece.epsilon for piece in pieces if piece.epsilon is not None), Fraction(0))
-    shared = sum(count for piece, count in zip(pieces, uses, strict=True) if piece.epsilon is None)
-    if named > whole or (named == whole and shared):
-        message = "Epsilon overconsumption: the sum of all epsilon arguments cannot exceed the epsilon option"
-        fix = "name smaller ones, and leave something for the other aggregates and for private keys"
-        raise QuestionError("price", message, where="epsilon", fix=fix)
-    left = whole - named
-    amounts = [
-        piece.epsilon if piece.epsilon is not None else left * count / shared
-        for piece, count in zip(pieces, uses, strict=True)
-    ]
-    if min(amounts, default=SMALLEST) < SMALLEST:
-        message = f"an aggregate would get less than epsilon {float(SMALLEST):g}"
-        raise QuestionError("price", message, where="epsilon", fix="leave out its epsilon, or name more for it")
-    return amounts
-
-
-def _ranges(plan: Plan, epsilon: Fraction) -> tuple[LogarithmicRange, ...]:
-    """For each expression without bounds, what finds them: a person has so many rows in its counts as count at all."""
-    share = epsilon / len(plan.ranges)
-    return tuple(LogarithmicRange(share, rows_reached(one.root)) for one in plan.ranges)
-
-
-def _special(one: Special, epsilon: Fraction) -> MeasuredSpecial:
-    if isinstance(one.root, Distinct):
-        return MeasuredSpecial(one, Laplace(values_reached(one.root) / epsilon))
-    rows = rows_reached(one.root)
-    if one.kind == "winners":
-        k = min(one.k, len(one.values))
-        return MeasuredSpecial(one, Winners(epsilon, k, rows, rows))
-    assert one.lattice is not None
-    return MeasuredSpecial(one, Quantiles(epsilon, one.fractions, one.lattice.width + 1, rows))
-
-
-def _special_losses(one: MeasuredSpecial) -> list[Single]:
-    if isinstance(one.mechanism, Laplace):
-        assert isinstance(one.special.root, Distinct)
-        return [one.mechanism.loss(values_reached(one.special.root))]
-    loss = one.mechanism.loss()
-    return list(loss.parts) if isinstance(loss, Batch) else [loss]
-
-
-def _uses(plan: Plan, index: int) -> int:
-    """How many different numbers are made of a part, whatever they are called."""
-    own = [output for output in plan.outputs if output.kind not in ("key", "special") and output.index == index]
-    made = len({(output.kind, output.weights) for output in own})
-    return max(1, made) + (1 if made and plan.parts[index].kind == "keys" else 0)
-
-
-def _laplace(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], price: Price) -> tuple[Measured, ...]:
-    measured = []
-    for part, bound, share in zip(plan.parts, bounds, shares, strict=True):
-        epsilon = price.epsilon * share
-        mechanism: Mechanism
-        if part.kind == "keys":
-            mechanism = laplace_threshold(epsilon, price.delta, bound.l1)
-            mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
-        elif part.kind == "joint":
-            mechanism = Ball(bound.l1 / epsilon, part.blocks)
-        else:
-            mechanism = Laplace(bound.l1 / epsilon)
-        measured.append(Measured(part, bound, mechanism))
-    return tuple(measured)
-
-
-def _gaussian(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], price: Price) -> tuple[Measured, ...]:
-    delta = price.delta / 2 if plan.private else price.delta
-    mu = mu_of_budget(price.epsilon, delta)
-    if mu == 0:
-        return ()
-    measured = []
-    for part, bound, share in zip(plan.parts, bounds, shares, strict=True):
-        mechanism: Mechanism
-        if part.kind == "keys":
-            mechanism = gaussian_threshold(mu**2 * share, delta, bound.l1)
-            mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
-        else:
-            mechanism = Gaussian(sqrt_ceiling(bound.l2_squared / (share * mu**2)))
-        measured.append(Measured(part, bound, mechanism))
-    return tuple(measured)
-
-
-def _ratio(gaussian: tuple[Measured, ...], laplace: tuple[Measured, ...], uses: list[int]) -> float:
-    """The mean of the errors' quotients; of thresholds too, which stand for what is left out."""
-    total = 0.0
-    for one, other, count in zip(gaussian, laplace, uses, strict=True):
-        if isinstance(one.mechanism, GaussianThreshold) and isinstance(other.mechanism, LaplaceThreshold):
-            below = other.mechanism.noise.expected_error
-            noise = one.mechanism.noise.expected_error / below if below else math.inf
-            total += (count - 1) * noise + one.mechanism.threshold / other.mechanism.threshold
-        else:
-            assert not isinstance(one.mechanism, Threshold)
-            assert not isinstance(other.mechanism, Threshold)
-            below = other.mechanism.expected_error
-            total += count * (one.mechanism.expected_error / below if below else math.inf)
-    return total / sum(uses)
+def reads(plan: Plan, table: Table) -> bool:
+    """Whether all statements of a plan read this table, and count persons as it is declared."""
+    declared = Scan(table.name, table.person, table.one_row_per_person, table.relation)
+    if table.relation is not None and table != view(table.relation):
+        return False
+    return plan.table == table.name and all(scan_of(root) == declared for root in plan.roots)
 
 
 def _loss(measured: Measured) -> Single:
-    mechanism, bound = measured.mechanism, measured.sensitivity
+    """The loss of one part. Raises ValueError where its mechanism is made for less than a person can do."""
+    part, bound, mechanism = measured.part, measured.sensitivity, measured.mechanism
+    if (part.kind == "keys") != isinstance(mechanism, Threshold):
+        raise ValueError("a threshold is for the part that finds the keys")
     if isinstance(mechanism, LaplaceThreshold | GaussianThreshold):
+        if len(part.vectors) != 1 or bound.each > 1 or bound.l1 > mechanism.cells:
+            raise ValueError("a threshold counts each person once in a group, and in as many groups as it knows of")
         return mechanism.loss()
+    if isinstance(mechanism, Ball) and (part.kind != "joint" or mechanism.blocks != part.blocks):
+        raise ValueError("the noise has the shape of another part")
+    if isinstance(mechanism, Laplace) and part.kind == "joint":
+        raise ValueError("a joint part is bounded in the norm of its blocks, which is not that of the noise")
     return mechanism.loss(bound.l2_squared if isinstance(mechanism, Gaussian) else bound.l1)
+
+
+def _special_losses(one: MeasuredSpecial) -> list[Single]:
+    """The losses of what is measured by itself."""
+    root, mechanism = one.special.root, one.mechanism
+    if isinstance(mechanism, Laplace):
+        if not isinstance(root, Distinct):
+            raise ValueError("this noise is for numbers of different values")
+        return [mechanism.loss(values_reached(root))]
+    rows = rows_reached(root)
+    if isinstance(mechanism, Quantiles):
+        lattice = one.special.lattice
+        if not isinstance(root, Histogram) or lattice is None or project_of(root).quantities[0].lattice != lattice:
+            raise ValueError("quantiles are those of counts on their lattice")
+        if mechanism.buckets != lattice.width + 1 or rows > mechanism.rows:
+            raise ValueError("a person has more rows than the mechanism is made for, or others")
+    elif not isinstance(root, Aggregate) or root.totals != (Total("rows"),) or rows > mechanism.each:
+        raise ValueError("a person has more rows than the mechanism is made for")
+    elif len(set(one.special.values)) < len(one.special.values):
+        raise ValueError("a candidate stands there twice")
+    loss = mechanism.loss()
+    return list(loss.parts) if isinstance(loss, Batch) else [loss]
+
+
+def _range_loss(one: Range, mechanism: LogarithmicRange) -> Single:
+    """The loss of finding bounds: a person has so many rows in the counts as count at all."""
+    if rows_reached(one.root) > mechanism.sensitivity:
+        raise ValueError("a person has more rows than the mechanism is made for")
+    return mechanism.loss()

@@ -157,6 +157,12 @@ def project_of(node: Node) -> Project:
     return node
 
 
+def scan_of(node: Node) -> Scan:
+    """The rows that a plan starts from."""
+    below = project_of(node).child
+    return below.child if isinstance(below, Filter) else below
+
+
 @dataclass(frozen=True)
 class Vector:
     """One released integer of each group: a combination of totals with integer weights."""
@@ -181,22 +187,25 @@ class Axis:
 
 @dataclass(frozen=True)
 class Part:
-    """What is measured with one price: vectors whose joint change by one row is bounded.
+    """What is measured with one price: vectors that are released together.
 
-    `row_bound` bounds the ℓ1 norm of what one row adds to all the vectors together. `bound` bounds the same norm for
-    all rows of a person in one group, where totals are clamped; None where they are not.
     `kind` is count, sum, mean, persons, keys or joint. `lattice` gives the vectors' unit. A joint part has `axes`,
     one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of `plan.jointly`.
+    What a row and a person can add to the vectors follows from the plan's totals: `plan.sensitivity.added`.
     """
 
     kind: str
     vectors: tuple[Vector, ...]
-    row_bound: int
-    bound: int | None = None
     lattice: Lattice | None = None
     axes: tuple[Axis, ...] = ()
     epsilon: Fraction | None = None
     """The part of the question's price that it was given; None where it takes its share."""
+
+    @property
+    def unit(self) -> int:
+        """What one row, or one person, adds to the first vector of a joint part."""
+        ((_, weight),) = self.vectors[0].weights
+        return weight
 
     @property
     def blocks(self) -> tuple[int, ...]:

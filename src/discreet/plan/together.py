@@ -111,7 +111,7 @@ def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], c
         if 1 + sum(other.size for other in summands) + summand.size <= jointly.MOST:
             summands.append(summand)
             kept.append(column)
-    part = jointly.joint_part(summands, rows, clipped=counted.kind == "persons")
+    part = jointly.joint_part(summands, rows)
     axes = dict(zip(kept, part.axes, strict=True))
     index = builder.part(part)
     return {

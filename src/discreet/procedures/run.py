@@ -43,8 +43,7 @@ def released(
     """
     with finishing():
         reserved = door.open(
-            measurement.loss,
-            measurement.table,
+            measurement,
             analyst=analyst,
             question=question,
             key=key,
@@ -54,6 +53,6 @@ def released(
         if isinstance(reserved, Stored):
             return json.loads(reserved.answer), bool(reserved.charged)
         with reserved:
-            stored = json.dumps(content(reserved.measure(measurement)), ensure_ascii=False).encode()
+            stored = json.dumps(content(reserved.measure()), ensure_ascii=False).encode()
             reserved.commit(stored)
         return json.loads(stored), True  # what a repeat will read

@@ -8,7 +8,8 @@ from typing import Any
 
 from discreet.catalog.model import Table
 from discreet.plan.left_out import Limit, at_limit, limits
-from discreet.plan.measurement import Measurement, measurement
+from discreet.plan.measurement import Measurement
+from discreet.plan.split import measurement
 from discreet.release.estimate import expected_errors
 from discreet.release.intervals import three_digits
 from discreet.release.left_out import shown_from

@@ -19,7 +19,6 @@ from discreet.plan.lattice import Lattice
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
 from discreet.plan.nodes import Output
-from discreet.plan.settled import settled
 from discreet.release import joint
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
@@ -46,7 +45,7 @@ Interval = tuple[float, float]
 def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None) -> dict[str, Any]:
     """The content of a release, ready for JSON. It follows from the question and what was measured for it; where that
     was measured for another question, `asked` is the plan of this one."""
-    measurement = settled(priced, noisy.found)
+    measurement = priced.settled(noisy.found)
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
     groups = len(noisy.keys)

@@ -54,9 +54,9 @@ from discreet.plan.left_out import (
     without_group,
 )
 from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
-from discreet.plan.measurement import measurement as repriced
 from discreet.plan.nodes import Output, Part
 from discreet.plan.read import columns_read
+from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.specials import special_words, to_be_found
 from discreet.release.values import plain
@@ -239,7 +239,8 @@ def size_of(part: Part, mean: Output) -> tuple[Fraction, ...]:
     """The weights that make the number of its values of the vectors of a mean: A + B = w·n, or the joint count."""
     if part.axes:
         return count_of(part, axis_of(part, mean.weights))
-    return tuple(Fraction(int(place < 2), part.row_bound) for place in range(len(part.vectors)))
+    assert part.lattice is not None
+    return tuple(Fraction(int(place < 2), part.lattice.width) for place in range(len(part.vectors)))
 
 
 def _less(one: Kept) -> bool:
@@ -300,7 +301,7 @@ def _reach(measured: Measured, output: Output, one: Kept) -> float:
         return float(bound.cells * one.clamp)
     grid = lattice_of(part, output) if output.kind == "sum" else None
     each = float(grid.step * grid.high) if grid is not None else 1.0
-    return bound.l1 / max(1, part.row_bound) * each
+    return bound.l1 / max(1, bound.row) * each
 
 
 def shown_from(measurement: Measurement) -> int | None:

@@ -131,8 +131,8 @@ def _picked(
     measurement = replace(
         known,
         plan=made,
-        parts=tuple(known.parts[place] for place in parts),
-        specials=tuple(known.specials[place] for place in specials),
+        mechanisms=tuple(known.mechanisms[place] for place in parts),
+        special_mechanisms=tuple(known.special_mechanisms[place] for place in specials),
     )
     return Held(known, measurement, tuple(parts), tuple(specials), asked.plan)
 

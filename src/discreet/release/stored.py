@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.catalog.model import Type, Value
+from discreet.plan.bounds import Request
 from discreet.plan.measurement import Measurement, Noisy, Price
 
 VERSION = 2
@@ -23,6 +24,7 @@ def measured(priced: Measurement) -> str:
     """What decides the noisy numbers, but for the rows: statements, mechanisms, price. In the same words for every
     question that asks for the same."""
     plan = priced.plan
+    assert plan.request is None or isinstance(plan.request, Request)
     request = plan.request and replace(
         plan.request,
         columns=tuple(("", kind, index) for _, kind, index in plan.request.columns),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, Declared, Filter, Gaussian
+from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
@@ -22,7 +22,7 @@ from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
-from discreet.plan.measurement import Measured, Measurement, Price
+from discreet.plan.measurement import Measurement, Price
 from discreet.plan.sensitivity import sensitivity
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused, whole
 from discreet.release.table import Cost
@@ -218,8 +218,7 @@ def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fra
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
     mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
-    losses = Batch((mechanism.loss(),))
-    return Measurement(question.plan, Price(Fraction(1), delta), (Measured(part, bound, mechanism),), losses)
+    return Measurement(question.plan, Price(Fraction(1), delta), (mechanism,))
 
 
 def _cells(one: Wanted) -> int:

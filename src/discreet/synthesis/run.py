@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.catalog.model import Value
 from discreet.door import Door
-from discreet.door.marginals import Marginals
+from discreet.door.marginals import Declaring, Marginals
 from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
@@ -46,8 +46,7 @@ def carried_out(
     after the first marginals were measured, the table is made of these.
     """
     grant = door.open(
-        call.declared.loss,
-        call.table,
+        Declaring(call.table, call.declared),
         analyst=analyst,
         question=call.question,
         key=key,
@@ -57,7 +56,7 @@ def carried_out(
     )
     if isinstance(grant, Stored):
         return json.loads(grant.answer), bool(grant.charged)
-    run = Marginals(grant, call.table, call.declared)
+    run = Marginals(grant)
     with grant:
         try:
             made = _made(call, run, tell)

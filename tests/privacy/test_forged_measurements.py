@@ -1,0 +1,490 @@
+"""The door reserves the loss of what it will run: whoever hands in less is refused, or charged in full.
+
+Each test forges one kind of measurement: a field that makes the noise smaller, or a plan that gives one person more
+weight, or another table. It is refused before anything is reserved, or costs what it really tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+
+from discreet import BudgetError, Curator, EngineError, Table
+from discreet.accounting import BoundedRange, Declared, Pure
+from discreet.door import Blocks, Choice, Grant, Groups, Training, Watch, Watching
+from discreet.door.grant import Costly
+from discreet.door.marginals import Declaring, Marginals
+from discreet.door.shares import Shares
+from discreet.door.weights import Weigh
+from discreet.door.workload import Linear, LinearQueries
+from discreet.learning.model import fit
+from discreet.ledger import TOTAL
+from discreet.mechanisms import (
+    AboveThreshold,
+    Gaussian,
+    GaussianThreshold,
+    Laplace,
+    LaplaceThreshold,
+    NoisyMax,
+    PermuteAndFlip,
+    laplace_threshold,
+)
+from discreet.mechanisms.shares import LaplaceShares, LargestShares
+from discreet.plan.coding import Coding
+from discreet.plan.coding import Listed as Cells
+from discreet.plan.lattice import Lattice
+from discreet.plan.measurement import Measurement, Price
+from discreet.plan.nodes import (
+    Aggregate,
+    Clip,
+    LimitGroups,
+    LimitRows,
+    Project,
+    Scan,
+    Vector,
+)
+from discreet.plan.split import measurement
+from discreet.selection.weights import weighted
+from discreet.sql import lower
+
+ROWS = {
+    "p": ["a", "a", "b", "c", "d", "e"],
+    "g": ["x", "y", "x", "y", "x", "z"],
+    "h": ["one", "one", "two", "two", "three", "four"],
+    "v": [1, 5, 3, 4, 2, 9],
+    "b": [True, False, True, True, False, True],
+}
+COLUMNS: dict[str, Any] = {
+    "p": {"type": "text"},
+    "g": {"type": "text", "values": ["x", "y", "z"]},
+    "h": {"type": "text"},
+    "v": {"type": "integer", "min": 0, "max": 9},
+    "f": {"type": "number"},
+    "b": {"type": "boolean"},
+}
+
+
+@pytest.fixture(scope="module")
+def curator() -> Iterator[Curator]:
+    """Four rows of a person count, in two groups."""
+    with fresh() as one:
+        one._holdings.load()
+        yield one
+
+
+def fresh() -> Curator:
+    frame = pyarrow.table(ROWS | {"f": [0.5] * 6})
+    table = Table(frame, person="p", rows_per_person=4, groups_per_person=2, columns=COLUMNS)
+    return Curator({"t": table}, epsilon=1000, delta="0.001", keys_delta="0.0005")
+
+
+def planned(curator: Curator, question: str) -> Any:
+    return lower(question, curator.declaration).plan
+
+
+def declared(curator: Curator) -> Any:
+    return curator.declaration.tables["t"]
+
+
+def opened(curator: Curator, forged: Costly) -> Any:
+    return curator._door.open(forged, analyst=TOTAL, question="q", key=repr(id(forged)), request=None)
+
+
+def refused(curator: Curator, forged: Costly, match: str | None = None) -> None:
+    """Before anything is reserved."""
+    before = len(list(curator.ledger.entries()))
+    with pytest.raises(ValueError, match=match):
+        opened(curator, forged)
+    assert len(list(curator.ledger.entries())) == before
+
+
+def nothing_leaves(forged: Groups) -> None:
+    """What is found out only when it runs is a failure, whose price stays charged."""
+    with fresh() as one:
+        one._holdings.load()
+        with opened(one, forged) as grant, pytest.raises(EngineError):
+            grant.measure()
+
+
+def test_no_measurement_takes_a_loss() -> None:
+    for kind in (Groups, Measurement, Choice, Shares, Blocks, Training, Declaring, Weigh, Watch, LinearQueries, Linear):
+        assert not {"loss", "sensitivity"} & {field.name for field in fields(kind)}  # type: ignore[arg-type]
+
+
+def test_a_training_with_little_noise_costs_what_it_tells(curator: Curator) -> None:
+    """With a multiplier of 1e-6 and an ε of 1e6 for the count, which gave the exact number of persons."""
+    call = fit(
+        curator.declaration,
+        "t",
+        target="b",
+        features=["v"],
+        model="logistic",
+        epsilon=1,
+        delta=None,
+        sample_rate=1,
+        steps=2,
+        clip=1,
+        learning_rate=None,
+        positive=None,
+    )
+    honest = call.measurement(lambda _: None)
+    assert honest.loss.parts[1].pure == honest.count_epsilon
+    assert honest.loss.mu_squared is not None
+    forged = replace(honest, sigma=Fraction(1, 10**6), count_epsilon=Fraction(10**7))
+    assert forged.loss.parts[1].pure == 10**7
+    with pytest.raises(BudgetError):
+        opened(curator, forged)
+    for name, value in (("steps", 200), ("sigma", honest.sigma / 2), ("count_epsilon", honest.count_epsilon * 2)):
+        dearer = replace(honest, **{name: value})
+        assert dearer.loss.mu_squared is not None
+        assert dearer.loss.mu_squared > honest.loss.mu_squared
+    sampled = replace(honest, sample_rate=Fraction(1, 10), event_delta=Fraction(1, 10**8))
+    assert sampled.loss.mu_squared is not None
+    assert replace(sampled, sample_rate=Fraction(1, 2)).loss.mu_squared > sampled.loss.mu_squared
+
+
+def test_a_choice_for_less_than_a_person_adds(curator: Curator) -> None:
+    table, rows = declared(curator), planned(curator, "SELECT g, COUNT(*) FROM t GROUP BY g")
+    assert Choice(rows, table, NoisyMax(Fraction(1), 4)).loss.pure == 1
+    refused(curator, Choice(rows, table, NoisyMax(Fraction(1), 3)), "by more")
+    sums = planned(curator, "SELECT g, SUM(v) FROM t GROUP BY g")
+    refused(curator, Choice(sums, table, NoisyMax(Fraction(1), 10**6)), "no count")
+    private = planned(curator, "SELECT h, COUNT(*) FROM t GROUP BY h")
+    refused(curator, Choice(private, table, NoisyMax(Fraction(1), 4)), "table")
+    minus = replace(rows.parts[0], vectors=(Vector(((0, -1),)),))
+    refused(curator, Choice(replace(rows, parts=(minus,)), table, NoisyMax(Fraction(1), 4)), "no count")
+
+
+def test_shares_for_less_than_a_person_adds(curator: Curator) -> None:
+    table, rows = declared(curator), planned(curator, "SELECT g, COUNT(*) FROM t GROUP BY g")
+    assert Shares(rows, table, LaplaceShares(Fraction(1), 4, 3, 1)).loss.pure == 1
+    refused(curator, Shares(rows, table, LaplaceShares(Fraction(1), 3, 3, 1)), "by more")
+    refused(curator, Shares(rows, table, LargestShares(Fraction(1), 3, 3, 1)), "by more")
+    sums = planned(curator, "SELECT g, SUM(v) FROM t GROUP BY g")
+    refused(curator, Shares(sums, table, LargestShares(Fraction(1), 10**6, 3, 1)), "counts")
+    private = planned(curator, "SELECT h, COUNT(*) FROM t GROUP BY h")
+    refused(curator, Shares(private, table, LaplaceShares(Fraction(1), 4, 3, 1)), "table")
+
+
+def test_blocks_cost_what_one_value_changes(curator: Curator) -> None:
+    processes: Any = None
+    lattice = Lattice(Fraction(1), 0, 100)
+
+    def blocks(mechanism: Laplace | PermuteAndFlip) -> Blocks:
+        return Blocks(declared(curator), (), 5, lattice, mechanism, processes, lambda _: None)
+
+    assert blocks(Laplace(Fraction(100))).loss.pure == 1
+    assert blocks(Laplace(Fraction(1))).loss.pure == 100
+    assert blocks(PermuteAndFlip(Fraction(2))).loss.pure == 2
+    refused(curator, blocks(PermuteAndFlip(Fraction(2), Fraction(1, 2))), "by 1")
+    refused(curator, blocks(PermuteAndFlip(Fraction(2), monotone=True)), "both ways")
+
+
+def test_a_run_of_counts_asks_none_that_may_fall(curator: Curator) -> None:
+    table = declared(curator)
+    grant = opened(curator, Watch(AboveThreshold(3, Fraction(1), 36, 1, monotone=True)))
+    assert isinstance(grant, Grant)
+    run = Watching(grant)
+    for question in ("SELECT SUM(v) FROM t", "SELECT g, COUNT(*) FROM t GROUP BY g"):
+        with pytest.raises(ValueError, match="no count"):
+            run.ask(planned(curator, question), table)
+    nobody = replace(planned(curator, "SELECT COUNT(*) FROM t"), table="u")
+    with pytest.raises(ValueError, match="table"):
+        run.ask(nobody, table)
+
+
+def test_weights_for_other_rows_a_person(curator: Curator) -> None:
+    table, column = declared(curator), declared(curator).column("g")
+    coding = Coding((Cells(column, column.values),))
+    honest = weighted(
+        curator.declaration, "t", ["g"], epsilon=1, questions=5, alpha=Fraction(1, 5), beta=Fraction(1, 20)
+    )
+    assert Weigh(honest.construction, table, coding).loss.pure == 1
+    refused(curator, Weigh(replace(honest.construction, rows_per_person=3), table, coding), "rows a person")
+
+
+def test_a_batch_of_marginals_measures_what_it_declared(curator: Curator) -> None:
+    table = declared(curator)
+    grant = opened(curator, Declaring(table, Declared((BoundedRange(Fraction(1)),), Fraction(1, 10**9))))
+    run = Marginals(grant)
+    other = planned(curator, "SELECT COUNT(*) FROM t")
+    with pytest.raises(ValueError, match="batch"):
+        run.find(measurement(other, Price(Fraction(1))))
+    with pytest.raises(ValueError, match="another table"):
+        run.find(measurement(replace(other, table="u"), Price(Fraction(1))))
+    run.close()
+
+
+def test_linear_queries_stay_what_they_were_priced_as(curator: Curator) -> None:
+    column = declared(curator).column("g")
+    weights, atoms = np.array([[1, 1, 0]]), np.array([0, 1, 2])
+    one = Linear((0,), (3,), Gaussian(Fraction(10)), weights, atoms)
+    queries = LinearQueries(declared(curator), Coding((Cells(column, column.values),)), (one,))
+    before = queries.loss
+    weights *= 1000
+    assert one.rows is not None
+    assert one.rows.tolist() == [[1, 1, 0]]
+    with pytest.raises(ValueError, match="read-only"):
+        one.rows[0, 0] = 1000
+    assert before == queries.loss
+
+
+QUESTIONS = {
+    "count": "SELECT g, COUNT(*) FROM t GROUP BY g",
+    "mean": "SELECT AVG(v) FROM t",
+    "clamped": "SELECT g, SUM(f, contribution_bounds_per_group => (0, 3)) FROM t GROUP BY g",
+    "joint": "SELECT SUM(v), COUNT(*), AVG(v + 1) FROM t",
+    "keys": "SELECT h, COUNT(*) FROM t GROUP BY h",
+    "quantile": "SELECT MEDIAN(v) FROM t",
+    "distinct": "SELECT COUNT(DISTINCT h) FROM t",
+    "winners": "SELECT MODE(g) FROM t",
+    "found": "SELECT SUM(f) FROM t",
+}
+PRICE = Price(Fraction(1), Fraction(1, 10**8))
+
+
+def priced(curator: Curator, name: str) -> Measurement:
+    plan = planned(curator, QUESTIONS[name])
+    return measurement(plan, PRICE if plan.private else Price(Fraction(1)))
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_honest_measurements_cost_their_price(curator: Curator, name: str) -> None:
+    loss = Groups(priced(curator, name), declared(curator)).loss
+    assert loss.pure is not None
+    assert Fraction(999, 1000) <= loss.pure <= 1
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_less_noise_costs_more(curator: Curator, name: str) -> None:
+    """A mechanism for a tenth of the noise is charged ten times the loss, or refused."""
+    one = priced(curator, name)
+    for place, mechanism in enumerate(one.mechanisms):
+        tenth = {"sigma" if isinstance(mechanism, Gaussian | GaussianThreshold) else "scale": None}
+        known = next(iter(tenth))
+        try:
+            less = replace(mechanism, **{known: getattr(mechanism, known) / 10})
+        except ValueError:
+            assert isinstance(mechanism, LaplaceThreshold)  # it would show groups of one person
+            continue
+        forged = replace(one, mechanisms=(*one.mechanisms[:place], less, *one.mechanisms[place + 1 :]))
+        if one.rest is None:
+            dear = Groups(forged, declared(curator)).loss.pure
+            assert dear is None or dear > Fraction(3, 2)
+    for place, special in enumerate(one.special_mechanisms):
+        less = (
+            replace(special, scale=special.scale / 10)
+            if isinstance(special, Laplace)
+            else replace(special, epsilon=special.epsilon * 10)
+        )
+        assert replace(one, special_mechanisms=(less,)).loss.pure == 10, place
+        if not isinstance(special, Laplace):
+            few = {"rows": 1} if hasattr(special, "rows") else {"each": 1, "total": 1}
+            refused(curator, Groups(replace(one, special_mechanisms=(replace(special, **few),)), declared(curator)))
+
+
+def test_bounds_found_for_fewer_rows(curator: Curator) -> None:
+    one = priced(curator, "found")
+    few = replace(one.ranges[0], sensitivity=1)
+    refused(curator, Groups(replace(one, ranges=(few,)), declared(curator)), "more rows")
+    refused(curator, Groups(replace(one, rest=None), declared(curator)), "as a whole")
+    refused(curator, Groups(replace(priced(curator, "count"), rest=Pure(1)), declared(curator)), "as a whole")
+
+
+def test_a_plan_made_anew_costs_at_most_what_was_left_for_it(curator: Curator) -> None:
+    """The second measurement is made by the planner inside the grant: one that costs more gives nothing."""
+    one = priced(curator, "found")
+    for forged in (
+        replace(one, replan=lambda _: measurement(planned(curator, "SELECT SUM(v) FROM t"), Price(Fraction(9, 10)))),
+        replace(one, replan=lambda _: one),
+        replace(one, replan=lambda _: replace(priced(curator, "count"), mechanisms=(Gaussian(Fraction(10**9)),))),
+        replace(
+            one,
+            replan=lambda _: measurement(
+                replace(planned(curator, "SELECT SUM(v) FROM t"), table="u"), Price(Fraction(1, 2))
+            ),
+        ),
+    ):
+        nothing_leaves(Groups(forged, declared(curator)))
+    cheap = replace(one, replan=lambda _: measurement(planned(curator, "SELECT SUM(v) FROM t"), Price(Fraction(4, 5))))
+    with opened(curator, Groups(cheap, declared(curator))) as grant:
+        assert len(grant.measure().parts) == 1
+
+
+def test_groups_of_private_keys_are_shown_through_a_threshold(curator: Curator) -> None:
+    one, table = priced(curator, "keys"), declared(curator)
+    place = next(place for place, part in enumerate(one.plan.parts) if part.kind == "keys")
+    others = tuple(part for part in one.plan.parts if part.kind != "keys")
+    noise = tuple(mechanism for mechanism in one.mechanisms if not isinstance(mechanism, LaplaceThreshold))
+    forged = replace(one, plan=replace(one.plan, parts=others), mechanisms=noise)
+    refused(curator, Groups(forged, table), "threshold")
+    found = one.mechanisms[place]
+    assert isinstance(found, LaplaceThreshold)
+    with pytest.raises(ValueError, match="shown more often"):
+        replace(found, threshold=found.threshold // 2)
+    with pytest.raises(ValueError, match="shown more often"):
+        replace(found, delta=found.delta / 10)
+    few = laplace_threshold(Fraction(1), Fraction(1, 10**8), 1)
+    swapped = tuple(few if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
+    refused(curator, Groups(replace(one, mechanisms=swapped), table), "threshold")
+    plain = tuple(Laplace(Fraction(10)) if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
+    refused(curator, Groups(replace(one, mechanisms=plain), table), "threshold")
+
+
+def test_a_plan_over_a_table_that_nobody_declared(curator: Curator) -> None:
+    """Another person column, one row a person, a longer list of rows: none is taken at its word."""
+    one, table = priced(curator, "count"), declared(curator)
+    for other in (
+        replace(table, person="h"),
+        replace(table, one_row_per_person=True),
+        replace(table, rows_per_person=1),
+        replace(table, public=True),
+        replace(table, name="u"),
+    ):
+        refused(curator, Groups(one, other))
+
+
+def scans(root: Aggregate, change: Any) -> Aggregate:
+    """The plan with another scan."""
+
+    def changed(node: Any) -> Any:
+        return change(node) if isinstance(node, Scan) else replace(node, child=changed(node.child))
+
+    made: Aggregate = changed(root)
+    return made
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda scan: replace(scan, person=None),
+        lambda scan: replace(scan, one_row_per_person=True),
+        lambda scan: replace(scan, table="u"),
+        lambda scan: replace(scan, person="h"),
+    ],
+)
+def test_a_plan_that_counts_persons_otherwise(curator: Curator, name: str, change: Any) -> None:
+    one = priced(curator, name)
+    plan = one.plan
+    forged = replace(
+        plan,
+        root=scans(plan.root, change),
+        ranges=tuple(replace(each, root=scans(each.root, change)) for each in plan.ranges),  # type: ignore[arg-type,type-var]
+        specials=tuple(replace(each, root=scans(each.root, change)) for each in plan.specials),  # type: ignore[arg-type]
+    )
+    refused(curator, Groups(replace(one, plan=forged), declared(curator)), "table")
+
+
+def test_keys_that_are_not_those_of_the_groups(curator: Curator) -> None:
+    one, table = priced(curator, "count"), declared(curator)
+    (key,) = one.plan.keys
+    refused(curator, Groups(replace(one, plan=replace(one.plan, keys=())), table), "keys")
+    refused(curator, Groups(replace(one, plan=replace(one.plan, keys=(replace(key, values=None),))), table), "keys")
+    twice = replace(key, values=("x", "x", "x", "x"))
+
+    def changed(node: Any) -> Any:
+        return replace(node, keys=(twice,)) if isinstance(node, Project) else replace(node, child=changed(node.child))
+
+    plan = replace(one.plan, keys=(twice,), root=changed(one.plan.root))
+    nothing_leaves(Groups(replace(one, plan=plan), table))
+
+
+SMALLER = {
+    "a wider lattice": lambda node: (
+        isinstance(node, Project)
+        and replace(
+            node,
+            quantities=tuple(
+                replace(q, lattice=q.lattice and Lattice(q.lattice.step, -90, 90)) for q in node.quantities
+            ),
+        )
+    ),
+    "more rows": lambda node: isinstance(node, LimitRows) and replace(node, rows=40),
+    "no limit of rows": lambda node: isinstance(node, LimitRows) and node.child,
+    "more groups": lambda node: isinstance(node, LimitGroups) and replace(node, groups=3),
+    "no limit of groups": lambda node: isinstance(node, LimitGroups) and node.child,
+    "wider bounds": lambda node: (
+        isinstance(node, Aggregate)
+        and replace(
+            node,
+            totals=tuple(
+                t if t.bounds is None else replace(t, bounds=(t.bounds[0], 5 * t.bounds[1])) for t in node.totals
+            ),
+        )
+    ),
+    "no bounds": lambda node: (
+        isinstance(node, Aggregate) and replace(node, totals=tuple(replace(t, bounds=None) for t in node.totals))
+    ),
+    "no clip": lambda node: isinstance(node, Clip) and node.child.child,
+}
+
+
+@pytest.mark.parametrize("what", SMALLER)
+def test_a_person_who_may_do_more_costs_more(curator: Curator, what: str) -> None:
+    """Whatever node of a plan lets one person do more: the same noise costs more, or the plan is refused."""
+    hits = []
+    for name in ("count", "mean", "clamped", "joint", "keys"):
+        one = priced(curator, name)
+
+        def changed(node: Any) -> Any:
+            made = SMALLER[what](node)
+            return made or (node if isinstance(node, Scan) else replace(node, child=changed(node.child)))
+
+        root = changed(one.plan.root)
+        if root == one.plan.root:
+            continue
+        forged, honest = Groups(replace(one, plan=replace(one.plan, root=root)), declared(curator)), one.loss.pure
+        assert honest is not None
+        try:
+            loss = forged.loss.pure
+        except (ValueError, TypeError):
+            hits.append(name)
+            continue
+        assert loss is None or loss >= honest
+        if loss is None or loss > honest:
+            hits.append(name)
+    assert hits
+
+
+def test_a_heavier_vector_costs_more(curator: Curator) -> None:
+    for name in ("count", "mean", "clamped", "joint"):
+        one = priced(curator, name)
+        part = one.plan.parts[0]
+        heavier = tuple(Vector(tuple((i, 3 * weight) for i, weight in vector.weights)) for vector in part.vectors)
+        plan = replace(one.plan, parts=(replace(part, vectors=heavier), *one.plan.parts[1:]))
+        loss, honest = replace(one, plan=plan).loss.pure, one.loss.pure
+        assert loss is not None
+        assert honest is not None
+        assert loss > honest * Fraction(5, 4)
+
+
+def test_counts_of_rows_pass_for_no_count_of_persons(curator: Curator) -> None:
+    """A threshold is for counts that one person raises by 1: rows, sums and weights are refused."""
+    one = priced(curator, "keys")
+    place = next(place for place, part in enumerate(one.plan.parts) if part.kind == "keys")
+    part = one.plan.parts[place]
+    for vectors in (
+        (Vector(((part.vectors[0].weights[0][0], 2),)),),
+        part.vectors * 2,
+        one.plan.parts[1 - place].vectors,
+    ):
+        parts = tuple(replace(part, vectors=vectors) if i == place else other for i, other in enumerate(one.plan.parts))
+        refused(curator, Groups(replace(one, plan=replace(one.plan, parts=parts)), declared(curator)))
+
+
+def test_the_shape_of_joint_noise_is_that_of_the_part(curator: Curator) -> None:
+    one, table = priced(curator, "joint"), declared(curator)
+    (ball,) = one.mechanisms
+    part = one.plan.parts[0]
+    assert part.kind == "joint"
+    refused(curator, Groups(replace(one, mechanisms=(replace(ball, blocks=(len(part.vectors),)),)), table), "shape")  # type: ignore[call-arg]
+    refused(curator, Groups(replace(one, mechanisms=(Laplace(Fraction(100)),)), table), "norm")
+    axes = part.axes[:-1]
+    refused(curator, Groups(replace(one, plan=replace(one.plan, parts=(replace(part, axes=axes),))), table), "blocks")
