@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import Column, Type, Value, writable
+from discreet.catalog.model import writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault
@@ -15,7 +15,8 @@ from discreet.forks import Lock
 from discreet.ledger import Ledger
 from discreet.plan.belonging import declared
 from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.plan.relations import Attributed, Relation, view
+from discreet.plan.relations import Attributed, view
+from discreet.trusted.ring_a.table import Column, Relation, Type, Value
 
 
 def typed(declaration: Declaration, engine: DuckDB) -> Declaration:

@@ -10,10 +10,10 @@ import pytest
 pandas = pytest.importorskip("pandas")
 
 import discreet  # noqa: E402
-from discreet.catalog.model import Type  # noqa: E402
-from discreet.plan.expressions import Call, ColumnOf, Literal  # noqa: E402
 from discreet.release.formula import computed  # noqa: E402
 from discreet.release.show import estimate  # noqa: E402
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal  # noqa: E402
+from discreet.trusted.ring_a.table import Type  # noqa: E402
 
 
 @pytest.fixture(scope="module")

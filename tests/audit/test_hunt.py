@@ -27,11 +27,11 @@ from discreet.engines import scalars
 from discreet.errors import QuestionError
 from discreet.plan import relations, specials
 from discreet.plan.dialect_table import TABLE
-from discreet.plan.expressions import ColumnOf, Expression
-from discreet.plan.lattice import Lattice
 from discreet.sql import lower
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.lattice import Lattice
 
 KNOWN = world()
 QUESTIONS = 60

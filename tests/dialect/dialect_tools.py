@@ -13,15 +13,15 @@ import duckdb
 import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
-from discreet.catalog.model import Column, Type
 from discreet.engines.functions import compiled
 from discreet.engines.scalars import BUILDERS
 from discreet.plan.dialect import Argument, Function, Kind
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.dialect_texts import UNITS
-from discreet.plan.expressions import ColumnOf, Expression
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.table import Column, Type
 
 VALUES = EDGES
 COLUMNS: dict[str, dict[str, Any]] = {f"{kind}_{side}": {"type": str(kind)} for kind in VALUES for side in (1, 2)}

@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.catalog.model import LARGEST, Column, Type
-from discreet.plan.expressions import Call, ColumnOf, Literal
 from discreet.plan.sensitivity import sensitivity
 from discreet.plan.steps import exactly, step_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
+from discreet.trusted.ring_a.table import LARGEST, Column, Type
 
 EXACT = 10**20
 

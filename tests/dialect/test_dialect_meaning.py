@@ -14,12 +14,13 @@ from dialect_tools import DIALECT, Plain, read, rows, written
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.catalog.model import Column, Type
 from discreet.plan.dialect import Function
 from discreet.plan.dialect_table import TABLE
-from discreet.plan.expressions import columns_of, interval
+from discreet.plan.expressions import interval
 from discreet.plan.patterns import PatternError, regular
 from discreet.sql.documentation import page
+from discreet.trusted.ring_a.expressions import columns_of
+from discreet.trusted.ring_a.table import Column, Type
 
 TABLE_OF_ROWS = rows(120)
 

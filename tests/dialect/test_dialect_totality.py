@@ -12,16 +12,16 @@ import pytest
 from dialect_tools import COLUMNS, DIALECT, ENGINE, KINDS, Plain, read, rows, written
 from engine_tools import Bench, declaration, planned
 
-from discreet.catalog.model import Type
 from discreet.engines.functions import OPERATORS, is_whole
 from discreet.engines.scalars import BUILDERS
 from discreet.errors import QuestionError
 from discreet.plan.dialect_numbers import STEPS
 from discreet.plan.dialect_table import TABLE
-from discreet.plan.expressions import Call, Expression
-from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
+from discreet.trusted.ring_a.expressions import Call, Expression
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Type
 
 ALL = {row.operator: [(text, read(text)) for text in written(row)] for row in DIALECT}
 

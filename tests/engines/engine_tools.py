@@ -13,12 +13,13 @@ from unittest.mock import patch
 import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
-from discreet.catalog.model import EngineLimits, Source, Type
+from discreet.catalog.model import EngineLimits
 from discreet.door.groups import _combined, _dense
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Source, Type
 
 ARROW = {
     Type.INTEGER: pyarrow.int64(),

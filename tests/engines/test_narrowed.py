@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from discreet.catalog import Table
-from discreet.catalog.model import Source
 from discreet.errors import QuestionError
+from discreet.trusted.ring_a.table import Source
 
 TEXTS = ["", "a", "B", "ab", "ß", "é", "e\u0301", "\uffff", "😀", "it's"]
 WHOLE = [-12, -1, 0, 5, 14, 15, 25, 29]

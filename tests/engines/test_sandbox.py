@@ -12,10 +12,11 @@ import pandas  # noqa: F401
 import pytest
 from engine_tools import declaration, frame, planned
 
-from discreet.catalog.model import EngineLimits, Source, Table
+from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
 from discreet.errors import EngineError
+from discreet.trusted.ring_a.table import Source, Table
 
 ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
 

@@ -13,11 +13,11 @@ import pytest
 from sqlglot import exp
 
 import discreet
-from discreet.catalog.model import Type
 from discreet.engines import twin
 from discreet.ledger import TOTAL
 from discreet.plan.nodes import Key, Project
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Type
 
 COLUMNS = {"id": {"type": "integer"}, "d": {"type": "text"}, "x": {"type": "number", "min": 0, "max": 4}}
 QUESTIONS = [

@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 from discreet.catalog import declare
-from discreet.catalog.model import EngineLimits, Table
+from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.names import NOBODY, table_name
 from discreet.engines.relations import rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD
 from discreet.plan.relations import Base, Joined, Renamed
+from discreet.trusted.ring_a.table import Table
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 from discreet import DeclarationError
 from discreet import open as open_declaration
 from discreet.catalog import declare, read
-from discreet.catalog.model import KEYS_SHOWN
+from discreet.trusted.ring_a.table import KEYS_SHOWN
 
 CLINIC = """
 [budget]                     # for the people in these tables, over everybody who asks, for ever

@@ -21,7 +21,7 @@ from face_tools import BUDGET, COLUMNS, EXACT, Data, visits
 import discreet
 from discreet import Curator, DeclarationError
 from discreet.catalog import declare
-from discreet.catalog.model import Type
+from discreet.trusted.ring_a.table import Type
 
 QUESTION = """SELECT city, COUNT(*) AS n, COUNT(age) AS ages, SUM(cost) AS costs, AVG(age) AS age
 FROM {} WHERE NOT (smoker AND day = '2024-01-01') GROUP BY city ORDER BY city"""

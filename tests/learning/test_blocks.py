@@ -27,7 +27,7 @@ from discreet.engines.vectors import Vectors, Wanted
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace, additive
-from discreet.plan.lattice import Lattice
+from discreet.trusted.ring_a.lattice import Lattice
 
 SECRET = "name-of-a-person"
 ROWS = [{"p": f"p{i % 20}", "v": i % 7 - 1.5, "k": i % 11, "g": "x", "b": i % 2 == 0} for i in range(60)]

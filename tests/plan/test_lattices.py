@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_tools import COLUMNS, declaration, people, planned
 
-from discreet.catalog.model import Type
 from discreet.errors import QuestionError
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, interval
-from discreet.plan.lattice import FINENESS, ROW_LIMIT, Lattice, buckets, clamping, lattice
+from discreet.plan.expressions import interval
+from discreet.plan.quantization import FINENESS, buckets, clamping, lattice
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
+from discreet.trusted.ring_a.table import Type
 
 TABLE = declaration({"one_row_per_person": True}).tables["t"]
 KNOWN = {column.name: column for column in TABLE.columns}

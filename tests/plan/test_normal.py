@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from discreet.catalog.model import Type
 from discreet.engines.functions import compiled
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.normal import normal
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 COLUMNS = {"i": Type.INTEGER, "j": Type.INTEGER, "f": Type.NUMBER, "s": Type.TEXT, "b": Type.BOOLEAN}
 LARGE = 2**63 - 1

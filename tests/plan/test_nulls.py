@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.catalog.model import Column, Type
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Column, Type
 
 X, Y, Z, B = (ColumnOf(name, Type.NUMBER) for name in "xyzb")
 ONE = Literal(1, Type.INTEGER)

@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 from plan_tools import ONE, people, planned
 
-from discreet.catalog.model import Type
-from discreet.plan.expressions import ColumnOf
-from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -29,6 +26,9 @@ from discreet.plan.nodes import (
     Vector,
 )
 from discreet.plan.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
+from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Type
 
 MANY, SINGLE = Scan("t", "p", False), Scan("t", None, True)
 PUBLIC = Key("g", Type.TEXT, ("x", "y", "z"))

@@ -38,7 +38,6 @@ from discreet.mechanisms import (
 from discreet.mechanisms.shares import LaplaceShares, LargestShares
 from discreet.plan.coding import Coding
 from discreet.plan.coding import Listed as Cells
-from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.nodes import (
     Aggregate,
@@ -52,6 +51,7 @@ from discreet.plan.nodes import (
 from discreet.plan.split import measurement
 from discreet.selection.weights import weighted
 from discreet.sql import lower
+from discreet.trusted.ring_a.lattice import Lattice
 
 ROWS = {
     "p": ["a", "a", "b", "c", "d", "e"],

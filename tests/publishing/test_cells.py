@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.catalog.model import Column, Type
 from discreet.plan.coding import Binned, Listed
 from discreet.synthesis.cells import FINE, Histogram, Line, gathered, line, refined, weights
 from discreet.synthesis.decode import read, stored
 from discreet.synthesis.packed import pack, unpack
+from discreet.trusted.ring_a.table import Column, Type
 
 
 def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> Line:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
-from discreet.catalog.model import Column, Declaration, EngineLimits, Table, Type, Value
+from discreet.catalog.model import Declaration, EngineLimits
 from discreet.door import Door, Grant
 from discreet.door.marginals import Declaring, Marginals
 from discreet.engines.duckdb import DuckDB
@@ -28,6 +28,7 @@ from discreet.plan.coding import Binned, Coding, Listed
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Column, Table, Type, Value
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
 ROWS = st.lists(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from discreet.catalog import declare
-from discreet.catalog.model import Condition
 from discreet.errors import DeclarationError
+from discreet.trusted.ring_a.table import Condition
 
 COLUMNS = {
     "sex": {"type": "text", "values": ["F", "M"]},

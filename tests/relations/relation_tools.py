@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
-from discreet.catalog.model import EngineLimits, Source, Type, Value
+from discreet.catalog.model import EngineLimits
 from discreet.door.groups import _combined, _dense
 from discreet.engines.compile import statement
 from discreet.engines.duckdb import DuckDB, _key
@@ -21,9 +21,9 @@ from discreet.engines.process import Failed
 from discreet.errors import EngineError
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.measurement import Plan
-from discreet.plan.relations import Relation
 from discreet.plan.sensitivity import sensitivity
 from discreet.sql import Question, lower
+from discreet.trusted.ring_a.table import Relation, Source, Type, Value
 
 ARROW = {Type.INTEGER: pyarrow.int64(), Type.NUMBER: pyarrow.float64(), Type.TEXT: pyarrow.string()}
 WHOLE, WORD = {"type": "integer"}, {"type": "text"}

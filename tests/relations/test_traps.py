@@ -8,12 +8,12 @@ import pytest
 from relation_tools import WHOLE, WORD, Bench, Database, apart, shop, without
 
 from discreet.catalog import declare
-from discreet.catalog.model import Column, Type, own_name
 from discreet.errors import DeclarationError, QuestionError
-from discreet.plan.expressions import ColumnOf
 from discreet.plan.relations import Base, Computed, Shape
 from discreet.plan.sensitivity import sensitivity
 from discreet.sql import lower
+from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.table import Column, Type, own_name
 
 KNOWN = shop(WHOLE, WORD)
 LARGE = 2**63 - 1

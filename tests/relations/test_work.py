@@ -15,15 +15,15 @@ import pytest
 
 import discreet
 from discreet.catalog import declare
-from discreet.catalog.model import Type
 from discreet.engines.compile import kept_rows, statement
 from discreet.engines.relations import rows_of
 from discreet.engines.worker import DISABLED
 from discreet.plan.dialect_table import TABLE
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.patterns import regular
 from discreet.plan.work import LONGEST, VECTOR, Cost, Public, _Measure, default_work
 from discreet.sql import lower
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 CODES = [{"k": place % 10, "word": "x" * (place % 7)} for place in range(1_000)]
 VISITS = [{"id": f"p{place % 50}", "x": place % 97, "t": f"text {place}"} for place in range(500)]

@@ -13,7 +13,6 @@ import pytest
 
 import discreet
 from discreet.accounting import Batch, Pure
-from discreet.catalog.model import Table
 from discreet.door import Grant, Watch, Watching
 from discreet.door.groups import _combined, _dense
 from discreet.ledger import TOTAL
@@ -21,6 +20,7 @@ from discreet.mechanisms import NoisyMax
 from discreet.selection.choice import select
 from discreet.selection.watch import mechanism
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Table
 
 COUNT = "SELECT city, COUNT(DISTINCT p) FROM t GROUP BY city"
 ROWS = "SELECT city, COUNT(*) AS n FROM t GROUP BY city"

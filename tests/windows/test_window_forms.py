@@ -9,11 +9,12 @@ import pytest
 from windows_tools import CLIP, Bench, Row, known, planned
 
 from discreet.catalog import declare
-from discreet.catalog.model import EngineLimits, Table
+from discreet.catalog.model import EngineLimits
 from discreet.engines.compile import held, statement, table_name
 from discreet.engines.process import Failed
 from discreet.engines.windows import MOST_HELD, name_of
 from discreet.errors import DeclarationError, EngineError
+from discreet.trusted.ring_a.table import Table
 
 ROWS = [Row(person, group, bit) for person in (1, 2, 3) for bit, group in enumerate("abc")]
 RANKED, WINDOWED = "rank_of_person", "word_of_person"

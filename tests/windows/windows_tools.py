@@ -17,10 +17,11 @@ from unittest.mock import patch
 import pyarrow
 
 from discreet.catalog import Table, declare
-from discreet.catalog.model import EngineLimits, Source
+from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb import DuckDB
 from discreet.plan.measurement import Plan
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Source
 
 KINDS: Mapping[str, tuple[Any, Sequence[Any]]] = {
     "integer": (pyarrow.int64(), [0, -1, 1, -(2**63) + 1, 2**63 - 1]),

@@ -23,17 +23,13 @@ from discreet.catalog.model import (
     MOST_WORK,
     USUAL_GROUPS,
     Budget,
-    Column,
     Declaration,
     EngineLimits,
-    Source,
-    Table,
-    Type,
-    Value,
     writable,
 )
 from discreet.errors import DeclarationError, Fault
 from discreet.exact import fraction
+from discreet.trusted.ring_a.table import Column, Source, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)

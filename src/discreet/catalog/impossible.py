@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from discreet.catalog.model import Column, Condition, Type, Value
+from discreet.trusted.ring_a.table import Column, Condition, Type, Value
 
 _FIX = 'write for example impossible = [{ sex = "M", pregnant = true }, { age = { max = 15 }, married = ["yes"] }]'
 _RANGE = {"min", "max"}

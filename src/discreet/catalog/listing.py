@@ -6,9 +6,10 @@ import datetime
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Column, Declaration, Table, Value
+from discreet.catalog.model import Declaration
 from discreet.exact import show
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import Column, Table, Value
 
 MOST_SHOWN = 5
 """How many of a column's values stand in the words."""

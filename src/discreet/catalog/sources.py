@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.catalog.declare import example_of
-from discreet.catalog.model import Declaration, Table, Type
+from discreet.catalog.model import Declaration
 from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ring_a.table import Table, Type
 
 
 def of_table(table: Table, error: DeclarationError) -> DeclarationError:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.catalog.model import Source, Type
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import Source, Type
 
 
 @dataclass(frozen=True)

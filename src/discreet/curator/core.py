@@ -19,7 +19,6 @@ from discreet.accounting.balance import Balance, ends, percent_of, promise, publ
 from discreet.accounting.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
-from discreet.catalog.model import Source
 from discreet.catalog.sources import together
 from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
@@ -49,6 +48,7 @@ from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.limits import too_deep
+from discreet.trusted.ring_a.table import Source
 
 if TYPE_CHECKING:
     from discreet.workload import Workload

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from discreet.catalog.model import Value
 from discreet.curator.core import Asking
 from discreet.door import BlockLimits, Watch, Watching
 from discreet.exact import Number
@@ -23,6 +22,7 @@ from discreet.release import Release
 from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
+from discreet.trusted.ring_a.table import Value
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.contribution import Agreed, Contribution, Terms

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Column, Table
 from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.mechanisms.sampling import RandomBlocks
-from discreet.plan.lattice import Lattice
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Table
 
 __all__ = ["BlockLimits", "BlockProcesses", "Blocks", "Unusable", "scores", "step_of"]
 

@@ -33,7 +33,6 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table
 from discreet.door.finishing import finishing
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.process import Lost
@@ -41,6 +40,7 @@ from discreet.errors import EngineError, LedgerError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.least import Least
 from discreet.ledger.store import step
+from discreet.trusted.ring_a.table import Table
 
 _log = logging.getLogger("discreet")
 

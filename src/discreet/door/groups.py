@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table, Value
 from discreet.door.specials import folded, in_order, released
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
 from discreet.plan.measurement import Measurement, Noisy, Plan, reads
 from discreet.plan.nodes import Range, Vector, project_of
 from discreet.plan.public_groups import public_groups
+from discreet.trusted.ring_a.table import Table, Value
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from discreet.accounting import BoundedRange, Declared, Loss
 from discreet.accounting.loss import Single
-from discreet.catalog.model import Table
 from discreet.door.grant import Grant
 from discreet.door.groups import _draw
 from discreet.engines.coded import Marginal, Rows
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.measurement import Measurement, Noisy, reads
+from discreet.trusted.ring_a.table import Table
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")

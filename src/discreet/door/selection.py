@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table, Value
 from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.table import Table, Value
 
 
 @dataclass(frozen=True)

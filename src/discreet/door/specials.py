@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.catalog.model import Table, Value
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial
+from discreet.trusted.ring_a.table import Table, Value
 
 Group = tuple[Value | None, ...]
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from discreet.accounting import Batch, EquivalentGaussian, SubsampledGaussian, compose
 from discreet.accounting import Gaussian as GaussianLoss
 from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.catalog.model import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.exact import ceiling, sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.mechanisms.sampling import PoissonSample
 from discreet.plan.features import UNIT, Features, OneHot, Scaled
+from discreet.trusted.ring_a.table import Table
 
 STEPS_OF_CLIP = 1 << 20
 """How many lattice steps the longest gradient of a person is."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table
 from discreet.door.grant import Grant
 from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.table import Table
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.door.grant import Grant
 from discreet.plan.coding import Coding, rows_of_person
-from discreet.plan.expressions import Expression
+from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.table import Table
 
 
 @dataclass(frozen=True)

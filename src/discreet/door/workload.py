@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from discreet.accounting import Batch, Loss
 from discreet.accounting import Gaussian as GaussianLoss
-from discreet.catalog.model import Table
 from discreet.engines.duckdb import DuckDB
 from discreet.exact import sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan.coding import Coding, rows_of_person
+from discreet.trusted.ring_a.table import Table
 
 Integers = NDArray[Any]
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.catalog.model import Table, Type, Value
 from discreet.engines.compile import kept_rows
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import column_name, table_name
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.plan.expressions import Expression, Literal
+from discreet.trusted.ring_a.expressions import Expression, Literal
+from discreet.trusted.ring_a.table import Table, Type, Value
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""

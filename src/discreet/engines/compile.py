@@ -16,7 +16,6 @@ from functools import partial
 
 from sqlglot import exp
 
-from discreet.catalog.model import Table, Type, Value
 from discreet.engines import windows as rotating
 from discreet.engines.casts import cast
 from discreet.engines.functions import compiled, literal
@@ -24,7 +23,6 @@ from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.engines.relations import PERSON, Keep, rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD, Held
-from discreet.plan.expressions import Literal
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -42,6 +40,8 @@ from discreet.plan.nodes import (
     project_of,
 )
 from discreet.plan.relations import Where
+from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.table import Table, Type, Value
 
 
 def columns_of(table: Table) -> Mapping[str, exp.Expression]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import DATES, LARGEST, Column, EngineLimits, Source, Table, Type, Value
+from discreet.catalog.model import DATES, EngineLimits
 from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import double_literal, literal
@@ -28,10 +28,11 @@ from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
 from discreet.forks import Lock
 from discreet.plan.coding import Coding
-from discreet.plan.expressions import Expression, Literal
-from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
-from discreet.plan.relations import Attributed, Relation, bases, shape
+from discreet.plan.relations import Attributed, bases, shape
+from discreet.trusted.ring_a.expressions import Expression, Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import LARGEST, Column, Relation, Source, Table, Type, Value
 
 _ENGINE_TYPES = {
     Type.INTEGER: "BIGINT",

@@ -20,12 +20,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
 from discreet.engines.casts import cast, kind
 from discreet.engines.scalars import BUILDERS, not_zero
 from discreet.plan.dialect import Kind
 from discreet.plan.dialect_table import BY_OPERATOR
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 Columns = Mapping[str, exp.Expression]
 """How each declared column is written in the engine's table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from discreet.catalog.model import Table
+from discreet.trusted.ring_a.table import Table
 
 ROW_NUMBER = "row_of_person"
 """The engine's column that numbers the rows of one person, in a table where a person may have several."""

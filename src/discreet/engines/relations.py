@@ -13,13 +13,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import LARGEST, Table, Type
 from discreet.engines.casts import cast, kind
 from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.engines.scalars import from_steps
-from discreet.plan.expressions import Call, Expression, columns_of
 from discreet.plan.nodes import Quantity
 from discreet.plan.normal import TURNED
 from discreet.plan.relations import (
@@ -31,7 +29,6 @@ from discreet.plan.relations import (
     Listed,
     Matched,
     PerPerson,
-    Relation,
     Renamed,
     Shape,
     Stacked,
@@ -40,6 +37,8 @@ from discreet.plan.relations import (
     conjuncts,
     shape,
 )
+from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
+from discreet.trusted.ring_a.table import LARGEST, Relation, Table, Type
 
 PERSON = "person"
 _LATE = "10000-01-01"

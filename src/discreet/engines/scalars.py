@@ -13,10 +13,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
 from discreet.engines.casts import cast, kind
-from discreet.plan.expressions import Call, Expression, Literal
 from discreet.plan.patterns import LOOKED_AT, regular
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]

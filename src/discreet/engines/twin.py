@@ -18,7 +18,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
-from discreet.catalog.model import EngineLimits, Source, Table, Type
+from discreet.catalog.model import EngineLimits
 from discreet.engines.compile import held, statement
 from discreet.engines.duckdb import creation, load_statements
 from discreet.engines.names import table_name
@@ -26,6 +26,7 @@ from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
 from discreet.engines.windows import name_of
 from discreet.errors import EngineError, QuestionError
 from discreet.plan.nodes import Aggregate, Distinct, Histogram, Root, project_of
+from discreet.trusted.ring_a.table import Source, Table, Type
 
 _SECONDS = 20
 """A trial may take so long; then the question is refused. It takes milliseconds."""

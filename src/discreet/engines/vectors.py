@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Table, Type, Value
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
-from discreet.plan.expressions import Literal
+from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.table import Column, Table, Type, Value
 
 PERSON = "person"
 _EPOCH = datetime.date(1970, 1, 1)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.plan.features import UNIT, Features, OneHot, Scaled, as_number
 from discreet.release.table import Release
+from discreet.trusted.ring_a.table import Type
 
 Floats = NDArray[np.float64]
 

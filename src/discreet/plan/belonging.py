@@ -36,20 +36,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from discreet.catalog.model import Table
-from discreet.plan.expressions import ColumnOf, Expression, columns_of
 from discreet.plan.relations import (
     Attributed,
     Base,
     Computed,
     Joined,
+    Over,
     PerPerson,
-    Relation,
     Renamed,
     Stacked,
     found_by,
     shape,
 )
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.table import Relation, Table
 
 
 def declared(table: Table, tables: Mapping[str, Table]) -> Base | Attributed:
@@ -83,6 +83,7 @@ def own(relation: Relation, at: Switch = ()) -> Own:
         return dict.fromkeys(known.persons, NONE)
     if isinstance(relation, Joined):
         return _joined(relation, at)
+    assert isinstance(relation, Over)
     below = own(relation.child, (*at, 0))
     if isinstance(relation, Renamed):
         names = [column.name for column in shape(relation.child).columns]
@@ -171,6 +172,7 @@ def leads(relation: Relation) -> Leads:
             )
             for same in places
         }
+    assert isinstance(relation, Over)
     below = leads(relation.child)
     if isinstance(relation, Renamed):
         names = [column.name for column in shape(relation.child).columns]

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.catalog.model import Column, Table, Type, own_name
 from discreet.errors import QuestionError
-from discreet.plan.expressions import ColumnOf, Expression, columns_of, interval
-from discreet.plan.lattice import Lattice, clamping, lattice, sized
+from discreet.plan.expressions import interval
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
     Aggregate,
@@ -33,10 +31,14 @@ from discreet.plan.nodes import (
 )
 from discreet.plan.nulls import may_be_null
 from discreet.plan.public_groups import group_count
+from discreet.plan.quantization import clamping, lattice, sized
 from discreet.plan.sensitivity import clamped_by_person, touched
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Table, Type, own_name
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""

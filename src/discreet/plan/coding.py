@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.catalog.model import Column, Table, Value
+from discreet.trusted.ring_a.table import Column, Table, Value
 
 MOST_CELLS = 1 << 25
 """One marginal holds at most so many cells."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from discreet.catalog.model import Type, Value
+from discreet.trusted.ring_a.table import Type, Value
 
 
 class Kind(StrEnum):

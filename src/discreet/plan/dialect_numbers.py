@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.catalog.model import LARGEST, Type
 from discreet.plan.dialect import ANY, BOOLEAN, NUMBER, WHOLE, Function, named, whole_constant
+from discreet.trusted.ring_a.table import LARGEST, Type
 
 _INTEGER, _NUMBER, _BOOLEAN = Type.INTEGER, Type.NUMBER, Type.BOOLEAN
 _DOUBLE = "computed in doubles, which have no overflow"

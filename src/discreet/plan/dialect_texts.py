@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.catalog.model import Type
 from discreet.plan.dialect import (
     LONGEST_PAD,
     LONGEST_PATTERN,
@@ -16,6 +15,7 @@ from discreet.plan.dialect import (
     text_constant,
     whole_constant,
 )
+from discreet.trusted.ring_a.table import Type
 
 _INTEGER, _BOOLEAN, _TEXT = Type.INTEGER, Type.BOOLEAN, Type.TEXT
 _NEEDLE = text_constant(1, LONGEST_PATTERN)

@@ -1,57 +1,16 @@
-"""What may be computed from one row: columns, literals, and total operators, with the interval each result lies in.
-
-An expression reads one row only. Every operator is total: no row makes it fail. NULL stands for "unknown" as in SQL,
-and a result that is no number (0/0) is NULL.
-"""
+"""The interval that what is computed from one row lies in, from the declared bounds alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.catalog.model import Column, Type, Value
 from discreet.plan.ranges import RULES
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Column
 
 Interval = tuple[Fraction, Fraction] | None
 """Where a number's values lie, ends included; None where nothing is known."""
-
-
-@dataclass(frozen=True)
-class ColumnOf:
-    """The value of a declared column."""
-
-    name: str
-    type: Type
-
-
-@dataclass(frozen=True)
-class Literal:
-    """A constant that the question wrote; `value` is None for NULL."""
-
-    value: Value | None
-    type: Type
-
-
-@dataclass(frozen=True)
-class Call:
-    """An operator of the allow-list, applied."""
-
-    operator: str
-    arguments: tuple[Expression, ...]
-    type: Type
-
-
-Expression = ColumnOf | Literal | Call
-
-
-def columns_of(expression: Expression) -> frozenset[str]:
-    """The names of the columns that the expression reads."""
-    if isinstance(expression, ColumnOf):
-        return frozenset([expression.name])
-    if isinstance(expression, Literal):
-        return frozenset()
-    return frozenset().union(*(columns_of(argument) for argument in expression.arguments))
 
 
 def interval(expression: Expression, columns: Mapping[str, Column]) -> Interval:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.catalog.model import Column, Type, Value
+from discreet.trusted.ring_a.table import Column, Type, Value
 
 UNIT = 1 << 14
 """Units to one."""

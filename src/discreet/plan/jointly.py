@@ -29,8 +29,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Axis, Part, Vector
+from discreet.trusted.ring_a.lattice import Lattice
 
 MOST = 12
 """The most numbers that are measured together."""

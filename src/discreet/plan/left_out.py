@@ -34,10 +34,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Table, Type, Value
 from discreet.exact import show
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
-from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import (
     Distinct,
@@ -55,6 +52,9 @@ from discreet.plan.nodes import (
 )
 from discreet.plan.relations import Base, Computed, Joined, Listed, Matched, Renamed, Where, beside
 from discreet.plan.sensitivity import touched
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Table, Type, Value
 
 MOST_VALUES = 20
 """Keys with more declared values than these are not spelled out in a question."""

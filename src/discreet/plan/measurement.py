@@ -13,7 +13,6 @@ from functools import cached_property
 
 from discreet.accounting import Approximate, Batch, Pure
 from discreet.accounting.loss import Single
-from discreet.catalog.model import Table, Value
 from discreet.mechanisms import (
     Ball,
     Gaussian,
@@ -24,7 +23,6 @@ from discreet.mechanisms import (
     Quantiles,
     Winners,
 )
-from discreet.plan.expressions import Expression
 from discreet.plan.nodes import (
     Aggregate,
     Distinct,
@@ -42,6 +40,8 @@ from discreet.plan.nodes import (
 )
 from discreet.plan.relations import view
 from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
+from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.table import Table, Value
 
 Threshold = LaplaceThreshold | GaussianThreshold
 Mechanism = Laplace | Gaussian | Ball | Threshold

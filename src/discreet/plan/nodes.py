@@ -14,10 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.catalog.model import Type, Value
-from discreet.plan.expressions import Expression
-from discreet.plan.lattice import Lattice
-from discreet.plan.relations import Relation
+from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Relation, Type, Value
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from discreet.catalog.model import Type
-from discreet.plan.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 TURNED = {
     "equal": "equal",

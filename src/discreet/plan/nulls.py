@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from discreet.catalog.model import Column, Type
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, interval
+from discreet.plan.expressions import case_results, interval
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Column, Type
 
 EXACT = 2**53
 """Whole numbers within this are doubles; beyond, arithmetic may leave 64 bits and become NULL."""

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from math import prod
 from operator import contains
 
-from discreet.catalog.model import Value
-from discreet.plan.expressions import ColumnOf
 from discreet.plan.nodes import Aggregate, Filter, Key, project_of
-from discreet.plan.relations import Computed, Joined, Listed, Matched, Relation, Renamed, Where, shape
+from discreet.plan.relations import Computed, Joined, Listed, Matched, Renamed, Where, shape
+from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.table import Relation, Value
 
 Group = tuple[Value | None, ...]
 Factor = tuple[tuple[int, ...], tuple[Group, ...]]

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.catalog.model import Column, Type
+from discreet.trusted.ring_a.table import Column, Type
 
 if TYPE_CHECKING:
-    from discreet.plan.expressions import Call, Expression, Interval
+    from discreet.plan.expressions import Interval
+    from discreet.trusted.ring_a.expressions import Call, Expression
 
 Range = tuple[Fraction, Fraction]
 Rule = Callable[["Call", Sequence["Interval"], Mapping[str, Column]], "Interval"]

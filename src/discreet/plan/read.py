@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from discreet.catalog.model import Column, Table
-from discreet.plan.expressions import Expression, columns_of
 from discreet.plan.measurement import Plan
 from discreet.plan.nodes import Filter, project_of
 from discreet.plan.relations import (
@@ -14,13 +12,15 @@ from discreet.plan.relations import (
     Computed,
     Joined,
     Matched,
+    Over,
     PerPerson,
-    Relation,
     Renamed,
     Stacked,
     Where,
     shape,
 )
+from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.table import Column, Relation, Table
 
 Read = tuple[Table, Column]
 
@@ -74,7 +74,7 @@ def _below(relation: Relation, names: frozenset[str]) -> Iterator[tuple[str, str
         yield from _below(relation.among, _own(relation.among))
         value = frozenset() if relation.value is None else columns_of(relation.value)
         yield from _below(relation.child, names | value)
-    else:
+    elif isinstance(relation, Over):
         more = columns_of(relation.predicate) if isinstance(relation, Where) else frozenset()
         yield from _below(relation.child, names | more)
 

@@ -30,21 +30,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.catalog.model import Column, Source, Table, Type, Value, own_name
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of, interval
-from discreet.plan.lattice import Lattice
+from discreet.plan.expressions import case_results, interval
 from discreet.plan.nulls import may_be_null, without_nulls
 from discreet.plan.steps import step_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Relation, Source, Table, Type, Value, own_name
 
 HIDDEN = own_name("person")
 """The name of the person where no column of a relation shows it."""
 
 
 @dataclass(frozen=True)
-class Base:
+class Over(Relation):
+    """What is made of one other relation."""
+
+    child: Relation
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child,)
+
+
+@dataclass(frozen=True)
+class Base(Relation):
     """The rows of a declared table. Where its file lies is no part of a plan."""
 
     table: Table
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return ()
 
     @classmethod
     def of(cls, table: Table) -> Base:
@@ -52,7 +68,7 @@ class Base:
 
 
 @dataclass(frozen=True)
-class Attributed:
+class Attributed(Relation):
     """The rows of a table whose person is found along a foreign key: `column` holds what `target` holds in `owner`.
 
     A row belongs to whoever the row there belongs to. Where several rows there carry the same value, each gets a copy:
@@ -71,28 +87,29 @@ class Attributed:
     owner: Relation
     target: str
 
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child, self.owner)
+
 
 @dataclass(frozen=True)
-class Renamed:
+class Renamed(Over):
     """The same rows, with other names for the columns, in their order."""
 
-    child: Relation
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Where:
+class Where(Over):
     """The rows for which the predicate is true."""
 
-    child: Relation
     predicate: Expression
 
 
 @dataclass(frozen=True)
-class Computed:
+class Computed(Over):
     """Each row's columns made anew. The person stays with the row, shown or not."""
 
-    child: Relation
     columns: tuple[tuple[str, Expression], ...]
 
     def __post_init__(self) -> None:
@@ -100,7 +117,7 @@ class Computed:
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Relation):
     """Pairs of rows for which the condition is true. `kind` is inner, left, right or full.
 
     Names of columns are told apart before. Without `condition` every pair counts, of the same person where both sides
@@ -111,6 +128,10 @@ class Joined:
     left: Relation
     right: Relation
     condition: Expression | None
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.left, self.right)
 
 
 @dataclass(frozen=True)
@@ -127,46 +148,48 @@ class Exact:
 
 
 @dataclass(frozen=True)
-class PerPerson:
+class PerPerson(Over):
     """One row for each person and value of the keys (of a public relation: for each value of the keys)."""
 
-    child: Relation
     keys: tuple[tuple[str, Expression], ...]
     totals: tuple[tuple[str, Exact, Column], ...]
 
 
 @dataclass(frozen=True)
-class Stacked:
+class Stacked(Relation):
     """All rows of several relations with the same columns, under the names of the first."""
 
-    children: tuple[Relation, ...]
+    parts: tuple[Relation, ...]
+
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return self.parts
 
 
 @dataclass(frozen=True)
-class Matched:
+class Matched(Over):
     """The rows whose `value` stands, or with `negated` does not stand, in the only column of `among`.
 
     That one is public; or it holds persons, and `value` is the row's person: then the row is kept by whether its person
     has a row there. With `value` None the person itself is looked up.
     """
 
-    child: Relation
     value: Expression | None
     among: Relation
     negated: bool = False
 
+    @property
+    def children(self) -> tuple[Relation, ...]:
+        return (self.child, self.among)
+
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Over):
     """The same rows, with public keys for some columns: `rows` are those that a public table lists, `names` says which
     columns hold each of their values."""
 
-    child: Relation
     names: tuple[tuple[str, ...], ...]
     rows: tuple[tuple[Value, ...], ...]
-
-
-Relation = Base | Attributed | Renamed | Where | Computed | Joined | PerPerson | Stacked | Matched | Listed
 
 
 @dataclass(frozen=True)
@@ -227,6 +250,7 @@ def _shape(relation: Relation) -> Shape:
         return _joined(relation)
     if isinstance(relation, Stacked):
         return _stacked(relation)
+    assert isinstance(relation, Over)
     below = shape(relation.child)
     if isinstance(relation, Where):
         return replace(below, columns=without_nulls(below.columns, relation.predicate))
@@ -364,17 +388,10 @@ def _distinct_by(relation: Relation) -> frozenset[str] | None:
 
 def depth(relation: Relation) -> int:
     """How many SELECTs stand one in another where the engine reads this relation, at most."""
-    if isinstance(relation, Base):
-        return 1
-    if isinstance(relation, Joined):
-        return 1 + max(depth(relation.left), depth(relation.right))
-    if isinstance(relation, Stacked):
-        return 2 + max(depth(child) for child in relation.children)
-    if isinstance(relation, Attributed):
-        return 1 + max(depth(relation.child), depth(relation.owner))
     if isinstance(relation, Matched):
         return 1 + max(depth(relation.child), depth(relation.among) + 1)
-    return depth(relation.child) + (not isinstance(relation, Renamed | Listed))
+    own = 0 if isinstance(relation, Renamed | Listed) else 2 if isinstance(relation, Stacked) else 1
+    return own + max(map(depth, relation.children), default=0)
 
 
 def conjuncts(expression: Expression) -> tuple[Expression, ...]:
@@ -491,16 +508,7 @@ def bases(relation: Relation) -> tuple[Table, ...]:
     """The declared tables below a relation, each once."""
     if isinstance(relation, Base):
         return (relation.table,)
-    if isinstance(relation, Joined):
-        found = (*bases(relation.left), *bases(relation.right))
-    elif isinstance(relation, Attributed):
-        found = (*bases(relation.child), *bases(relation.owner))
-    elif isinstance(relation, Stacked):
-        found = tuple(table for child in relation.children for table in bases(child))
-    elif isinstance(relation, Matched):
-        found = (*bases(relation.child), *bases(relation.among))
-    else:
-        found = bases(relation.child)
+    found = [table for child in relation.children for table in bases(child)]
     return tuple({table.name: table for table in found}.values())
 
 

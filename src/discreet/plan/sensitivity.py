@@ -56,7 +56,7 @@ from discreet.plan.nodes import (
     Vector,
     project_of,
 )
-from discreet.plan.relations import Relation
+from discreet.trusted.ring_a.table import Relation
 
 _MOST_STATES = 3**9
 """More corners than this are not looked at: such a part is none that a question makes."""

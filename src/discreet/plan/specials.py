@@ -15,10 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.catalog.model import Column, Table, Type
 from discreet.errors import QuestionError
-from discreet.plan.expressions import Call, Expression, Literal
-from discreet.plan.lattice import Lattice, buckets, sized
 from discreet.plan.nodes import (
     Aggregate,
     Clip,
@@ -33,8 +30,12 @@ from discreet.plan.nodes import (
     Special,
     Total,
 )
+from discreet.plan.quantization import buckets, sized
 from discreet.plan.ranges import EVER
 from discreet.plan.sensitivity import cell_count, touched
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Table, Type
 
 MOMENTS = ("variance", "deviation", "covariance", "correlation")
 MOST_BUCKETS = 2**16

@@ -33,9 +33,10 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from discreet.catalog.model import LARGEST, Column, Type
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results
-from discreet.plan.lattice import common
+from discreet.plan.expressions import case_results
+from discreet.plan.quantization import common
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import LARGEST, Column, Type
 
 Columns = Mapping[str, Column]
 

@@ -33,9 +33,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from discreet.catalog.model import MOST_WORK, EngineLimits, Table, Type
+from discreet.catalog.model import MOST_WORK, EngineLimits
 from discreet.errors import QuestionError
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal, case_results, columns_of
+from discreet.plan.expressions import case_results
 from discreet.plan.nodes import Filter, Histogram, LimitGroups, LimitRows, PersonGroup, Root, project_of
 from discreet.plan.patterns import LOOKED_AT, regular
 from discreet.plan.relations import (
@@ -46,13 +46,14 @@ from discreet.plan.relations import (
     Listed,
     Matched,
     PerPerson,
-    Relation,
     Renamed,
     Stacked,
     Where,
     conjuncts,
     shape,
 )
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.table import Relation, Table, Type
 
 STEPS = 2_000
 """The steps that a joined row stands for: 10,000 of them are at most 20 ms, and usually far less."""

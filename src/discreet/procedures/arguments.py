@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from discreet.catalog import Declaration
 from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
-from discreet.catalog.model import Column, Table
 from discreet.errors import QuestionError
 from discreet.exact import Number, fraction
+from discreet.trusted.ring_a.table import Column, Table
 
 
 def refused(code: str, message: str, where: str, fix: str) -> QuestionError:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from discreet.catalog.model import Source, Table
 from discreet.door import Door
 from discreet.door.finishing import finishing
 from discreet.door.grant import Measurable
 from discreet.ledger import Stored
+from discreet.trusted.ring_a.table import Source, Table
 
 Released = TypeVar("Released")
 

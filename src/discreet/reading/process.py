@@ -27,11 +27,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import Declaration, Source
+from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, Child, Gone
 from discreet.errors import QuestionError
 from discreet.sql.limits import LONGEST, small
 from discreet.sql.trees import read
+from discreet.trusted.ring_a.table import Source
 
 _SECONDS = 120.0
 """The wall time of one text: ten times its processor time, for a busy machine."""

@@ -19,15 +19,16 @@ import sys
 from fractions import Fraction
 from typing import Any, BinaryIO
 
-from discreet.catalog.model import Declaration, Type, Value
+from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
-from discreet.plan.relations import Relation, shape
+from discreet.plan.relations import shape
 from discreet.sql.grammar import parse
 from discreet.sql.limits import too_deep
 from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
+from discreet.trusted.ring_a.table import Relation, Type, Value
 
 SECONDS = 10
 """Processor time for one text. The slowest that is admitted takes about one second."""

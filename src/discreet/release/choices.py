@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.catalog.model import Table
 from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement
 from discreet.plan.split import measurement
 from discreet.release.estimate import expected_errors
 from discreet.release.intervals import three_digits
 from discreet.release.left_out import shown_from
+from discreet.trusted.ring_a.table import Table
 
 STEPS = (1, 2, 5, 10, 20, 50, 100, 1_000)
 """The limits that are tried below the declared one."""

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet.catalog.model import Table
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.jointly import axis_of, ends_of
-from discreet.plan.lattice import Lattice
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
 from discreet.plan.nodes import Output
@@ -35,6 +33,8 @@ from discreet.release.specials import (
 )
 from discreet.release.table import Cost, arranged
 from discreet.release.values import plain
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Table
 
 GROUP_FOR_MEANS = 1_000
 """A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""

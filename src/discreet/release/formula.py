@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.release.table import value_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 
 Interval = tuple[float, float]
 Column = tuple[list[Any], list[Interval] | None]

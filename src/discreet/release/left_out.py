@@ -37,7 +37,6 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Table, Type, Value
 from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.jointly import axis_of, count_of
@@ -60,6 +59,7 @@ from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.specials import special_words, to_be_found
 from discreet.release.values import plain
+from discreet.trusted.ring_a.table import Table, Type, Value
 
 Estimated = Callable[[Output, float], tuple[list[Any], list[tuple[float, float]] | None]]
 """A column's values and intervals, by the probability with which one of them fails."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Output
+from discreet.trusted.ring_a.lattice import Lattice
 
 Interval = tuple[float, float]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.release.save import given
 from discreet.release.show import estimate
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:
     from discreet.release.table import Release

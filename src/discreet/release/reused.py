@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Column, Table
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.jointly import axis_of, ends_of, mean_of
-from discreet.plan.lattice import Lattice
 from discreet.plan.measurement import Measured, MeasuredSpecial, Measurement, Noisy, Plan
 from discreet.plan.nodes import (
     Aggregate,
@@ -36,6 +34,8 @@ from discreet.plan.nodes import (
 from discreet.plan.nulls import may_be_null
 from discreet.release.estimate import GROUP_FOR_MEANS, error_of
 from discreet.release.intervals import CONFIDENCE
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Table
 
 MOST_READ, MOST_TRIED = 256, 16
 """How many stored measurements of the same rows and groups are listed for a question, the oldest first; and in how many

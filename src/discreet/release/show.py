@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
-from discreet.catalog.model import Type
 from discreet.exact import figure, fraction
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:
     from discreet.release.table import Release

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from discreet.catalog.model import Type
 from discreet.exact import show
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import MeasuredSpecial, Measurement
 from discreet.plan.nodes import Output, project_of
 from discreet.release.intervals import CONFIDENCE, half_width, three_digits
 from discreet.release.values import plain
+from discreet.trusted.ring_a.table import Type
 
 Interval = tuple[float, float]
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Type, Value
 from discreet.plan.bounds import Request
 from discreet.plan.measurement import Measurement, Noisy, Price
+from discreet.trusted.ring_a.table import Type, Value
 
 VERSION = 2
 

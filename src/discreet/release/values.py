@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from discreet.catalog.model import Value
+from discreet.trusted.ring_a.table import Value
 
 
 def plain(value: Value | None) -> Any:

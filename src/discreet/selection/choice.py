@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Loss
-from discreet.catalog.model import Table, Type
 from discreet.door import Choice, Chosen
 from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
@@ -22,6 +21,7 @@ from discreet.release.left_out import LeftOut, of_plan
 from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
+from discreet.trusted.ring_a.table import Table, Type
 
 _LARGEST = 10**9
 

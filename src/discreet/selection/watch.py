@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from types import TracebackType
 
-from discreet.catalog.model import Table
 from discreet.door import Watching
 from discreet.errors import EngineError, QuestionError
 from discreet.forks import Lock
@@ -15,6 +14,7 @@ from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.plan.sensitivity import sensitivity
 from discreet.sql import Question
+from discreet.trusted.ring_a.table import Table
 
 _CONFIDENCE = 0.95
 

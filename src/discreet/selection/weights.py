@@ -11,17 +11,17 @@ from fractions import Fraction
 from types import TracebackType
 
 from discreet.catalog import Declaration
-from discreet.catalog.model import Column, Table
 from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.door.weights import Weighing
 from discreet.errors import EngineError, QuestionError
 from discreet.exact import Number
 from discreet.forks import Lock
 from discreet.plan.coding import Coding, Listed, rows_of_person
-from discreet.plan.expressions import Expression, columns_of
 from discreet.plan.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.procedures import arguments
 from discreet.sql import Question
+from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.table import Column, Table
 
 MOST_CELLS = 1 << 16
 """Of the universe of a run."""

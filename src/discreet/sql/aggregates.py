@@ -9,13 +9,13 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
 from discreet.plan.bounds import Wanted
-from discreet.plan.expressions import Call, Expression, Literal
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import STATISTICS, Statistic
 from discreet.sql.words import dated, only, refused
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.table import Column, Type
 
 GROUP_BOUNDS = "contribution_bounds_per_group"
 ROW_BOUNDS = "contribution_bounds_per_row"

@@ -8,15 +8,15 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type, Value
 from discreet.errors import QuestionError
 from discreet.plan.dialect import MOST_TEXTS, Argument, Function, Kind, result_type
 from discreet.plan.dialect_table import BY_NAME, BY_OPERATOR
 from discreet.plan.dialect_texts import PARTS
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.patterns import PatternError, regular
 from discreet.sql.moments import FORMS as MOMENT_FORMS
 from discreet.sql.words import common_type, dated, is_null, only, place, refused
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Type, Value
 
 Nodes = Sequence[exp.Expression]
 

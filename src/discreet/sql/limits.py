@@ -25,11 +25,11 @@ from sqlglot import exp
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from discreet.catalog.model import Column, Table
 from discreet.errors import QuestionError
-from discreet.plan.lattice import Lattice
 from discreet.plan.nodes import Quantity, Root
 from discreet.plan.relations import Computed
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import Column, Table
 
 LONGEST = 100_000
 """The longest question, in characters."""

@@ -10,11 +10,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Declaration, Table, Type, own_name, writable
+from discreet.catalog.model import Declaration, writable
 from discreet.errors import QuestionError
 from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
 from discreet.plan.nodes import Key
@@ -31,6 +30,8 @@ from discreet.sql.scope import Scope
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
 from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Column, Table, Type, own_name
 
 _OPTIONS = (
     "epsilon",

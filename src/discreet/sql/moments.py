@@ -7,12 +7,12 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.catalog.model import Type
 from discreet.errors import QuestionError
 from discreet.plan.dialect import Function
 from discreet.plan.dialect_texts import UNITS
-from discreet.plan.expressions import Call, Expression, Literal
 from discreet.sql.words import dated, place, refused
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.table import Type
 
 Nodes = Sequence[exp.Expression]
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column
 from discreet.errors import QuestionError
-from discreet.plan.expressions import ColumnOf, Expression
-from discreet.plan.relations import Relation, Shape, shape
+from discreet.plan.relations import Shape, shape
 from discreet.sql.words import STAR, only, unknown_name
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.table import Column, Relation
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,10 @@ from functools import reduce
 
 from sqlglot import exp
 
-from discreet.catalog.model import Declaration, Table, Type, Value
+from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
 from discreet.plan.belonging import declared, leads, same_keys
 from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.plan.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.plan.normal import normal
 from discreet.plan.relations import (
     Computed,
@@ -20,7 +19,6 @@ from discreet.plan.relations import (
     Listed,
     Matched,
     PerPerson,
-    Relation,
     Renamed,
     Shape,
     Stacked,
@@ -31,6 +29,8 @@ from discreet.plan.relations import (
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Named, Scope
 from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 
 PublicValues = Callable[[Relation], Sequence[tuple[Value, ...]]]
 """The values of the only column of a public relation."""

@@ -7,16 +7,17 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Type, own_name
 from discreet.errors import QuestionError
-from discreet.plan.expressions import ColumnOf, Expression, interval
-from discreet.plan.lattice import lattice, sized
-from discreet.plan.relations import Computed, Exact, PerPerson, Relation, Shape, Where, derived, shape
+from discreet.plan.expressions import interval
+from discreet.plan.quantization import lattice, sized
+from discreet.plan.relations import Computed, Exact, PerPerson, Shape, Where, derived, shape
 from discreet.plan.steps import step_of
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
 from discreet.sql.sources import Queries, Sources, named_queries
 from discreet.sql.words import only, refused
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",

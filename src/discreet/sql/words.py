@@ -10,10 +10,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import Column, Type
 from discreet.errors import QuestionError
 from discreet.plan.dialect_table import BY_NAME, REFUSED
-from discreet.plan.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.table import Column, Type
 
 ALLOWED = (
     "+ - * /, comparisons, AND, OR, NOT, IS NULL, IN (list), BETWEEN, LIKE, CASE, COALESCE, ABS, or another "

@@ -16,7 +16,6 @@ from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
-from discreet.catalog.model import Condition, Table
 from discreet.exact import Number, floor, show, sqrt_ceiling
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
@@ -31,6 +30,7 @@ from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
 from discreet.synthesis.columns import BINS, Wanted, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.trusted.ring_a.table import Condition, Table
 
 MOST_VALUES = 255
 """At most so many values of a column are found; the others share a cell."""

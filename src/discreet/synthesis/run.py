@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.catalog.model import Value
 from discreet.door import Door
 from discreet.door.marginals import Declaring, Marginals
 from discreet.errors import EngineError, QuestionError
@@ -23,6 +22,7 @@ from discreet.synthesis.cells import Histogram, gathered, refined
 from discreet.synthesis.columns import BINS, Wanted
 from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
+from discreet.trusted.ring_a.table import Value
 
 Tell = Callable[[Progress], None]
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.catalog.model import Type
 from discreet.release.show import used
 from discreet.release.table import Release
 from discreet.synthesis.decode import Column, read
 from discreet.synthesis.query import Answer, answered
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import Type
 
 _SHOWN = 5
 

@@ -1,0 +1,48 @@
+"""What may be computed from one row: columns, literals, and total operators.
+
+An expression reads one row only. Every operator is total: no row makes it fail. NULL stands for "unknown" as in SQL,
+and a result that is no number (0/0) is NULL. How an operator is written for the engine is ring B's (`statement`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.trusted.ring_a.table import Type, Value
+
+
+@dataclass(frozen=True)
+class ColumnOf:
+    """The value of a declared column."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant that the question wrote; `value` is None for NULL."""
+
+    value: Value | None
+    type: Type
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator of the allow-list, applied."""
+
+    operator: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+Expression = ColumnOf | Literal | Call
+
+
+def columns_of(expression: Expression) -> frozenset[str]:
+    """The names of the columns that the expression reads."""
+    if isinstance(expression, ColumnOf):
+        return frozenset([expression.name])
+    if isinstance(expression, Literal):
+        return frozenset()
+    return frozenset().union(*(columns_of(argument) for argument in expression.arguments))
