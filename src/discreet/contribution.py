@@ -18,13 +18,13 @@ from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.mechanisms.shares import LaplaceShares, Residues
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import cell_count, sensitivity
 from discreet.release import Release
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.left_out import of_plan
 from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
+from discreet.trusted.ring_a.sensitivity import cell_count, sensitivity
 
 MOST_CELLS = 1_000_000
 

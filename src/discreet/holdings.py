@@ -13,10 +13,10 @@ from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault
 from discreet.forks import Lock
 from discreet.ledger import Ledger
-from discreet.plan.belonging import declared
 from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.plan.relations import Attributed, view
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
+from discreet.trusted.ring_b.belonging import declared
+from discreet.trusted.ring_b.relations import Attributed, view
 
 
 def typed(declaration: Declaration, engine: DuckDB) -> Declaration:

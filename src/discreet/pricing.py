@@ -13,10 +13,10 @@ from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
 from discreet.exact import Number, ceiling, floor, fraction
 from discreet.plan.measurement import Measurement, Plan, Price
-from discreet.plan.sensitivity import cell_count
 from discreet.plan.split import measurement
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
+from discreet.trusted.ring_a.sensitivity import cell_count
 
 
 def priced_at(

@@ -14,10 +14,11 @@ pandas = pytest.importorskip("pandas")
 
 import discreet  # noqa: E402
 from discreet.mechanisms import Laplace, Quantiles, Winners  # noqa: E402
-from discreet.plan.measurement import Measurement, Price, measurement  # noqa: E402
-from discreet.plan.nodes import Root  # noqa: E402
-from discreet.plan.sensitivity import sensitivity  # noqa: E402
+from discreet.plan.measurement import Measurement, Price  # noqa: E402
+from discreet.plan.split import measurement  # noqa: E402
 from discreet.sql import lower  # noqa: E402
+from discreet.trusted.ring_a.nodes import Root  # noqa: E402
+from discreet.trusted.ring_a.sensitivity import sensitivity  # noqa: E402
 
 ROWS, GROUPS = 6, 2
 OTHERS = [(who, "abc"[who % 3], who % 5, float(who)) for who in range(1, 9)]

@@ -25,9 +25,9 @@ from discreet.engines import quantities, windows
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import Gaussian, additive
 from discreet.plan.measurement import Price
-from discreet.plan.sensitivity import Sensitivity
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a.sensitivity import Sensitivity
 
 COLUMNS: dict[str, Any] = {
     "who": {"type": "text"},

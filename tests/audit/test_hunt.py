@@ -25,13 +25,14 @@ from discreet.audit.world import world
 from discreet.catalog import Column, Type
 from discreet.engines import scalars
 from discreet.errors import QuestionError
-from discreet.plan import relations, specials
+from discreet.plan import specials
 from discreet.plan.dialect_table import TABLE
 from discreet.sql import lower
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_b import relations
 
 KNOWN = world()
 QUESTIONS = 60

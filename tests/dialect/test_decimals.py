@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.plan.sensitivity import sensitivity
 from discreet.plan.steps import exactly, step_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import LARGEST, Column, Type
 
 EXACT = 10**20

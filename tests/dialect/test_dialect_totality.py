@@ -18,9 +18,9 @@ from discreet.errors import QuestionError
 from discreet.plan.dialect_numbers import STEPS
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.table import Type
 
 ALL = {row.operator: [(text, read(text)) for text in written(row)] for row in DIALECT}

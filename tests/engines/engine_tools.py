@@ -14,11 +14,11 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.door.groups import _combined, _dense
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.table import Source, Type
 
 ARROW = {
@@ -92,16 +92,16 @@ class Bench:
 
     def totals(self, plan: Plan, table: Table, salt: str) -> dict[tuple[Any, ...], tuple[int, ...]]:
         """Each group's exact totals; with public keys, of groups without rows too."""
-        keys, totals = _dense(self.run(plan, table, salt), plan)
+        keys, totals = dense(self.run(plan, table, salt), plan)
         assert len(set(keys)) == len(keys)
         return dict(zip(keys, totals, strict=True))
 
     def vectors(self, plan: Plan, table: Table, salt: str) -> list[dict[tuple[Any, ...], tuple[int, ...]]]:
         """For each part, its exact vectors by group: what noise is added to."""
-        keys, totals = _dense(self.run(plan, table, salt), plan)
+        keys, totals = dense(self.run(plan, table, salt), plan)
         parts = []
         for part in plan.parts:
-            exact = [_combined(vector, totals) for vector in part.vectors]
+            exact = [combined(vector, totals) for vector in part.vectors]
             parts.append({key: tuple(vector[index] for vector in exact) for index, key in enumerate(keys)})
         return parts
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from discreet.plan.nodes import Aggregate, Clip, Filter, Quantity, Total, project_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, Quantity, Total, project_of
 from discreet.trusted.ring_a.table import Column, Table, Type
 
 NUMBERS = (Type.INTEGER, Type.NUMBER)

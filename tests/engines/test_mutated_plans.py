@@ -19,9 +19,9 @@ from test_neighbours import BOUNDS, R2, cases, changes, hold
 
 from discreet.errors import EngineError
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Clip, LimitGroups, LimitRows, PersonGroup, Project, Total, Vector
-from discreet.plan.sensitivity import sensitivity
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Clip, LimitGroups, LimitRows, PersonGroup, Project, Total, Vector
+from discreet.trusted.ring_a.sensitivity import sensitivity
 
 KINDS = ("rows", "present", "sum", "persons", "average", "holders")
 EDGES = st.sampled_from([-7, -1, 0, 1, 2, 5])

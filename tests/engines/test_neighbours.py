@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Aggregate, Clip, LimitGroups, LimitRows, PersonGroup, Project
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.nodes import Aggregate, Clip, LimitGroups, LimitRows, PersonGroup, Project
+from discreet.trusted.ring_a.sensitivity import sensitivity
 
 LARGE = 2**63 - 1
 ROW = st.fixed_dictionaries(

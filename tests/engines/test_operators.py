@@ -15,9 +15,9 @@ from reference_tools import totals
 
 from discreet.engines.functions import OPERATORS
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.table import Table, Type
 
 INTEGERS = [None, 0, 1, -1, 7, 2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]

@@ -15,8 +15,8 @@ from sqlglot import exp
 import discreet
 from discreet.engines import twin
 from discreet.ledger import TOTAL
-from discreet.plan.nodes import Key, Project
 from discreet.sql import lower
+from discreet.trusted.ring_a.nodes import Key, Project
 from discreet.trusted.ring_a.table import Type
 
 COLUMNS = {"id": {"type": "integer"}, "d": {"type": "text"}, "x": {"type": "number", "min": 0, "max": 4}}

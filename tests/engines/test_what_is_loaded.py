@@ -14,8 +14,8 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.names import NOBODY, table_name
 from discreet.engines.relations import rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD
-from discreet.plan.relations import Base, Joined, Renamed
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.relations import Base, Joined, Renamed
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ from scipy import stats
 
 from discreet.accounting import Approximate, EquivalentGaussian
 from discreet.accounting.curves import delta_bounds, mu_of_budget
-from discreet.door.groups import _draw
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.release.shown import shown_intervals
+from discreet.trusted.ring_b.questions import noisy_answer
 
 
 @pytest.mark.parametrize("cells", [1, 3, 10, 200])
@@ -92,7 +92,7 @@ def test_what_is_shown_is_its_noisy_count(bench: Bench) -> None:
     plan = planned("SELECT h, COUNT(*) AS n FROM t GROUP BY h", known)
     table = bench.load(known.tables["t"], [{"h": "a"}] * 40 + [{"h": "b"}] * 2 + [{"h": "c"}])
     priced = measurement(plan, Price(Fraction(10**12), Fraction(1, 10**6)))
-    noisy = _draw(bench.engine, priced, table)
+    noisy = noisy_answer(bench.engine, priced, table)
     assert noisy.keys == (("a",), ("b",))
     assert noisy.parts == (((40, 2),),)
 

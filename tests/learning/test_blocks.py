@@ -134,7 +134,7 @@ def test_the_mean_costs_what_a_whole_width_costs(people: Curator) -> None:
     assert isinstance(plan.mechanism, Laplace)
     assert plan.lattice.width * plan.lattice.step >= 4
     assert plan.mechanism.scale == plan.lattice.width * 2
-    assert measured(people, [1], step=None, epsilon="0.5").loss.to_json() == {
+    assert measured(people, [1, 1], step=None, epsilon="0.5").loss.to_json() == {
         "event": "discrete_laplace",
         "epsilon": "1/2",
         "sensitivity": plan.lattice.width,

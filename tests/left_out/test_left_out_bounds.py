@@ -168,10 +168,11 @@ def test_a_small_group_is_shown_as_often_as_is_said() -> None:
 
 def test_the_answer_depends_on_noisy_numbers_alone() -> None:
     """The same released numbers, whatever the rows: the same words. So they cost nothing."""
-    from discreet.plan.measurement import Noisy, Price
+    from discreet.plan.measurement import Price
     from discreet.plan.split import measurement
     from discreet.release.estimate import answer
     from discreet.sql import lower
+    from discreet.trusted.ring_b.questions import Noisy
 
     with tools.curator(tools.rows()) as curator:
         table = curator.declaration.tables["t"]

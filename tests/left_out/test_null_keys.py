@@ -11,8 +11,8 @@ import pyarrow
 import pytest
 
 import discreet
-from discreet.plan.sensitivity import sensitivity
 from discreet.sql import lower
+from discreet.trusted.ring_a.sensitivity import sensitivity
 
 NOTHING = 10**20
 """A price that leaves no noise."""

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from plan_tools import ONE, people, planned
 
-from discreet.plan.nodes import (
+from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
     Filter,
@@ -25,9 +27,7 @@ from discreet.plan.nodes import (
     Total,
     Vector,
 )
-from discreet.plan.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
-from discreet.trusted.ring_a.expressions import ColumnOf
-from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
 from discreet.trusted.ring_a.table import Type
 
 MANY, SINGLE = Scan("t", "p", False), Scan("t", None, True)

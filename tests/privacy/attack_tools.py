@@ -10,11 +10,11 @@ from typing import Any
 from scipy import stats
 
 from discreet import Curator
-from discreet.door.groups import _draw
 from discreet.engines.duckdb import Row
-from discreet.plan.measurement import Measurement, Noisy, Price
+from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_b.questions import Noisy, noisy_answer
 
 LEVEL = 1e-6
 SAMPLES = 4_000
@@ -38,7 +38,7 @@ def answers(curator: Curator, question: str, price: Price, count: int = SAMPLES)
     priced: Measurement = measurement(plan, price)
     table = curator.declaration.tables[plan.table]
     exact = Known(curator._engine.run(plan.root, table))
-    return [_draw(exact, priced, table) for _ in range(count)]  # type: ignore[arg-type]
+    return [noisy_answer(exact, priced, table) for _ in range(count)]  # type: ignore[arg-type]
 
 
 def epsilon_at_least(one: Sequence[Any], two: Sequence[Any], events: Sequence[Event], delta: float = 0.0) -> float:

@@ -12,7 +12,8 @@ from attack_tools import Event, answers, epsilon_at_least
 
 from discreet import Curator, Table
 from discreet.mechanisms import additive
-from discreet.plan.measurement import Noisy, Price
+from discreet.plan.measurement import Price
+from discreet.trusted.ring_b.questions import Noisy
 
 TARGET = {"p": "target", "g": "x", "h": "few", "v": 10}
 OTHERS = [{"p": f"n{index}", "g": "x" if index % 3 else "y", "h": "few", "v": index % 11} for index in range(4)]

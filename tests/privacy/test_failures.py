@@ -350,7 +350,7 @@ def test_a_terminal_that_is_gone_does_not_lose_the_answer(declared: Path, number
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("this signal is ignored where the tests were started, and so in their children")
     code = (
-        "import discreet, os, sys; from discreet.door.groups import Groups; real = Groups.draw;"
+        "import discreet, os, sys; from discreet.trusted.ring_b.questions import Groups; real = Groups.draw;"
         f"Groups.draw = lambda *a: (os.kill(os.getpid(), {int(number)}), real(*a))[1];" + ASK
     )
     assert process(code, declared) == -number

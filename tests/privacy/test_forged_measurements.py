@@ -18,7 +18,6 @@ import pytest
 from discreet import BudgetError, Curator, EngineError, Table
 from discreet.accounting import BoundedRange, Declared, Pure
 from discreet.door import Blocks, Choice, Grant, Groups, Training, Watch, Watching
-from discreet.door.grant import Costly
 from discreet.door.marginals import Declaring, Marginals
 from discreet.door.shares import Shares
 from discreet.door.weights import Weigh
@@ -39,7 +38,12 @@ from discreet.mechanisms.shares import LaplaceShares, LargestShares
 from discreet.plan.coding import Coding
 from discreet.plan.coding import Listed as Cells
 from discreet.plan.measurement import Measurement, Price
-from discreet.plan.nodes import (
+from discreet.plan.split import measurement
+from discreet.selection.weights import weighted
+from discreet.sql import lower
+from discreet.trusted.ring_a.gate import Costly
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
     LimitGroups,
@@ -48,10 +52,6 @@ from discreet.plan.nodes import (
     Scan,
     Vector,
 )
-from discreet.plan.split import measurement
-from discreet.selection.weights import weighted
-from discreet.sql import lower
-from discreet.trusted.ring_a.lattice import Lattice
 
 ROWS = {
     "p": ["a", "a", "b", "c", "d", "e"],
@@ -334,7 +334,7 @@ def test_groups_of_private_keys_are_shown_through_a_threshold(curator: Curator) 
     swapped = tuple(few if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
     refused(curator, Groups(replace(one, mechanisms=swapped), table), "threshold")
     plain = tuple(Laplace(Fraction(10)) if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
-    refused(curator, Groups(replace(one, mechanisms=plain), table), "threshold")
+    refused(curator, Groups(replace(one, mechanisms=plain), table), "unseen")
 
 
 def test_a_plan_over_a_table_that_nobody_declared(curator: Curator) -> None:

@@ -14,15 +14,15 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.door.groups import _combined, _dense
 from discreet.engines.compile import statement
 from discreet.engines.duckdb import DuckDB, _key
 from discreet.engines.process import Failed
 from discreet.errors import EngineError
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import sensitivity
 from discreet.sql import Question, lower
+from discreet.trusted.ring_a.groups import combined, dense
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Relation, Source, Type, Value
 
 ARROW = {Type.INTEGER: pyarrow.int64(), Type.NUMBER: pyarrow.float64(), Type.TEXT: pyarrow.string()}
@@ -151,13 +151,13 @@ class Bench:
             )
             for row in answer
         ]
-        keys, totals = _dense(rows, plan)
+        keys, totals = dense(rows, plan)
         assert len(set(keys)) == len(keys)
         parts = []
         for part in plan.parts:
             found: Counter[tuple[Any, ...]] = Counter()
             for place, vector in enumerate(part.vectors):
-                for key, value in zip(keys, _combined(vector, totals), strict=True):
+                for key, value in zip(keys, combined(vector, totals), strict=True):
                     found[(*key, place)] += value
             parts.append(found)
         return parts

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from relation_tools import WHOLE, WORD, Bench, Database, apart, shop, without
 
-from discreet.plan.nodes import Clip, LimitGroups
-from discreet.plan.sensitivity import reach, sensitivity
+from discreet.trusted.ring_a.nodes import Clip, LimitGroups
+from discreet.trusted.ring_a.sensitivity import reach, sensitivity
 
 SHOP = shop(WHOLE, WORD)
 KNOWN = replace(
@@ -168,7 +168,7 @@ def test_what_belongs_to_the_person_needs_no_limit_on_groups(bench: Bench, place
 
 
 def test_different_values_that_belong_to_the_person_are_one(bench: Bench, places: Any) -> None:
-    from discreet.plan.sensitivity import values_reached
+    from discreet.trusted.ring_b.order_statistics import values_reached
 
     for column, most in (("c.h", 1), ("o.st", 9)):
         (special,) = bench.read(f"SELECT COUNT(DISTINCT {column}) AS n FROM {ONE}", KNOWN, places[1][0]).plan.specials

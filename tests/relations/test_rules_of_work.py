@@ -13,10 +13,10 @@ import discreet
 from discreet.catalog import declare
 from discreet.engines.names import table_name
 from discreet.engines.relations import rows_of
-from discreet.plan.relations import shape
 from discreet.plan.work import STEPS, VECTOR, Cost, bound, default_work, work
 from discreet.sql import lower
 from discreet.trusted.ring_a.table import Relation
+from discreet.trusted.ring_b.relations import shape
 
 RAW: dict[str, Any] = {
     "budget": {"epsilon": 10, "delta": 1e-6},

@@ -13,7 +13,7 @@ from relation_tools import WHOLE, WORD, Bench, Database, shop
 
 import discreet
 from discreet.catalog import declare
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.sensitivity import sensitivity
 
 ORDERS = {"oid": ["a", "a", "b", None, None], "cust": [1, 1, 2, 1, 2]}
 LINES = {"lid": [1, 2, 3], "oid": ["a", "b", "c"]}

@@ -9,11 +9,11 @@ from relation_tools import WHOLE, WORD, Bench, Database, apart, shop, without
 
 from discreet.catalog import declare
 from discreet.errors import DeclarationError, QuestionError
-from discreet.plan.relations import Base, Computed, Shape
-from discreet.plan.sensitivity import sensitivity
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Column, Type, own_name
+from discreet.trusted.ring_b.relations import Base, Computed, Shape
 
 KNOWN = shop(WHOLE, WORD)
 LARGE = 2**63 - 1

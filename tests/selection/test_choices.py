@@ -14,12 +14,12 @@ import pytest
 import discreet
 from discreet.accounting import Batch, Pure
 from discreet.door import Grant, Watch, Watching
-from discreet.door.groups import _combined, _dense
 from discreet.ledger import TOTAL
 from discreet.mechanisms import NoisyMax
 from discreet.selection.choice import select
 from discreet.selection.watch import mechanism
 from discreet.sql import lower
+from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.table import Table
 
 COUNT = "SELECT city, COUNT(DISTINCT p) FROM t GROUP BY city"
@@ -60,8 +60,8 @@ def test_a_person_in_every_group_counts_in_every_group(curator: discreet.Curator
     checked = lower(COUNT, curator.declaration)
     table = curator.declaration.tables["t"]
     call = select(checked, COUNT, table, k=1, epsilon=Pure(1).epsilon, gap=False)
-    keys, totals = _dense(curator._engine.run(call.plan.root, table), call.plan)
-    assert dict(zip((key[0] for key in keys), _combined(call.plan.parts[0].vectors[0], totals), strict=True)) == {
+    keys, totals = dense(curator._engine.run(call.plan.root, table), call.plan)
+    assert dict(zip((key[0] for key in keys), combined(call.plan.parts[0].vectors[0], totals), strict=True)) == {
         "a": 300,
         "b": 200,
         "c": 100,
@@ -75,9 +75,9 @@ def counts_of(frame: pandas.DataFrame, question: str) -> tuple[list[int], NoisyM
         table: Table = curator.declaration.tables["t"]
         call = select(lower(question, curator.declaration), question, table, k=1, epsilon=Pure(1).epsilon, gap=False)
         curator._holdings.load()
-        _, totals = _dense(curator._engine.run(call.plan.root, table), call.plan)
+        _, totals = dense(curator._engine.run(call.plan.root, table), call.plan)
         assert isinstance(call.mechanism, NoisyMax)
-        return _combined(call.plan.parts[0].vectors[0], totals), call.mechanism
+        return combined(call.plan.parts[0].vectors[0], totals), call.mechanism
 
 
 @pytest.mark.parametrize("question", [COUNT, ROWS, "SELECT city, COUNT(x) FROM t GROUP BY city"])

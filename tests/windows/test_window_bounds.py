@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from windows_tools import BITS, CLIP, KINDS, Bench, Row, known, planned
 
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.sensitivity import sensitivity
 
 GROUPS = ["a", "b", "", "ü", "it's", None]
 

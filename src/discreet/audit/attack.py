@@ -28,9 +28,11 @@ from discreet.errors import EngineError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.store import Reserved
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
-from discreet.plan.measurement import Measured, Measurement, Noisy, Threshold
-from discreet.plan.nodes import project_of
-from discreet.plan.sensitivity import cell_count
+from discreet.plan.measurement import Measurement, Threshold
+from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import project_of
+from discreet.trusted.ring_a.sensitivity import cell_count
+from discreet.trusted.ring_b.questions import Noisy
 
 RUNS = 2
 """How often each neighbour runs through the engine, each time with a fresh salt."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from discreet.catalog import Column, EngineLimits, Source, Table, Type
 from discreet.engines.duckdb import DuckDB, Row
-from discreet.plan.nodes import Aggregate
+from discreet.trusted.ring_a.nodes import Aggregate
 
 MOST = 400
 """A made-up person has at most about so many rows and groups. Larger bounds are not reached."""

@@ -6,11 +6,11 @@ own modules: `marginals`, `shares`, `weights`, `workload`.
 """
 
 from discreet.door.blocks import BlockLimits, Blocks
-from discreet.door.grant import Door, Grant
-from discreet.door.groups import Groups
 from discreet.door.selection import Choice, Chosen
 from discreet.door.training import Training
 from discreet.door.watch import Watch, Watching
+from discreet.trusted.ring_a.gate import Door, Grant
+from discreet.trusted.ring_b.questions import Groups
 
 __all__ = [
     "BlockLimits",

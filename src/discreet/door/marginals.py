@@ -8,20 +8,22 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting import BoundedRange, Declared, Loss
 from discreet.accounting.loss import Single
-from discreet.door.grant import Grant
-from discreet.door.groups import _draw
 from discreet.engines.coded import Marginal, Rows
+from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.plan.coding import Coding, rows_of_person
-from discreet.plan.measurement import Measurement, Noisy, reads
+from discreet.plan.measurement import Measurement
+from discreet.trusted.ring_a.gate import Grant
+from discreet.trusted.ring_a.measurement import reads
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.questions import Noisy, noisy_answer
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -67,7 +69,7 @@ class Marginals:
     def __init__(self, grant: Grant[Declaring]) -> None:
         opened = grant.take()
         table = opened.table
-        self._grant, self._engine, self._table = grant, grant._engine, table
+        self._grant, self._engine, self._table = grant, cast(DuckDB, grant._engine), table
         self._left: Counter[Single] = Counter(opened.batch.parts)
         self._person = rows_of_person(table)
         self._rows: Rows | None = None
@@ -80,7 +82,7 @@ class Marginals:
             raise ValueError("the question reads another table")
         for loss in question.loss.parts:
             self._take(loss)
-        return self._guarded(lambda: _draw(self._engine, question, self._table))
+        return self._guarded(lambda: noisy_answer(self._engine, question, self._table))
 
     def code(self, coding: Coding) -> None:
         """Has the engine put rows into cells; from now on marginals are over these."""

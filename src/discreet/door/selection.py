@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.accounting import Loss
-from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Value
 
 
@@ -46,8 +46,8 @@ class Choice:
         return self.mechanism.loss()
 
     def draw(self, engine: DuckDB) -> Chosen:
-        keys, totals = _dense(engine.run(self.plan.root, self.table), self.plan)
-        counts = _combined(self.plan.parts[0].vectors[0], totals)
+        keys, totals = dense(engine.run(self.plan.root, self.table), self.plan)
+        counts = combined(self.plan.parts[0].vectors[0], totals)
         if isinstance(self.mechanism, TopK):
             return Chosen(tuple(keys[place] for place in self.mechanism.release(counts)))
         if not self.with_gap:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.accounting import Loss
-from discreet.door.groups import _combined, _dense, monotone_count, one_vector
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms.shares import LaplaceShares, LargestShares, Residues
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.groups import combined, dense, monotone_count, one_vector
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 
 
@@ -43,5 +43,5 @@ class Shares:
         return self.mechanism.loss()
 
     def draw(self, engine: DuckDB) -> list[Residues]:
-        _, totals = _dense(engine.run(self.plan.root, self.table), self.plan)
-        return self.mechanism.release(_combined(self.plan.parts[0].vectors[0], totals))
+        _, totals = dense(engine.run(self.plan.root, self.table), self.plan)
+        return self.mechanism.release(combined(self.plan.parts[0].vectors[0], totals))

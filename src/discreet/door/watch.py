@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.accounting import Loss
-from discreet.door.grant import Grant
-from discreet.door.groups import _combined, _dense, monotone_count
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import sensitivity
+from discreet.trusted.ring_a.gate import Grant
+from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 
 
@@ -70,8 +70,8 @@ class Watching:
         self._ended = True
 
         def reply() -> bool:
-            _, totals = _dense(self._engine.run(plan.root, table), plan)
-            return self._run.ask(_combined(plan.parts[0].vectors[0], totals)[0])
+            _, totals = dense(self._engine.run(plan.root, table), plan)
+            return self._run.ask(combined(plan.parts[0].vectors[0], totals)[0])
 
         above = self._grant.guarded(reply, table)
         self._ended = False

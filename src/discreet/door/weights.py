@@ -4,12 +4,14 @@ wrong."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from discreet.accounting import Loss
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
-from discreet.door.grant import Grant
+from discreet.engines.duckdb import DuckDB
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.table import Table
 
 
@@ -48,7 +50,12 @@ class Weighing:
     def __init__(self, grant: Grant[Weigh]) -> None:
         """Raises EngineError where the rows cannot be counted; the price stays charged."""
         opened = grant.take()
-        construction, table, coding, engine = opened.construction, opened.table, opened.coding, grant._engine
+        construction, table, coding, engine = (
+            opened.construction,
+            opened.table,
+            opened.coding,
+            cast(DuckDB, grant._engine),
+        )
         self._grant, self._engine, self._table, self._coding = grant, engine, table, coding
         self._ended = False
 

@@ -23,12 +23,11 @@ from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.engines.relations import PERSON, Keep, rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD, Held
-from discreet.plan.nodes import (
+from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
-    Distinct,
     Filter,
-    Histogram,
     Key,
     LimitGroups,
     LimitRows,
@@ -39,9 +38,9 @@ from discreet.plan.nodes import (
     Total,
     project_of,
 )
-from discreet.plan.relations import Where
-from discreet.trusted.ring_a.expressions import Literal
 from discreet.trusted.ring_a.table import Table, Type, Value
+from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
+from discreet.trusted.ring_b.relations import Where
 
 
 def columns_of(table: Table) -> Mapping[str, exp.Expression]:
@@ -56,6 +55,8 @@ def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> e
         return _histogram(plan, table, salt, windows=windows)
     if isinstance(plan, Distinct):
         return _distinct(plan, table, salt)
+    if not isinstance(plan, Aggregate):
+        raise TypeError("no statement is known of this plan")
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):

@@ -19,7 +19,7 @@ from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, 
 from discreet.engines.compile import held, statement
 from discreet.engines.functions import double_literal, literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name, told_apart
-from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.process import EngineProcess, Failed, Stopped
 from discreet.engines.quantities import rounded
 from discreet.engines.relations import rows_of, several_owners
 from discreet.engines.scalars import from_steps
@@ -28,11 +28,13 @@ from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
 from discreet.forks import Lock
 from discreet.plan.coding import Coding
-from discreet.plan.nodes import Aggregate, Distinct, Root, project_of
-from discreet.plan.relations import Attributed, bases, shape
+from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.expressions import Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.table import LARGEST, Column, Relation, Source, Table, Type, Value
+from discreet.trusted.ring_b.order_statistics import Distinct
+from discreet.trusted.ring_b.relations import Attributed, bases, shape
 
 _ENGINE_TYPES = {
     Type.INTEGER: "BIGINT",

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from discreet.engines.child import Child, Gone
+from discreet.trusted.ring_a.engine import Lost
 
 UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
 """The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
@@ -17,10 +18,6 @@ UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
 
 class Stopped(Exception):
     """The child died or was killed: it took too long, or too much memory."""
-
-
-class Lost(Exception):
-    """The child had ended under another's request before this one began: nothing of this one failed."""
 
 
 class Failed(Exception):

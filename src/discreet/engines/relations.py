@@ -18,9 +18,11 @@ from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
 from discreet.engines.scalars import from_steps
-from discreet.plan.nodes import Quantity
 from discreet.plan.normal import TURNED
-from discreet.plan.relations import (
+from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
+from discreet.trusted.ring_a.nodes import Quantity
+from discreet.trusted.ring_a.table import LARGEST, Relation, Table, Type
+from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
@@ -37,8 +39,6 @@ from discreet.plan.relations import (
     conjuncts,
     shape,
 )
-from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
-from discreet.trusted.ring_a.table import LARGEST, Relation, Table, Type
 
 PERSON = "person"
 _LATE = "10000-01-01"

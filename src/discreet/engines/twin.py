@@ -22,11 +22,13 @@ from discreet.catalog.model import EngineLimits
 from discreet.engines.compile import held, statement
 from discreet.engines.duckdb import creation, load_statements
 from discreet.engines.names import table_name
-from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.process import EngineProcess, Failed, Stopped
 from discreet.engines.windows import name_of
 from discreet.errors import EngineError, QuestionError
-from discreet.plan.nodes import Aggregate, Distinct, Histogram, Root, project_of
+from discreet.trusted.ring_a.engine import Lost
+from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.table import Source, Table, Type
+from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
 
 _SECONDS = 20
 """A trial may take so long; then the question is refused. It takes milliseconds."""
@@ -121,7 +123,7 @@ def types(root: Root) -> tuple[list[str], int]:
     keys = project_of(root).keys
     if isinstance(root, Distinct):
         keys = keys[:-1]
-    totals = 2 if isinstance(root, Histogram) else 1 if isinstance(root, Distinct) else len(root.totals)
+    totals = len(root.totals) if isinstance(root, Aggregate) else 2 if isinstance(root, Histogram) else 1
     return [_TYPES[key.type] for key in keys], totals
 
 

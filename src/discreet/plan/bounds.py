@@ -10,35 +10,33 @@ from typing import TypeVar
 from discreet.errors import QuestionError
 from discreet.plan.expressions import interval
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import (
-    Aggregate,
-    Clip,
-    Filter,
-    Histogram,
-    Key,
-    LimitGroups,
-    LimitRows,
-    Output,
-    Part,
-    PersonGroup,
-    Project,
-    Quantity,
-    Range,
-    Scan,
-    Special,
-    Total,
-    Vector,
-)
 from discreet.plan.nulls import may_be_null
-from discreet.plan.public_groups import group_count
+from discreet.plan.outputs import Output
 from discreet.plan.quantization import clamping, lattice, sized
-from discreet.plan.sensitivity import clamped_by_person, touched
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import (
+    Aggregate,
+    Clip,
+    Filter,
+    Key,
+    LimitGroups,
+    LimitRows,
+    Part,
+    PersonGroup,
+    Project,
+    Quantity,
+    Scan,
+    Total,
+    Vector,
+)
+from discreet.trusted.ring_a.public_groups import group_count
+from discreet.trusted.ring_a.sensitivity import clamped_by_person, touched
 from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_b.order_statistics import Histogram, Range, Special
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""
@@ -130,7 +128,7 @@ def plan(request: Request) -> Plan:
         else:
             outputs.append(column(name, index))
     parts, specials = tuple(builder.parts), tuple(builder.specials)
-    whole = Plan(request.table.name, builder.root(), request.keys, parts, (*outputs, *hidden))
+    whole = Plan(request.table.name, builder.root(), request.keys, parts, outputs=(*outputs, *hidden))
     ranges = tuple(builder.range(expression) for expression in builder.missing)
     late = request if ranges else None
     return replace(whole, specials=specials, least=request.least or 1, ranges=ranges, request=late)

@@ -36,25 +36,25 @@ from typing import Any
 
 from discreet.exact import show
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import (
-    Distinct,
+from discreet.plan.outputs import Output
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import (
     Filter,
     Key,
     LimitGroups,
     LimitRows,
     Node,
-    Output,
     Part,
     Project,
     Scan,
     Total,
     project_of,
 )
-from discreet.plan.relations import Base, Computed, Joined, Listed, Matched, Renamed, Where, beside
-from discreet.plan.sensitivity import touched
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
-from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.sensitivity import touched
 from discreet.trusted.ring_a.table import Table, Type, Value
+from discreet.trusted.ring_b.order_statistics import Distinct
+from discreet.trusted.ring_b.relations import Base, Computed, Joined, Listed, Matched, Renamed, Where, beside
 
 MOST_VALUES = 20
 """Keys with more declared values than these are not spelled out in a question."""

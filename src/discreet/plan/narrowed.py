@@ -19,11 +19,11 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
-from discreet.plan.nodes import Key
 from discreet.plan.nulls import EXACT
-from discreet.plan.relations import Computed, Joined, Listed, Matched, PerPerson, Renamed, Where, shape
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
+from discreet.trusted.ring_b.relations import Computed, Joined, Listed, Matched, PerPerson, Renamed, Where, shape
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Filter, project_of
-from discreet.plan.relations import (
+from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.nodes import Filter, project_of
+from discreet.trusted.ring_a.table import Column, Relation, Table
+from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
@@ -19,8 +21,6 @@ from discreet.plan.relations import (
     Where,
     shape,
 )
-from discreet.trusted.ring_a.expressions import Expression, columns_of
-from discreet.trusted.ring_a.table import Column, Relation, Table
 
 Read = tuple[Table, Column]
 

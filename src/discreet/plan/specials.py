@@ -16,26 +16,24 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.errors import QuestionError
-from discreet.plan.nodes import (
+from discreet.plan.quantization import buckets, sized
+from discreet.plan.ranges import EVER
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
-    Distinct,
-    Histogram,
     Key,
     LimitGroups,
     LimitRows,
     PersonGroup,
     Project,
     Quantity,
-    Special,
     Total,
 )
-from discreet.plan.quantization import buckets, sized
-from discreet.plan.ranges import EVER
-from discreet.plan.sensitivity import cell_count, touched
-from discreet.trusted.ring_a.expressions import Call, Expression, Literal
-from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
+from discreet.trusted.ring_b.order_statistics import Distinct, Histogram, Special
 
 MOMENTS = ("variance", "deviation", "covariance", "correlation")
 MOST_BUCKETS = 2**16

@@ -26,9 +26,11 @@ from discreet.mechanisms import (
 )
 from discreet.plan.bounds import Request
 from discreet.plan.bounds import plan as planned
-from discreet.plan.measurement import Measured, Measurement, Mechanism, Plan, Price, SpecialMechanism, Threshold
-from discreet.plan.nodes import Distinct, Part, Special
-from discreet.plan.sensitivity import Sensitivity, rows_reached, sensitivity, values_reached
+from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
+from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import Part
+from discreet.trusted.ring_a.sensitivity import Sensitivity, rows_reached, sensitivity
+from discreet.trusted.ring_b.order_statistics import Distinct, Special, SpecialMechanism, values_reached
 
 SMALLEST = Fraction(1, 10**12)
 """The least epsilon of one aggregate. Noise for less may be larger than what can be drawn: that would be found out when
@@ -74,9 +76,9 @@ def measurement(plan: Plan, price: Price) -> Measurement:
             chosen = gaussian
     mechanisms = tuple(measured.mechanism for measured in chosen)
     if not ranges:
-        return Measurement(plan, price, mechanisms, specials)
+        return Measurement(plan, mechanisms, specials, price=price)
     after = Approximate(rest, price.delta) if plan.private else Pure(rest)
-    return Measurement(plan, price, mechanisms, specials, ranges, after, partial(_replanned, plan, price))
+    return Measurement(plan, mechanisms, specials, ranges, after, price, replan=partial(_replanned, plan, price))
 
 
 def _replanned(old: Plan, price: Price, found: Sequence[tuple[Fraction, Fraction]]) -> Measurement:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.plan import jointly
-from discreet.plan.jointly import Summand
-from discreet.plan.nodes import Axis, Part, Quantity, Total
 from discreet.plan.nulls import may_be_null
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Axis, Part, Quantity, Total
 from discreet.trusted.ring_a.table import Column
+from discreet.trusted.ring_b import jointly
+from discreet.trusted.ring_b.jointly import Summand
 
 Estimate = tuple[int, str, tuple[Fraction, ...]]
 """The part, the kind of output, and the weights of the part's vectors."""

@@ -36,9 +36,12 @@ from typing import Any, Protocol
 from discreet.catalog.model import MOST_WORK, EngineLimits
 from discreet.errors import QuestionError
 from discreet.plan.expressions import case_results
-from discreet.plan.nodes import Filter, Histogram, LimitGroups, LimitRows, PersonGroup, Root, project_of
 from discreet.plan.patterns import LOOKED_AT, regular
-from discreet.plan.relations import (
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.nodes import Filter, LimitGroups, LimitRows, PersonGroup, Root, project_of
+from discreet.trusted.ring_a.table import Relation, Table, Type
+from discreet.trusted.ring_b.order_statistics import Histogram
+from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
@@ -52,8 +55,6 @@ from discreet.plan.relations import (
     conjuncts,
     shape,
 )
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
-from discreet.trusted.ring_a.table import Relation, Table, Type
 
 STEPS = 2_000
 """The steps that a joined row stands for: 10,000 of them are at most 20 ms, and usually far less."""

@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from discreet.door import Door
-from discreet.door.finishing import finishing
-from discreet.door.grant import Measurable
 from discreet.ledger import Stored
+from discreet.trusted.ring_a.finishing import finishing
+from discreet.trusted.ring_a.gate import Measurable
 from discreet.trusted.ring_a.table import Source, Table
 
 Released = TypeVar("Released")

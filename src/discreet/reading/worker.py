@@ -23,12 +23,12 @@ from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
-from discreet.plan.relations import shape
 from discreet.sql.grammar import parse
 from discreet.sql.limits import too_deep
 from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
 from discreet.trusted.ring_a.table import Relation, Type, Value
+from discreet.trusted.ring_b.relations import shape
 
 SECONDS = 10
 """Processor time for one text. The slowest that is admitted takes about one second."""

@@ -13,10 +13,9 @@ import numpy as np
 
 from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
-from discreet.plan.jointly import axis_of, ends_of
 from discreet.plan.left_out import unit
-from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
-from discreet.plan.nodes import Output
+from discreet.plan.measurement import Measurement, Plan
+from discreet.plan.outputs import Output
 from discreet.release import joint
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
@@ -34,7 +33,10 @@ from discreet.release.specials import (
 from discreet.release.table import Cost, arranged
 from discreet.release.values import plain
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.jointly import axis_of, ends_of
+from discreet.trusted.ring_b.questions import Noisy
 
 GROUP_FOR_MEANS = 1_000
 """A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""

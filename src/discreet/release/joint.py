@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms import Ball, Gaussian
-from discreet.plan import jointly
-from discreet.plan.nodes import Axis, Part
+from discreet.trusted.ring_a.nodes import Axis, Part
+from discreet.trusted.ring_b import jointly
 
 Floats = NDArray[np.float64]
 

@@ -39,7 +39,6 @@ from typing import Any
 
 from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
-from discreet.plan.jointly import axis_of, count_of
 from discreet.plan.left_out import (
     Kept,
     Limit,
@@ -52,14 +51,18 @@ from discreet.plan.left_out import (
     row_clamps,
     without_group,
 )
-from discreet.plan.measurement import Measured, Measurement, Noisy, Plan
-from discreet.plan.nodes import Output, Part
+from discreet.plan.measurement import Measurement, Plan
+from discreet.plan.outputs import Output
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.specials import special_words, to_be_found
 from discreet.release.values import plain
+from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import Part
 from discreet.trusted.ring_a.table import Table, Type, Value
+from discreet.trusted.ring_b.jointly import axis_of, count_of
+from discreet.trusted.ring_b.questions import Noisy
 
 Estimated = Callable[[Output, float], tuple[list[Any], list[tuple[float, float]] | None]]
 """A column's values and intervals, by the probability with which one of them fails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from discreet.plan.nodes import Output
+from discreet.plan.outputs import Output
 from discreet.trusted.ring_a.lattice import Lattice
 
 Interval = tuple[float, float]

@@ -16,26 +16,29 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
-from discreet.plan.jointly import axis_of, ends_of, mean_of
-from discreet.plan.measurement import Measured, MeasuredSpecial, Measurement, Noisy, Plan
-from discreet.plan.nodes import (
+from discreet.plan.measurement import Measurement, Plan
+from discreet.plan.nulls import may_be_null
+from discreet.plan.outputs import Output
+from discreet.release.estimate import GROUP_FOR_MEANS, error_of
+from discreet.release.intervals import CONFIDENCE
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Filter,
     LimitGroups,
     LimitRows,
     Node,
-    Output,
     Part,
     Project,
     Quantity,
     Scan,
     project_of,
 )
-from discreet.plan.nulls import may_be_null
-from discreet.release.estimate import GROUP_FOR_MEANS, error_of
-from discreet.release.intervals import CONFIDENCE
-from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_b.jointly import axis_of, ends_of, mean_of
+from discreet.trusted.ring_b.order_statistics import MeasuredSpecial
+from discreet.trusted.ring_b.questions import Noisy
 
 MOST_READ, MOST_TRIED = 256, 16
 """How many stored measurements of the same rows and groups are listed for a question, the oldest first; and in how many

@@ -14,8 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.plan.bounds import Request
-from discreet.plan.measurement import Measurement, Noisy, Price
+from discreet.plan.measurement import Measurement, Price
 from discreet.trusted.ring_a.table import Type, Value
+from discreet.trusted.ring_b.questions import Noisy
 
 VERSION = 2
 

@@ -13,14 +13,14 @@ from discreet.errors import QuestionError
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Plan
-from discreet.plan.nodes import Clip, LimitGroups
-from discreet.plan.public_groups import group_count
-from discreet.plan.sensitivity import sensitivity
 from discreet.release.intervals import CONFIDENCE, three_digits
 from discreet.release.left_out import LeftOut, of_plan
 from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
+from discreet.trusted.ring_a.nodes import Clip, LimitGroups
+from discreet.trusted.ring_a.public_groups import group_count
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Type
 
 _LARGEST = 10**9

@@ -12,8 +12,8 @@ from discreet.errors import EngineError, QuestionError
 from discreet.forks import Lock
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
-from discreet.plan.sensitivity import sensitivity
 from discreet.sql import Question
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 
 _CONFIDENCE = 0.95

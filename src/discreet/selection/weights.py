@@ -17,10 +17,10 @@ from discreet.errors import EngineError, QuestionError
 from discreet.exact import Number
 from discreet.forks import Lock
 from discreet.plan.coding import Coding, Listed, rows_of_person
-from discreet.plan.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.procedures import arguments
 from discreet.sql import Question
 from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.trusted.ring_a.table import Column, Table
 
 MOST_CELLS = 1 << 16

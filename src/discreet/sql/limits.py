@@ -26,10 +26,10 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from discreet.errors import QuestionError
-from discreet.plan.nodes import Quantity, Root
-from discreet.plan.relations import Computed
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Quantity, Root
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_b.relations import Computed
 
 LONGEST = 100_000
 """The longest question, in characters."""

@@ -16,11 +16,8 @@ from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
-from discreet.plan.nodes import Key
 from discreet.plan.normal import normal
 from discreet.plan.nulls import known_where, may_be_null, without_nulls
-from discreet.plan.public_groups import group_count
-from discreet.plan.relations import Base, Computed, derived, view
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse
@@ -31,7 +28,10 @@ from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
 from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.nodes import Key
+from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_b.relations import Base, Computed, derived, view
 
 _OPTIONS = (
     "epsilon",

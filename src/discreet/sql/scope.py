@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.plan.relations import Shape, shape
 from discreet.sql.words import STAR, only, unknown_name
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation
+from discreet.trusted.ring_b.relations import Shape, shape
 
 
 @dataclass(frozen=True)

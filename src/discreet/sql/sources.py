@@ -10,10 +10,15 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
-from discreet.plan.belonging import declared, leads, same_keys
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.normal import normal
-from discreet.plan.relations import (
+from discreet.sql.expressions import Reader
+from discreet.sql.scope import Named, Scope
+from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.table import Relation, Table, Type, Value
+from discreet.trusted.ring_b.belonging import declared, leads, same_keys
+from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
     Listed,
@@ -26,11 +31,6 @@ from discreet.plan.relations import (
     depth,
     shape,
 )
-from discreet.sql.expressions import Reader
-from discreet.sql.scope import Named, Scope
-from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
-from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 
 PublicValues = Callable[[Relation], Sequence[tuple[Value, ...]]]
 """The values of the only column of a public relation."""
@@ -400,7 +400,7 @@ def _no_subquery(node: exp.Expression) -> None:
 
 
 def _reads_private(among: Relation) -> QuestionError:
-    from discreet.plan.relations import bases
+    from discreet.trusted.ring_b.relations import bases
 
     name = next(table.name for table in bases(among) if not table.public)
     message = f"Reading the table {name} containing user data in expression subqueries is not allowed"

@@ -10,7 +10,6 @@ from sqlglot import exp
 from discreet.errors import QuestionError
 from discreet.plan.expressions import interval
 from discreet.plan.quantization import lattice, sized
-from discreet.plan.relations import Computed, Exact, PerPerson, Shape, Where, derived, shape
 from discreet.plan.steps import step_of
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
@@ -18,6 +17,7 @@ from discreet.sql.sources import Queries, Sources, named_queries
 from discreet.sql.words import only, refused
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
+from discreet.trusted.ring_b.relations import Computed, Exact, PerPerson, Shape, Where, derived, shape
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",

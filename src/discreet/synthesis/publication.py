@@ -22,7 +22,6 @@ from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.plan.measurement import Measurement, Price
-from discreet.plan.sensitivity import sensitivity
 from discreet.procedures.arguments import amount, epsilon_of, private_table, refused, whole
 from discreet.release.table import Cost
 from discreet.sql import lower
@@ -30,6 +29,7 @@ from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
 from discreet.synthesis.columns import BINS, Wanted, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Condition, Table
 
 MOST_VALUES = 255
@@ -218,7 +218,7 @@ def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fra
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
     mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
-    return Measurement(question.plan, Price(Fraction(1), delta), (mechanism,))
+    return Measurement(question.plan, (mechanism,), price=Price(Fraction(1), delta))
 
 
 def _cells(one: Wanted) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +197,22 @@ class Table:
         """The column of that name, whatever its case; None where there is none."""
         folded = name.casefold()
         return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+
+@singledispatch
+def as_table(relation: Relation) -> Table:
+    """A relation as a table that a question can be asked of. What ring B makes known of its relations, here and below,
+    is registered there; without ring B nothing but declared tables can be read."""
+    raise TypeError(f"unknown relation: {type(relation).__name__}")
+
+
+@singledispatch
+def own_columns(relation: Relation) -> Mapping[str, frozenset[object]]:
+    """The columns of which a person has one value for each setting of some switches, with these switches."""
+    raise TypeError(f"unknown relation: {type(relation).__name__}")
+
+
+@singledispatch
+def listed_together(relation: Relation) -> list[tuple[Mapping[str, int], tuple[tuple[Value | None, ...], ...]]]:
+    """What public tables list: the names of their columns as the question reads them, with places, and the rows."""
+    raise TypeError(f"unknown relation: {type(relation).__name__}")

@@ -10,7 +10,7 @@ that contribution:
 * `rows`   the most rows of one person that reach a node (Scan: 1 where each row is a person or one row is enforced,
            else unbounded; LimitRows: its limit);
 * `cells`  the most groups that one person touches (a row touches one group, so at most `rows`; at most the number of
-           groups there are; fewer where keys belong to the person: `plan.belonging`; LimitGroups: its limit);
+           groups there are; fewer where keys belong to the person: `ring_b.belonging`; LimitGroups: its limit);
 * `each`   the ℓ1 norm of what one person adds to a part's vectors in one group: at most rows · (what a row adds), and
            at most what a person adds whose totals are clamped, which holds after PersonGroup whatever the rows;
 * `total`  the same over all groups: at most rows · (what a row adds), as a row lies in one group, and at most
@@ -24,7 +24,7 @@ are taken in all their extreme states (`_states`), and the norm of the corners i
 largest sum of squares at an extreme point: ⌊total/each⌋ full entries and the remainder. Within a group the ℓ2 norm of
 the part's vectors is at most their ℓ1 norm.
 
-A joint part is measured in another norm than ℓ1, the largest of its blocks' ℓ1 norms (`plan.jointly`); `each` and
+A joint part is measured in another norm than ℓ1, the largest of its blocks' ℓ1 norms (`ring_b.jointly`); `each` and
 `total` bound that one, as only convexity and the triangle inequality were used. A block is at most 1 long in ℓ2 where
 it is in ℓ1, so within a group ℓ2 is at most √blocks of it.
 """
@@ -37,13 +37,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from discreet.plan.belonging import own
-from discreet.plan.nodes import (
+from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
-    Distinct,
     Filter,
-    Histogram,
     Key,
     LimitGroups,
     LimitRows,
@@ -51,12 +48,13 @@ from discreet.plan.nodes import (
     Part,
     PersonGroup,
     Project,
+    Root,
     Scan,
     Total,
     Vector,
     project_of,
 )
-from discreet.trusted.ring_a.table import Relation
+from discreet.trusted.ring_a.table import Relation, own_columns
 
 _MOST_STATES = 3**9
 """More corners than this are not looked at: such a part is none that a question makes."""
@@ -94,7 +92,7 @@ def reach(node: Node) -> Reach:
         return Reach(_least(below.rows, node.rows), _least(below.cells, node.rows))
     if isinstance(node, LimitGroups):
         return Reach(below.rows, _least(below.cells, node.groups))
-    if isinstance(node, Filter | PersonGroup | Clip | Aggregate | Histogram | Distinct):
+    if isinstance(node, Filter | PersonGroup | Clip | Root):
         return below
     raise TypeError("unknown node")
 
@@ -232,9 +230,9 @@ def cell_count(keys: tuple[Key, ...]) -> int | None:
 def touched(keys: tuple[Key, ...], relation: Relation | None) -> int | None:
     """The most groups that one person's rows can lie in, by what the keys are; None where that does not bound them.
 
-    Keys that belong to the person have 2^s values together, s their switches (`plan.belonging`); the others, with each
-    of these, at most as many as there are."""
-    mine = own(relation) if relation is not None else {}
+    Keys that belong to the person have 2^s values together, s their switches (`ring_b.belonging`); the others, with
+    each of these, at most as many as there are."""
+    mine = own_columns(relation) if relation is not None else {}
     rest = cell_count(tuple(key for key in keys if key.name not in mine))
     switches = frozenset().union(*(mine[key.name] for key in keys if key.name in mine))
     return _least(cell_count(keys), None if rest is None else rest << len(switches))
@@ -250,12 +248,3 @@ def rows_reached(root: Node) -> int:
     if rows is None:
         raise ValueError("the plan does not bound a person's rows")
     return rows
-
-
-def values_reached(root: Distinct) -> int:
-    """By how much one person changes all numbers of different values together: whether a value stands in a group
-    depends on a person for at most as many pairs of both as the person touches; all other pairs stay as they are."""
-    cells = reach(root.child).cells
-    if cells is None:
-        raise ValueError("the plan does not bound how many values a person has")
-    return cells

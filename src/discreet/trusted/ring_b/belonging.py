@@ -36,7 +36,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from discreet.plan.relations import (
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
+from discreet.trusted.ring_a.table import Relation, Table, own_columns
+from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
@@ -48,8 +50,6 @@ from discreet.plan.relations import (
     found_by,
     shape,
 )
-from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
-from discreet.trusted.ring_a.table import Relation, Table
 
 
 def declared(table: Table, tables: Mapping[str, Table]) -> Base | Attributed:
@@ -72,6 +72,7 @@ Own: TypeAlias = Mapping[str, frozenset[Switch]]
 NONE: frozenset[Switch] = frozenset()
 
 
+@own_columns.register
 def own(relation: Relation, at: Switch = ()) -> Own:
     """The columns of a relation of whose values a person has one for each setting of their switches."""
     known = shape(relation)

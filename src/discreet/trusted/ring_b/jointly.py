@@ -11,8 +11,8 @@ The unit is the row's own: what it adds lies in the ball of radius W of the norm
     ‖(N, a₁, c₁, a₂, c₂, …)‖ = max(|N|, |a₁| + |c₁|, |a₂| + |c₂|, …),
 
 as |a| + |c| ≤ W in either case. It is a norm (the largest of norms of blocks), so rows add up by the triangle
-inequality, and R rows are at most R·W: the fold of `plan.sensitivity` bounds it as it bounds ℓ1. Nothing of this rests
-on what the owner declared of NULLs: that only decides whether a is measured.
+inequality, and R rows are at most R·W: the fold of `ring_a.sensitivity` bounds it as it bounds ℓ1. Nothing of this
+rests on what the owner declared of NULLs: that only decides whether a is measured.
 
 From the vectors: rows n = N/W; rows with a value p = (N − a)/W; Σ(2x − low − high) = c/multiple over those, hence
 Σx = (c/multiple + (low + high)·p)/2, and the mean. A SUM without an AVG needs no a: rows without a value count as 0,
@@ -29,8 +29,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.plan.nodes import Axis, Part, Vector
+from discreet.accounting.loss import Pure
+from discreet.mechanisms.joint import Ball
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.measurement import part_loss
+from discreet.trusted.ring_a.nodes import Axis, Part, Vector
+from discreet.trusted.ring_a.sensitivity import Sensitivity
 
 MOST = 12
 """The most numbers that are measured together."""
@@ -113,3 +117,11 @@ def axis_of(part: Part, weights: Sequence[Fraction]) -> Axis:
 def with_zero(grid: Lattice) -> Lattice:
     """The lattice, widened to contain 0."""
     return Lattice(grid.step, min(grid.low, 0), max(grid.high, 0))
+
+
+@part_loss.register
+def loss_of_part(mechanism: Ball, part: Part, bound: Sensitivity) -> Pure:
+    """The loss of a joint part. Raises ValueError where the noise has the shape of another part."""
+    if part.kind != "joint" or mechanism.blocks != part.blocks:
+        raise ValueError("the noise has the shape of another part")
+    return mechanism.loss(bound.l1)

@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting import Loss
-from discreet.door.specials import folded, in_order, released
-from discreet.engines.duckdb import DuckDB, Row
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, LogarithmicRange
-from discreet.plan.measurement import Measurement, Noisy, Plan, reads
-from discreet.plan.nodes import Range, Vector, project_of
-from discreet.plan.public_groups import public_groups
-from discreet.trusted.ring_a.table import Table, Value
+from discreet.accounting.loss import Loss
+from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.engine import Engine, Row
+from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, reads
+from discreet.trusted.ring_a.nodes import Vector, project_of
+from discreet.trusted.ring_a.public_groups import Group, public_groups
+from discreet.trusted.ring_a.table import Table
 
 
 @dataclass(frozen=True)
-class Groups:
-    """A priced plan over one table. Released: the groups' keys, and noisy vectors."""
+class GroupsMeasurement:
+    """A certified measurement over one table. Released: the groups' keys, and noisy vectors."""
 
-    measurement: Measurement
+    measurement: CertifiedMeasurement
     table: Table
 
     @property
@@ -30,26 +29,18 @@ class Groups:
             raise ValueError("the plan does not read this table as it is declared")
         return self.measurement.loss
 
-    def draw(self, engine: DuckDB) -> Noisy:
-        return _draw(engine, self.measurement, self.table)
+    def draw(self, engine: Engine) -> NoisyGroups:
+        return noisy_groups(engine, self.measurement, self.table)
 
 
-def _draw(engine: DuckDB, priced: Measurement, table: Table) -> Noisy:
+def noisy_groups(engine: Engine, measurement: CertifiedMeasurement, table: Table) -> NoisyGroups:
     """Exact integers and their noise, in one frame. Groups are in an order that depends on their keys alone."""
-    found = tuple(
-        _range(engine, one, mechanism, table) for one, mechanism in zip(priced.plan.ranges, priced.ranges, strict=True)
-    )
-    measurement = priced.settled(found)
-    if measurement is not priced and not reads(measurement.plan, table):
-        raise ValueError("the plan does not read this table as it is declared")
     plan = measurement.plan
-    keys, totals = (
-        _dense(engine.run(plan.root, table), plan) if plan.parts else (public_groups(plan.keys, plan.root), [])
-    )
+    keys, totals = exact_groups(engine, plan, table)
     shown = [True] * len(keys)
     parts: list[tuple[tuple[int, ...], ...]] = []
     for measured in measurement.parts:
-        exact = [_combined(vector, totals) for vector in measured.part.vectors]
+        exact = [combined(vector, totals) for vector in measured.part.vectors]
         if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
             counts = measured.mechanism.counts(exact[0])
             shown = [count is not None for count in counts]
@@ -58,22 +49,20 @@ def _draw(engine: DuckDB, priced: Measurement, table: Table) -> Noisy:
         noise = measured.mechanism.release([value for vector in exact for value in vector])
         parts.append(tuple(tuple(noise[i * len(keys) : (i + 1) * len(keys)]) for i in range(len(exact))))
     kept = [index for index, show in enumerate(shown) if show]
-    groups = tuple(keys[index] for index in kept)
-    return Noisy(
-        groups,
+    return NoisyGroups(
+        tuple(keys[index] for index in kept),
         tuple(tuple(tuple(vector[index] for index in kept) for vector in part) for part in parts),
-        tuple(released(engine, one, groups, table) for one in measurement.specials),
-        found,
     )
 
 
-def _range(engine: DuckDB, one: Range, mechanism: LogarithmicRange, table: Table) -> tuple[Fraction, Fraction]:
-    """Bounds from noisy counts of powers of two."""
-    bounds = mechanism.release({totals[0]: totals[1] for _, totals in engine.run(one.root, table)})
-    return bounds.low.value, bounds.high.value
+def exact_groups(engine: Engine, plan: ExactPlan, table: Table) -> tuple[list[Group], list[tuple[int, ...]]]:
+    """The groups and their exact totals. What sees them is the caller's frame: no other room calls this."""
+    if not plan.parts:
+        return public_groups(plan.keys, plan.root), []
+    return dense(engine.run(plan.root, table), plan)
 
 
-def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value | None, ...]], list[tuple[int, ...]]]:
+def dense(rows: list[Row], plan: ExactPlan) -> tuple[list[Group], list[tuple[int, ...]]]:
     """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
     found: Mapping[tuple[object, ...], tuple[int, ...]] = {folded(keys): totals for keys, totals in rows}
     if plan.private:
@@ -86,15 +75,15 @@ def _dense(rows: list[Row], plan: Plan) -> tuple[list[tuple[Value | None, ...]],
     return public, [found.get(keys, zero) for keys in same]
 
 
-def one_vector(plan: Plan, table: Table) -> None:
+def one_vector(plan: ExactPlan, table: Table) -> None:
     """Raises ValueError unless the plan gives one vector over public groups of this table as it is declared."""
     if not reads(plan, table) or plan.keys != project_of(plan.root).keys or plan.private:
         raise ValueError("the plan does not read this table as it is declared")
-    if plan.specials or plan.ranges or len(plan.parts) != 1 or len(plan.parts[0].vectors) != 1:
+    if len(plan.roots) != 1 or len(plan.parts) != 1 or len(plan.parts[0].vectors) != 1:
         raise ValueError("the plan is no vector over public groups")
 
 
-def monotone_count(plan: Plan, table: Table) -> bool:
+def monotone_count(plan: ExactPlan, table: Table) -> bool:
     """Whether the plan counts rows or persons in public groups, so that one person more lowers none of the counts.
 
     Each is a total times a weight that is not negative. A count of a person's rows that is clamped to bounds is not
@@ -107,5 +96,15 @@ def monotone_count(plan: Plan, table: Table) -> bool:
     )
 
 
-def _combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:
+def combined(vector: Vector, totals: list[tuple[int, ...]]) -> list[int]:
     return [sum(weight * group[index] for index, weight in vector.weights) for group in totals]
+
+
+def folded(keys: Group) -> tuple[object, ...]:
+    """Keys as the engine compares them: numbers are doubles there."""
+    return tuple(float(key) if isinstance(key, Fraction) else key for key in keys)
+
+
+def in_order(keys: Group) -> tuple[tuple[bool, object], ...]:
+    """By what groups are put in an order that depends on their keys alone: NULL comes last."""
+    return tuple((key is None, key) for key in folded(keys))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from math import prod
 from operator import contains
 
-from discreet.plan.nodes import Aggregate, Filter, Key, project_of
-from discreet.plan.relations import Computed, Joined, Listed, Matched, Renamed, Where, shape
-from discreet.trusted.ring_a.expressions import ColumnOf
-from discreet.trusted.ring_a.table import Relation, Value
+from discreet.trusted.ring_a.nodes import Aggregate, Key, scan_of
+from discreet.trusted.ring_a.table import Relation, Value, listed_together
 
 Group = tuple[Value | None, ...]
 Factor = tuple[tuple[int, ...], tuple[Group, ...]]
@@ -19,8 +16,7 @@ Factor = tuple[tuple[int, ...], tuple[Group, ...]]
 
 def public_groups(keys: tuple[Key, ...], root: Aggregate) -> list[Group]:
     """All groups of public keys, in an order that follows from the keys and the public tables alone."""
-    scan = project_of(root).child
-    factors = _factors(keys, (scan.child if isinstance(scan, Filter) else scan).relation)
+    factors = _factors(keys, scan_of(root).relation)
     found = []
     for combination in itertools.product(*(groups for _, groups in factors)):
         values: dict[int, Value | None] = {}
@@ -41,7 +37,7 @@ def _factors(keys: tuple[Key, ...], relation: Relation | None) -> list[Factor]:
     """Each key once: with those that are listed beside it, or by itself."""
     factors: list[Factor] = []
     taken: set[int] = set()
-    for names, rows in _lists(relation):
+    for names, rows in listed_together(relation) if relation is not None else ():
         places = tuple(place for place, key in enumerate(keys) if key.name in names and place not in taken)
         if len(places) > 1:
             columns = [names[keys[place].name] for place in places]
@@ -54,22 +50,3 @@ def _factors(keys: tuple[Key, ...], relation: Relation | None) -> list[Factor]:
             taken.update(places)
     alone = [((place,), tuple((value,) for value in key.groups or ())) for place, key in enumerate(keys)]
     return sorted([*factors, *(one for one in alone if one[0][0] not in taken)], key=lambda one: one[0])
-
-
-def _lists(relation: Relation | None) -> list[tuple[Mapping[str, int], tuple[Group, ...]]]:
-    """What public tables list: the names of their columns as the question reads them, and the rows."""
-    if isinstance(relation, Listed):
-        own = {name: place for place, names in enumerate(relation.names) for name in names}
-        return [(own, relation.rows), *_lists(relation.child)]
-    if isinstance(relation, Joined):
-        return [*_lists(relation.left), *_lists(relation.right)]
-    if isinstance(relation, Where | Matched):
-        return _lists(relation.child)
-    if isinstance(relation, Computed):
-        pairs = [(name, one.name) for name, one in relation.columns if isinstance(one, ColumnOf)]
-    elif isinstance(relation, Renamed):
-        pairs = list(zip(relation.names, (column.name for column in shape(relation.child).columns), strict=True))
-    else:
-        return []
-    below = _lists(relation.child)
-    return [({new: names[old] for new, old in pairs if old in names}, rows) for names, rows in below]

@@ -6,7 +6,7 @@ Each node reads what the one below it gives. A question has one of three shapes,
     Scan → Filter → Project → LimitRows → Aggregate                        rows bounded, nothing bounded by group
     Scan → Filter → Project → [LimitRows →] PersonGroup → [LimitGroups →] Clip → Aggregate
 
-What one person can do to the result is computed by `discreet.plan.sensitivity` from these nodes.
+What one person can do to the result is computed by `sensitivity` from these nodes.
 """
 
 from __future__ import annotations
@@ -121,30 +121,21 @@ class Clip:
     child: PersonGroup | LimitGroups
 
 
+class Root:
+    """What the engine computes of the nodes below it, by one statement. Ring B has others than `Aggregate`."""
+
+    child: Node
+
+
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(Root):
     """The totals of each group, over everybody."""
 
     child: Project | LimitRows | Clip
     totals: tuple[Total, ...]
 
 
-@dataclass(frozen=True)
-class Histogram:
-    """How many rows of each group have each value of the only quantity."""
-
-    child: Project | LimitRows
-
-
-@dataclass(frozen=True)
-class Distinct:
-    """How many different values of the last key stand in each group of the keys before it."""
-
-    child: Aggregate
-
-
-Node = Scan | Filter | Project | LimitRows | PersonGroup | LimitGroups | Clip | Aggregate | Histogram | Distinct
-Root = Aggregate | Histogram | Distinct
+Node = Scan | Filter | Project | LimitRows | PersonGroup | LimitGroups | Clip | Root
 
 
 def project_of(node: Node) -> Project:
@@ -189,8 +180,8 @@ class Part:
     """What is measured with one price: vectors that are released together.
 
     `kind` is count, sum, mean, persons, keys or joint. `lattice` gives the vectors' unit. A joint part has `axes`,
-    one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of `plan.jointly`.
-    What a row and a person can add to the vectors follows from the plan's totals: `plan.sensitivity.added`.
+    one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of
+    `ring_b.jointly`. What a row and a person can add to the vectors follows from the totals: `sensitivity.added`.
     """
 
     kind: str
@@ -210,53 +201,3 @@ class Part:
     def blocks(self) -> tuple[int, ...]:
         """How the vectors of a joint part stand together: the count, then one or two for each column."""
         return (1, *(2 if axis.absent else 1 for axis in self.axes))
-
-
-@dataclass(frozen=True)
-class Output:
-    """A column of the answer: a key, or an estimate from one part; or made `of` other columns, which may be hidden.
-
-    `kind` is key, count, sum or mean; special, with the index of what is measured by itself; variance, deviation,
-    covariance or correlation, made of means, with `sample` where n − 1 divides; or a `formula` of the others' values.
-    `weights` give a count or a sum as a combination of the part's noisy vectors, and of a mean in a joint part they say
-    which column it is of; `index` is the key's position or the part's.
-    """
-
-    name: str
-    kind: str
-    index: int
-    weights: tuple[Fraction, ...] = ()
-    text: str = ""
-    of: tuple[int, ...] = ()
-    hidden: bool = False
-    sample: bool = False
-    report: str = ""
-    formula: Expression | None = None
-    moment: Type | None = None
-    """What is made of a special's days or seconds since 1970: a date or a timestamp."""
-
-
-@dataclass(frozen=True)
-class Special:
-    """What is measured by itself, with its own counts: quantiles, winners or distinct.
-
-    `fractions` are those of quantiles, on `lattice`; `values` are the candidates of which the `k` commonest are found;
-    `many` says that the answer is a list.
-    """
-
-    kind: str
-    root: Root
-    fractions: tuple[Fraction, ...] = ()
-    lattice: Lattice | None = None
-    values: tuple[Value, ...] = ()
-    k: int = 1
-    many: bool = False
-    epsilon: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Range:
-    """An expression whose bounds nobody declared: they are found first, from counts of powers of two."""
-
-    expression: Expression
-    root: Histogram

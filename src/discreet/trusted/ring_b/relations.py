@@ -19,8 +19,8 @@ The rule holds for each node if it holds below:
 * Matched    keeps rows by whether a value stands in a public column, or whether the person's own rows exist elsewhere.
 
 How many rows a person has above a join or a stack is bounded by nothing here. The limits of rows and groups are applied
-above all of this, on what finally counts (`discreet.plan.nodes`); only the promise of at most one row a person is
-carried along, where it survives: it decides which plan is cheapest.
+above all of this, on what finally counts (`ring_a.nodes`); only the promise of at most one row a person is carried
+along, where it survives: it decides which plan is cheapest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,19 @@ from discreet.plan.nulls import may_be_null, without_nulls
 from discreet.plan.steps import step_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.table import Column, Relation, Source, Table, Type, Value, own_name
+from discreet.trusted.ring_a.table import (
+    Column,
+    Relation,
+    Source,
+    Table,
+    Type,
+    Value,
+    as_table,
+    listed_together,
+    own_name,
+)
+
+Group = tuple[Value | None, ...]
 
 HIDDEN = own_name("person")
 """The name of the person where no column of a relation shows it."""
@@ -512,6 +524,7 @@ def bases(relation: Relation) -> tuple[Table, ...]:
     return tuple({table.name: table for table in found}.values())
 
 
+@as_table.register
 def view(relation: Relation) -> Table:
     """A relation as a table that a question can be asked of."""
     known = shape(relation)
@@ -528,3 +541,23 @@ def view(relation: Relation) -> Table:
         parts=parts,
         relation=relation,
     )
+
+
+@listed_together.register
+def lists(relation: Relation) -> list[tuple[Mapping[str, int], tuple[Group, ...]]]:
+    """What public tables list: the names of their columns as the question reads them, and the rows."""
+    if isinstance(relation, Listed):
+        own = {name: place for place, names in enumerate(relation.names) for name in names}
+        return [(own, relation.rows), *lists(relation.child)]
+    if isinstance(relation, Joined):
+        return [*lists(relation.left), *lists(relation.right)]
+    if isinstance(relation, Where | Matched):
+        return lists(relation.child)
+    if isinstance(relation, Computed):
+        pairs = [(name, one.name) for name, one in relation.columns if isinstance(one, ColumnOf)]
+    elif isinstance(relation, Renamed):
+        pairs = list(zip(relation.names, (column.name for column in shape(relation.child).columns), strict=True))
+    else:
+        return []
+    below = lists(relation.child)
+    return [({new: names[old] for new, old in pairs if old in names}, rows) for names, rows in below]

@@ -29,17 +29,17 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from discreet.accounting import Loss
-from discreet.door.finishing import finishing
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.process import Lost
 from discreet.errors import EngineError, LedgerError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.least import Least
 from discreet.ledger.store import step
+from discreet.trusted.ring_a.engine import Engine, Lost
+from discreet.trusted.ring_a.finishing import finishing
 from discreet.trusted.ring_a.table import Table
 
 _log = logging.getLogger("discreet")
@@ -66,7 +66,7 @@ class Measurable(Costly, Protocol[Released]):
 
     @property
     def table(self) -> Table: ...
-    def draw(self, engine: DuckDB, /) -> Released: ...
+    def draw(self, engine: Engine, /) -> Released: ...
 
 
 Asked = TypeVar("Asked", bound=Costly)
@@ -83,7 +83,7 @@ class Door:
     def __init__(
         self,
         ledger: Ledger,
-        engine: DuckDB,
+        engine: Engine,
         tables: Iterable[Table] = (),
         *,
         failures: int = 1,
@@ -116,7 +116,7 @@ class Door:
     ) -> Grant[Asked] | Stored:
         """Reserves a measurement's loss, durably, and gives the right to run that measurement once; or the stored
         answer to the same question. What is kept for `publishing` is kept for that. `rows` are those that
-        the `key` speaks of (`DuckDB.rows`): of a later snapshot nothing is measured. A run without them may go on.
+        the `key` speaks of (`Engine.rows`): of a later snapshot nothing is measured. A run without them may go on.
 
         Raises BudgetError where an account does not admit it, QuestionError where it is below the least price,
         EngineError where the analyst is suspended or a table frozen (nothing is spent); LedgerError where the ledger
@@ -125,7 +125,8 @@ class Door:
         """
         loss, table = measurement.loss, measurement.table
         for base in table.bases if table is not None else ():
-            if self._declared.get(base.name) != base:
+            known = self._declared.get(base.name)  # where a table's file lies is no part of a plan
+            if known is None or replace(base, source=known.source) != known:
                 raise ValueError("the table is not the declared one")
         if self._least is not None:
             self._least.check(loss)

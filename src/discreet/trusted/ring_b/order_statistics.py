@@ -1,0 +1,144 @@
+"""Quantiles, the commonest values and the number of different values: counts of their own, and what is said of them.
+
+Each is measured in every group that is shown, at the full price of the special. A person's rows lie in several groups,
+but all groups together hold at most the rows R, or the pairs of group and value, that the plan leaves of a person; the
+loss in one group is in proportion to the rows that the person has there, so the losses of all groups add up to that of
+R rows in one. Which groups are shown is decided before, and paid for by the keys' own part.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from discreet.accounting import Batch
+from discreet.accounting.loss import Single
+from discreet.mechanisms import Laplace, LogarithmicRange, Quantiles, Winners
+from discreet.trusted.ring_a.engine import Engine
+from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.groups import folded
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Root, Total, project_of
+from discreet.trusted.ring_a.public_groups import Group
+from discreet.trusted.ring_a.sensitivity import reach, rows_reached
+from discreet.trusted.ring_a.table import Table, Value
+
+SpecialMechanism = Quantiles | Winners | Laplace
+Bounds = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class Histogram(Root):
+    """How many rows of each group have each value of the only quantity."""
+
+    child: Project | LimitRows
+
+
+@dataclass(frozen=True)
+class Distinct(Root):
+    """How many different values of the last key stand in each group of the keys before it."""
+
+    child: Aggregate
+
+
+@dataclass(frozen=True)
+class Special:
+    """What is measured by itself, with its own counts: quantiles, winners or distinct.
+
+    `fractions` are those of quantiles, on `lattice`; `values` are the candidates of which the `k` commonest are found;
+    `many` says that the answer is a list.
+    """
+
+    kind: str
+    root: Root
+    fractions: tuple[Fraction, ...] = ()
+    lattice: Lattice | None = None
+    values: tuple[Value, ...] = ()
+    k: int = 1
+    many: bool = False
+    epsilon: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """An expression whose bounds nobody declared: they are found first, from counts of powers of two."""
+
+    expression: Expression
+    root: Histogram
+
+
+@dataclass(frozen=True)
+class MeasuredSpecial:
+    """What is measured by itself, and the mechanism for it."""
+
+    special: Special
+    mechanism: SpecialMechanism
+
+
+def values_reached(root: Distinct) -> int:
+    """By how much one person changes all numbers of different values together: whether a value stands in a group
+    depends on a person for at most as many pairs of both as the person touches; all other pairs stay as they are."""
+    cells = reach(root.child).cells
+    if cells is None:
+        raise ValueError("the plan does not bound how many values a person has")
+    return cells
+
+
+def special_losses(one: MeasuredSpecial) -> list[Single]:
+    """The losses of what is measured by itself."""
+    root, mechanism = one.special.root, one.mechanism
+    if isinstance(mechanism, Laplace):
+        if not isinstance(root, Distinct):
+            raise ValueError("this noise is for numbers of different values")
+        return [mechanism.loss(values_reached(root))]
+    rows = rows_reached(root)
+    if isinstance(mechanism, Quantiles):
+        lattice = one.special.lattice
+        if not isinstance(root, Histogram) or lattice is None or project_of(root).quantities[0].lattice != lattice:
+            raise ValueError("quantiles are those of counts on their lattice")
+        if mechanism.buckets != lattice.width + 1 or rows > mechanism.rows:
+            raise ValueError("a person has more rows than the mechanism is made for, or others")
+    elif not isinstance(root, Aggregate) or root.totals != (Total("rows"),) or rows > mechanism.each:
+        raise ValueError("a person has more rows than the mechanism is made for")
+    elif len(set(one.special.values)) < len(one.special.values):
+        raise ValueError("a candidate stands there twice")
+    loss = mechanism.loss()
+    return list(loss.parts) if isinstance(loss, Batch) else [loss]
+
+
+def range_loss(one: Range, mechanism: LogarithmicRange) -> Single:
+    """The loss of finding bounds: a person has so many rows in the counts as count at all."""
+    if rows_reached(one.root) > mechanism.sensitivity:
+        raise ValueError("a person has more rows than the mechanism is made for")
+    return mechanism.loss()
+
+
+def released(
+    engine: Engine, one: MeasuredSpecial, groups: Sequence[Group], table: Table
+) -> tuple[tuple[int, ...], ...]:
+    """For each group: the places of the quantiles, or of the winners among the candidates, or a noisy number."""
+    rows = engine.run(one.special.root, table)
+    if isinstance(one.mechanism, Laplace):
+        counts = {folded(keys): totals[0] for keys, totals in rows}
+        return tuple((noisy,) for noisy in one.mechanism.release([counts.get(folded(keys), 0) for keys in groups]))
+    if isinstance(one.mechanism, Quantiles):
+        assert one.special.lattice is not None
+        low = one.special.lattice.low
+        held: dict[tuple[object, ...], list[tuple[int, int]]] = defaultdict(list)
+        for keys, (value, count) in rows:
+            held[folded(keys)].append((value - low, count))
+        return tuple(tuple(one.mechanism.release(sorted(held[folded(keys)]))) for keys in groups)
+    found = {folded(keys): totals[0] for keys, totals in rows}
+    places = []
+    for keys in groups:
+        candidates = [found.get((*folded(keys), *folded((value,))), 0) for value in one.special.values]
+        places.append(tuple(one.mechanism.release(candidates)))
+    return tuple(places)
+
+
+def found_range(engine: Engine, one: Range, mechanism: LogarithmicRange, table: Table) -> Bounds:
+    """Bounds from noisy counts of powers of two."""
+    bounds = mechanism.release({totals[0]: totals[1] for _, totals in engine.run(one.root, table)})
+    return bounds.low.value, bounds.high.value
