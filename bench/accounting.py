@@ -15,11 +15,12 @@ from types import ModuleType
 from typing import Any
 
 from discreet.accounting.batch import compose
-from discreet.accounting.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.accounting.curves import mu_of_pure
-from discreet.accounting.loss import DiscreteLaplace, Gaussian, Laplace, Loss, Pure, SubsampledGaussian
-from discreet.accounting.residue import _kept, charge, opening, times
+from discreet.accounting.further_losses import Laplace, SubsampledGaussian
+from discreet.accounting.gdp_filter import _kept, charge, opening, times
+from discreet.accounting.loss import DiscreteLaplace, Gaussian, Loss, Pure
 from discreet.exact import exp_bounds, normal_cdf_bounds
+from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 
 BUDGETS = ((1, "0.01"), (1, "0.1"), (3, "0.1"), (3, "0.05"), (10, "0.1"))
 DELTA = "1e-6"

@@ -19,23 +19,17 @@ import numpy as np
 from snippets import FOLDER, page
 
 from discreet.accounting import Filter, Laplace, SubsampledGaussian, compose
-from discreet.accounting.calibrate import gaussian_sigma, subsampled_sigma
 from discreet.accounting.curves import delta_bounds
 from discreet.exact import exp_bounds
-from discreet.mechanisms import (
-    AboveThreshold,
-    ExponentialMechanism,
-    PartitionSelection,
-    PermuteAndFlip,
-    laplace_threshold,
-    randomised_response,
-    two_coins,
-)
+from discreet.mechanisms import AboveThreshold, ExponentialMechanism, PermuteAndFlip, laplace_threshold
 from discreet.noise import discrete_laplace
 from discreet.noise import gaussian as gaussian_noise
 from discreet.noise import laplace as laplace_noise
 from discreet.noise.choice import decays
-from discreet.noise.table import Digits
+from discreet.noise.inversion import Digits
+from discreet.reference.calibrate import gaussian_sigma, subsampled_sigma
+from discreet.reference.partition import PartitionSelection
+from discreet.reference.response import randomised_response, two_coins
 
 PAGE = FOLDER.parent / "theorems.md"
 START, END = "<!-- the table: docs/theory/measure.py -->", "<!-- end of the table -->"
@@ -152,7 +146,7 @@ def additive(quick: bool) -> Iterator[Row]:
     yield Row(
         "Balle & Wang Thm 8",
         "σ for (0.5, 10⁻⁵) against the classic one",
-        "accounting.calibrate:gaussian_sigma",
+        "reference.calibrate:gaussian_sigma",
         "tests/accounting_tight/test_calibrate.py",
         "√(2 ln(1.25/δ))/ε",
         classic,
@@ -275,7 +269,7 @@ def composition() -> Iterator[Row]:
     yield Row(
         "Gaussian residue",
         f"δ of the {admitted} Laplace releases at 0.01 that (1, 10⁻⁶) admits",
-        "accounting.residue:charge",
+        "accounting.gdp_filter:charge",
         "tests/accounting_tight/test_residue.py",
         "δ",
         1e-6,
@@ -286,7 +280,7 @@ def composition() -> Iterator[Row]:
     yield Row(
         "Zhu, Dong & Wang 2022",
         "ε of 1000 steps of gradient descent, rate 0.01, δ = 10⁻⁵",
-        "accounting.calibrate:subsampled_sigma",
+        "reference.calibrate:subsampled_sigma",
         "tests/accounting_tight/test_calibrate.py",
         "ε",
         1,
@@ -335,14 +329,14 @@ def response() -> Iterator[Row]:
     yield Row(
         "§3.2, Claim 3.5",
         "randomised response with two coins: its loss",
-        "mechanisms.response:two_coins",
+        "reference.response:two_coins",
         tests,
         "ln 3",
         math.log(3),
         math.log(no / says),
     )
     truth, other = randomised_response(Fraction(1), 16).channel()[0][:2]
-    function = "mechanisms.response:randomised_response"
+    function = "reference.response:randomised_response"
     yield Row("§3.2", "16 answers: the loss at ε = 1", function, tests, "ε", 1, math.log(truth / other))
 
 
@@ -356,7 +350,7 @@ def others(quick: bool) -> Iterator[Row]:
     yield Row(
         "Desfontaines et al. 2022",
         "optimal partition selection: δ at ε = 1",
-        "mechanisms.partition:PartitionSelection",
+        "reference.partition:PartitionSelection",
         "tests/mechanisms_textbook/test_partition_selection.py",
         "δ",
         1e-5,

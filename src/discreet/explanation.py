@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.accounting.odds import chance
+from discreet.odds import chance
 from discreet.release.choices import Choice, in_words
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.intervals import three_digits

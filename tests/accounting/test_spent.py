@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Approximate, Batch, BoundedRange, Family, Filter, Gaussian, Laplace, Loss, Pure, Spent
-from discreet.accounting.residue import charge
+from discreet.accounting.gdp_filter import charge
 
 PARTS: list[Loss] = [Pure(Fraction(1, 3)), Laplace("0.2"), Gaussian(Fraction(1, 7)), BoundedRange(Fraction(1, 3))]
 

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 from tight_oracles import float_curve
 
-from discreet.accounting.loss import DiscreteLaplace, Laplace, Loss, Pure
-from discreet.accounting.residue import charge, opening
+from discreet.accounting.further_losses import Laplace
+from discreet.accounting.gdp_filter import charge, opening
+from discreet.accounting.loss import DiscreteLaplace, Loss, Pure
 
 Charge = Callable[[Loss, Fraction | None], Fraction | None]
 Menu = list[tuple[Loss, list[tuple[int, float]]]]  # a release, and its losses in units of the lattice with their masses

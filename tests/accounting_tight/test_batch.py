@@ -15,21 +15,10 @@ from hypothesis import strategies as st
 from tight_oracles import composed_curve, gaussian_curve, lattice_atoms, normal_tail, response, response_delta
 
 from discreet.accounting.batch import Composition, compose
-from discreet.accounting.convolve import Laws, add
-from discreet.accounting.loss import (
-    Approximate,
-    Batch,
-    BoundedRange,
-    DiscreteLaplace,
-    EquivalentGaussian,
-    Gaussian,
-    Laplace,
-    Loss,
-    Pure,
-    SubsampledGaussian,
-    ZeroConcentrated,
-)
-from discreet.accounting.window import Rough, look
+from discreet.accounting.convolve import PrivacyLosses, add
+from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.accounting.search_window import TiltedMoments, locate
 
 THOUSAND = 1000
 
@@ -174,7 +163,7 @@ def test_the_greater_direction_counts() -> None:
 
     class Turned(Composition):
         @property
-        def directions(self) -> list[Laws]:
+        def directions(self) -> list[PrivacyLosses]:
             return super().directions[::-1]
 
     batch = compose([SubsampledGaussian(1, "0.1", 3)])
@@ -202,7 +191,7 @@ def test_one_step_that_samples_nearly_everybody(sigma: str, rate: str) -> None:
                 still, moved = normal_tail(place / s), normal_tail((place - (1 if removed else -1)) / s)
                 mixed = (1 - q) * still + q * moved
                 exact = float(mixed - growth * still if removed else still - growth * mixed)
-                rough, theta = look(laws, epsilon=target)
+                rough, theta = locate(laws, epsilon=target)
                 plan = rough.plan(theta, target)
                 assert add(laws, plan, upward=False).delta(target) <= exact * (1 + 1e-13)
                 assert exact * (1 - 1e-13) <= add(laws, plan, upward=True).delta(target) <= exact * 1.001 + 1e-250
@@ -250,7 +239,7 @@ def test_gaussian_with_a_run(mu: str, sigma: str, rate: str, steps: int, delta: 
     for epsilon in (0.7 * low, low, high):
         for laws, removed in zip(batch.directions, (True, False), strict=True):
             exact = inverted(float(mu), float(sigma), float(rate), steps, epsilon, removed)
-            rough, theta = look(laws, epsilon=epsilon)
+            rough, theta = locate(laws, epsilon=epsilon)
             plan = rough.plan(theta, epsilon)
             least, most = (add(laws, plan, upward).delta(epsilon) for upward in (False, True))
             assert least * (1 - 1e-9) <= exact <= most * (1 + 1e-9)
@@ -266,7 +255,7 @@ def test_a_bad_window_costs_width_and_not_truth(tail: float) -> None:
     for epsilon in (1.0, 8.815659):
         for laws, removed in zip(batch.directions, (True, False), strict=False):
             exact = inverted(0.56, 1.0, 0.15, 7, epsilon, removed)
-            rough = Rough(laws, tail)
+            rough = TiltedMoments(laws, tail)
             for part in (0.1, 1.0, 1.5):
                 good = rough.plan(part * rough.tilt_to(epsilon), epsilon)
                 for plan in (good.coarser(7), replace(good.coarser(5), tail=tail, low=epsilon - 0.1, high=epsilon + 1)):
@@ -347,7 +336,7 @@ def test_bounded_range_costs_less_than_a_pure_loss_and_a_rho_is_not_composed() -
     assert compose([BoundedRange("0.1")] * 100).epsilon("1e-6") < 0.7 * compose([Pure("0.1")] * 100).epsilon("1e-6")
     assert compose([BoundedRange(0)]).delta(0) == 0
     assert compose([DiscreteLaplace(1, 0)]).delta_bounds(0) == (0, 0)
-    with pytest.raises(ValueError, match="only rho is known"):
+    with pytest.raises(ValueError, match="a zCDP event cannot be composed"):
         compose([Pure(1), Batch((ZeroConcentrated("0.1"),))])
 
 

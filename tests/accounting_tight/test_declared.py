@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Approximate, Batch, BoundedRange, Declared, EquivalentGaussian, Gaussian, Pure, compose
-from discreet.accounting.curves import mu_of_pure, mu_of_range
+from discreet.accounting.curves import mu_of_pure
+from discreet.accounting.further_losses import mu_of_range
 from discreet.accounting.loss import Single
 
 EVENT = Fraction(1, 10**9)

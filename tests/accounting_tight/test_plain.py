@@ -9,19 +9,10 @@ import mpmath as mp
 import pytest
 
 from discreet.accounting.batch import compose
-from discreet.accounting.filter import Filter
-from discreet.accounting.loss import (
-    Approximate,
-    Batch,
-    EquivalentGaussian,
-    Gaussian,
-    Laplace,
-    Loss,
-    Pure,
-    SubsampledGaussian,
-    ZeroConcentrated,
-)
-from discreet.accounting.plain import ConcentratedFilter, GaussianFilter, SumFilter, rho_of_budget
+from discreet.accounting.further_losses import Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.accounting.gdp_filter import CertifiedFilter as Filter
+from discreet.accounting.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.reference.baseline_filters import ConcentratedFilter, GaussianFilter, SumFilter, rho_of_budget
 
 KINDS = (SumFilter, ConcentratedFilter, GaussianFilter)
 

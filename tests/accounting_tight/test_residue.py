@@ -10,17 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.curves import mu_of_budget, mu_of_pure
-from discreet.accounting.loss import (
-    Approximate,
-    Batch,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Loss,
-    Pure,
-    SubsampledGaussian,
-)
-from discreet.accounting.residue import _FAR, _NEAR, _grid, _root_below, charge, opening, times
+from discreet.accounting.further_losses import Laplace, SubsampledGaussian
+from discreet.accounting.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
+from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
 
 HUNDREDTH = Fraction(1, 100)
 

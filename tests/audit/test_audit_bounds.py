@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -21,6 +22,18 @@ def test_clopper_and_pearson(hits: int, draws: int, miss: float) -> None:
     high = stats.beta.isf(miss, hits + 1, draws - hits) if hits < draws else 1.0
     assert bound.lower(hits, draws, miss) == pytest.approx(low, rel=1e-6, abs=1e-12)
     assert bound.upper(hits, draws, miss) == pytest.approx(high, rel=1e-6)
+
+
+@pytest.mark.parametrize(("hits", "draws", "miss"), [*CASES, (3, 10**6, 1e-12), (10**6 - 2, 10**6, 1e-8), (1, 1, 1e-9)])
+def test_bounds_are_rounded_to_the_side_that_claims_less(hits: int, draws: int, miss: float) -> None:
+    """At the lower bound so many or more hits have at most the chance `miss`, at the upper so many or fewer."""
+    with mpmath.workdps(60):
+        if hits:
+            low = mpmath.mpf(bound.lower(hits, draws, miss))
+            assert mpmath.betainc(hits, draws - hits + 1, 0, low, regularized=True) <= mpmath.mpf(miss)
+        if hits < draws:
+            high = mpmath.mpf(bound.upper(hits, draws, miss))
+            assert mpmath.betainc(hits + 1, draws - hits, high, 1, regularized=True) <= mpmath.mpf(miss)
 
 
 @pytest.mark.parametrize(("draws", "chance"), [(5, 0.3), (100, 0.01), (10_000, 0.5), (300_000, 1e-4)])

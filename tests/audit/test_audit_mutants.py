@@ -22,11 +22,11 @@ from discreet.mechanisms import (
     Gaussian,
     Laplace,
     NoisyMax,
-    PartitionSelection,
     additive,
     laplace_threshold,
-    randomised_response,
 )
+from discreet.reference.partition import PartitionSelection
+from discreet.reference.response import randomised_response
 
 ONE = Fraction(1)
 SIZES = Sizes(pair=3_000, fit=12_000)

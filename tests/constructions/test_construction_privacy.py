@@ -42,8 +42,9 @@ from discreet.constructions import (
 from discreet.constructions.boosting import STEP, _kept
 from discreet.constructions.composition import each, root_rho
 from discreet.exact import exp_bounds, log_bounds
-from discreet.mechanisms import ExponentialDraws, ExponentialMechanism, PublicDraws
+from discreet.mechanisms import ExponentialMechanism
 from discreet.noise.choice import CERTAIN, decays
+from discreet.reference.draws import ExponentialDraws, PublicDraws
 
 
 def chosen(mechanism: ExponentialMechanism | ExponentialDraws, scores: list[int]) -> dict[int, Fraction]:

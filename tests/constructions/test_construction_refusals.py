@@ -26,7 +26,7 @@ from discreet.constructions import (
     Universe,
 )
 from discreet.errors import QuestionError
-from discreet.mechanisms import ExponentialDraws, PublicDraws
+from discreet.reference.draws import ExponentialDraws, PublicDraws
 
 TWO = prefixes(2)
 PRICE = {"epsilon": 1, "beta": "0.1"}

@@ -10,7 +10,7 @@ import pytest
 
 import discreet
 from discreet.accounting import Approximate, Gaussian, Pure
-from discreet.accounting.odds import best_guess, best_guess_of_budget
+from discreet.odds import best_guess, best_guess_of_budget
 
 
 @pytest.fixture(scope="module")

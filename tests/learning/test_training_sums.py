@@ -21,7 +21,7 @@ from discreet.engines.vectors import Vectors
 from discreet.mechanisms import additive
 from discreet.mechanisms.sampling import PoissonSample, RandomBlocks
 from discreet.noise import rounded_gaussian
-from discreet.noise.words import SystemWords
+from discreet.noise.bits import SystemWords
 from discreet.plan.features import UNIT
 
 S = STEPS_OF_CLIP

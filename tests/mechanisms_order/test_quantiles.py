@@ -26,7 +26,7 @@ from order_tools import (
 from discreet import accounting
 from discreet.mechanisms import Quantiles
 from discreet.mechanisms.quantile import Aim, Branch, Held, _levels
-from discreet.noise.words import SystemWords
+from discreet.noise.bits import SystemWords
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 QUARTILES = (Fraction(1, 4), HALF, Fraction(3, 4))

@@ -15,11 +15,11 @@ from textbook_tools import SMALLEST, Script, SeededWords, every_outcome, goodnes
 from textbook_tools import geometric as closed
 
 from discreet.noise import choice
+from discreet.noise.bits import SystemWords
 from discreet.noise.choice import CERTAIN, coins, decays, order, weighted
 from discreet.noise.geometric import build, geometric
-from discreet.noise.sampling import sample
-from discreet.noise.table import Digits, Sizes
-from discreet.noise.words import SystemWords
+from discreet.noise.inversion import Digits, Sizes
+from discreet.noise.sampler import sample
 
 
 def real(value: Fraction) -> mpmath.mpf:

@@ -21,8 +21,8 @@ from textbook_tools import (
 
 from discreet import accounting
 from discreet.exact import exp_bounds, log_bounds
-from discreet.mechanisms.partition import PartitionSelection, chances, delta_share
 from discreet.noise.choice import CERTAIN
+from discreet.reference.partition import PartitionSelection, chances, delta_share
 
 ONE = Fraction(1)
 

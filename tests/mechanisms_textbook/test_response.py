@@ -21,7 +21,7 @@ from textbook_tools import (
 )
 
 from discreet import accounting
-from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
+from discreet.reference.response import RandomisedResponse, randomised_response, two_coins
 
 ONE = Fraction(1)
 SMALL = RandomisedResponse(7, 3, 4, 4, ONE)  # 7 + 3·3 = 16 cases; ln(7/3) < 1

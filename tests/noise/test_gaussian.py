@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from noise_tools import DIGITS, SeededWords, Tape, every_outcome, fit, gaussian_cdf, gaussian_pmf, real
 
 from discreet.exact import normal_cdf_bounds
-from discreet.noise import cells as cells_module
 from discreet.noise import gaussian, rounded_gaussian
-from discreet.noise import table as table_module
-from discreet.noise.cells import Cells, Levels, bells, height_bounds
+from discreet.noise import inversion as table_module
+from discreet.noise import rounded_gaussian_wide as cells_module
 from discreet.noise.gaussian import build_table
-from discreet.noise.sampling import sample
-from discreet.noise.table import Digits, Sizes
+from discreet.noise.inversion import Digits, Sizes
+from discreet.noise.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
+from discreet.noise.sampler import sample
 
 FULL = 192
 

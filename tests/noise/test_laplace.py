@@ -16,10 +16,10 @@ from noise_tools import DIGITS, SeededWords, every_outcome, fit, laplace_cdf, la
 from scipy import stats
 
 from discreet.noise import discrete_laplace, laplace
-from discreet.noise import table as table_module
+from discreet.noise import inversion as table_module
+from discreet.noise.inversion import Digits, Sizes
 from discreet.noise.laplace import build, digit_weights, powers
-from discreet.noise.sampling import sample
-from discreet.noise.table import Digits, Sizes
+from discreet.noise.sampler import sample
 
 FULL = 192
 

@@ -14,8 +14,9 @@ from snippets import page
 from theory_tools import SMALLEST
 
 from discreet.cli.demo import unpacked
-from discreet.mechanisms import AboveThreshold, NoisyMax, two_coins
+from discreet.mechanisms import AboveThreshold, NoisyMax
 from discreet.noise import discrete_laplace
+from discreet.reference.response import two_coins
 
 
 def test_all_counts_of_names_stay_within_twelve() -> None:

@@ -18,8 +18,8 @@ from discreet import accounting
 from discreet.audit.textbook import Sizes, together
 from discreet.mechanisms import Laplace, LaplaceShares
 from discreet.mechanisms.shares import PERSONS, Residues, Ring, split
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.polya import sampler
-from discreet.noise.words import SystemWords, Words
 from discreet.together.protocol import added_up
 
 EPSILON = 1.0

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from discreet.accounting.declared import Declared
-from discreet.accounting.filter import Family, Filter, Spent
+from discreet.accounting.filter import Family, Spent
+from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.accounting.gdp_filter import CertifiedFilter as Filter
 from discreet.accounting.loss import (
     Approximate,
     Batch,
-    BoundedRange,
     DiscreteLaplace,
     EquivalentGaussian,
     Gaussian,
-    Laplace,
     Loss,
     Pure,
-    SubsampledGaussian,
-    ZeroConcentrated,
     loss_from_json,
 )
 

@@ -5,8 +5,10 @@ answer is, what remains bounds the rest by the same product of dominating pairs,
 all of them added (Dong, Roth & Su 2019, Theorem 3.2; stopping early is post-processing). An analyst who chooses what
 to ask next, or at which price, is not covered: that is what the filter is for.
 
-Every law has a twin on a lattice that tells at least as much and one that tells no more (`privacy_loss`); their sums
-by Fourier transform, with bounded errors (`convolve`), enclose the truth. Gaussian releases add to one, exactly.
+Every law has a pessimistic estimate on a lattice, which tells at least as much, and an optimistic one, which tells no
+more (`privacy_loss`); their sums by Fourier transform, with bounded errors (`convolve`), enclose the truth. Gaussian
+releases add to one, exactly. This is floating point: the bounds hold as far as the machine's `exp`, `log` and `erfc`
+are right within the 16 units in the last place that `privacy_loss` takes them to be.
 """
 
 from __future__ import annotations
@@ -18,22 +20,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from discreet.accounting.convolve import Laws, Plan, Sum, add
+from discreet.accounting.convolve import Plan, PrivacyLosses, Sum, add
 from discreet.accounting.curves import delta_bounds
-from discreet.accounting.loss import (
-    Approximate,
-    Batch,
-    BoundedRange,
-    DiscreteLaplace,
-    EquivalentGaussian,
-    Gaussian,
-    Laplace,
-    Loss,
-    SubsampledGaussian,
-    ZeroConcentrated,
-)
-from discreet.accounting.privacy_loss import Bounded, Law, Normal, Ranged, Sampled
-from discreet.accounting.window import look
+from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.accounting.privacy_loss import Bounded, Normal, PrivacyLoss, Ranged, Sampled
+from discreet.accounting.search_window import locate
 from discreet.exact import Number, fraction
 
 _UP, _DOWN = 1 + 1e-12, 1 - 1e-12
@@ -55,7 +47,7 @@ def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:
             raise ValueError("a loss cannot be taken back")
         for part in loss.parts if isinstance(loss, Batch) else (loss,):
             if isinstance(part, ZeroConcentrated):
-                raise ValueError("of a zero-concentrated release only rho is known: no batch can be composed with it")
+                raise ValueError("a zCDP event cannot be composed by privacy-loss distribution")
             counts[part] += count
     return Composition(tuple((loss, count) for loss, count in counts.items() if count))
 
@@ -87,8 +79,8 @@ class Composition:
         exact = fraction(epsilon)
         if exact < 0:
             raise ValueError("epsilon is not negative")
-        if self.hopeless:
-            high = self.certain * _UP if self.pure is not None and self.pure <= exact else 1.0
+        if self.too_large:
+            high = self.infinity_mass * _UP if self.pure is not None and self.pure <= exact else 1.0
             return 0.0, high
         if self.only_gaussian is not None:
             low, high = _gaussian_delta(exact, self.only_gaussian)
@@ -98,13 +90,13 @@ class Composition:
         for laws in self.directions:
             if plan and self._above(laws, plan.coarser(_COARSE)).delta(float(exact)) <= high:
                 continue
-            rough, theta = look(laws, epsilon=float(exact))
+            rough, theta = locate(laws, epsilon=float(exact))
             plan = rough.plan(theta, float(exact))
             high = max(high, self._above(laws, plan).delta(float(exact)))
             if lower:
                 low = max(low, self._below(laws, plan).delta(float(exact)))
         if self.pure is not None and self.pure <= exact:
-            high = min(high, self.certain * _UP)
+            high = min(high, self.infinity_mass * _UP)
         return min(low, high), high
 
     def epsilon_bounds(self, delta: Number, lower: bool = True) -> tuple[float, float]:
@@ -115,20 +107,20 @@ class Composition:
         if not 0 <= exact <= 1:
             raise ValueError("delta is a probability")
         target = float(exact) * _DOWN
-        covered = self.certain * _UP <= float(exact)
+        covered = self.infinity_mass * _UP <= float(exact)
         most = float(self.pure) * _UP if self.pure is not None and covered else math.inf
         if self.only_gaussian == 0 and covered:
             return 0.0, 0.0
-        if target <= self.certain or self.hopeless:
+        if target <= self.infinity_mass or self.too_large:
             return 0.0, most
         if self.only_gaussian is not None:
-            return _gaussian_epsilon(self._without_certain(target), self.only_gaussian, lower)
+            return _gaussian_epsilon(self._without_infinity_mass(target), self.only_gaussian, lower)
         low = high = 0.0
         plan: Plan | None = None
         for laws in self.directions:
             if plan and self._above(laws, plan.coarser(_COARSE)).delta(high) <= target:
                 continue
-            rough, theta = look(laws, delta=target)
+            rough, theta = locate(laws, delta=target)
             plan = rough.plan(theta)
             plan = plan.coarser(_ROUGH) if coarse else plan
             high = max(high, _least(self._above(laws, plan), target, plan.step))
@@ -155,7 +147,7 @@ class Composition:
         return None if self._others else self._gaussian
 
     @property
-    def hopeless(self) -> bool:
+    def too_large(self) -> bool:
         """A loss so large that only its bound matters, or beyond what the lattice's error bounds are stated for."""
         steep = any(isinstance(loss, SubsampledGaussian) and loss.sigma * _STEEP < 1 for loss, _ in self.losses)
         large = any(loss.pure is not None and loss.pure > _LARGE for loss, _ in self.losses)
@@ -166,7 +158,7 @@ class Composition:
         return [item for item in self.losses if not isinstance(item[0], Gaussian) and not _tells_nothing(item[0])]
 
     @cached_property
-    def certain(self) -> float:
+    def infinity_mass(self) -> float:
         """1 − Π(1 − δᵢ) over the releases that promise nothing with probability δᵢ, as those do that find keys."""
         found = [(loss, n) for loss, n in self.losses if isinstance(loss, (Approximate, EquivalentGaussian))]
         if any(loss.delta == 1 for loss, _ in found):
@@ -174,25 +166,25 @@ class Composition:
         return -math.expm1(math.fsum(math.log1p(-float(loss.delta)) * n for loss, n in found))
 
     def _joined(self, delta: float, side: float) -> float:
-        return min(1.0, max(0.0, delta + self.certain * (1 - delta) * side))
+        return min(1.0, max(0.0, delta + self.infinity_mass * (1 - delta) * side))
 
-    def _without_certain(self, delta: float) -> float:
-        return (delta - self.certain * _UP) / (1 - self.certain)
+    def _without_infinity_mass(self, delta: float) -> float:
+        return (delta - self.infinity_mass * _UP) / (1 - self.infinity_mass)
 
-    def _above(self, laws: Laws, plan: Plan) -> Sum:
-        return self._with_certain(add(laws, plan, upward=True), _UP)
+    def _above(self, laws: PrivacyLosses, plan: Plan) -> Sum:
+        return self._with_infinity_mass(add(laws, plan, upward=True), _UP)
 
-    def _below(self, laws: Laws, plan: Plan) -> Sum:
-        return self._with_certain(add(laws, plan, upward=False), _DOWN)
+    def _below(self, laws: PrivacyLosses, plan: Plan) -> Sum:
+        return self._with_infinity_mass(add(laws, plan, upward=False), _DOWN)
 
-    def _with_certain(self, found: Sum, side: float) -> Sum:
-        keep = 1 - self.certain
-        return replace(found, mass=found.mass * keep * side, certain=self._joined(found.certain, side))
+    def _with_infinity_mass(self, found: Sum, side: float) -> Sum:
+        keep = 1 - self.infinity_mass
+        return replace(found, mass=found.mass * keep * side, infinity_mass=self._joined(found.infinity_mass, side))
 
     @property
-    def directions(self) -> list[Laws]:
+    def directions(self) -> list[PrivacyLosses]:
         """The laws with the person in the first table only, and in the second only where that is another thing."""
-        found: list[Laws] = []
+        found: list[PrivacyLosses] = []
         for removed in (True, False):
             laws = [_law(loss, count, removed) for loss, count in self._others]
             found.append([*laws, (Normal(self._gaussian), 1)] if self._gaussian else laws)
@@ -207,20 +199,21 @@ def _tells_nothing(loss: Loss) -> bool:
     return loss.pure == 0 or (isinstance(loss, DiscreteLaplace) and loss.sensitivity == 0)
 
 
-def _law(loss: Loss, count: int, removed: bool) -> tuple[Law, int]:
+def _law(loss: Loss, count: int, removed: bool) -> tuple[PrivacyLoss, int]:
     if isinstance(loss, SubsampledGaussian):
         return Sampled(float(loss.sigma), float(loss.rate), float(1 - loss.rate), removed), count * loss.steps
-    assert not isinstance(loss, (Gaussian, ZeroConcentrated, Batch))
     if isinstance(loss, BoundedRange):
         return Ranged(float(loss.epsilon)), count
     if isinstance(loss, DiscreteLaplace):
         return Bounded(float(loss.epsilon), loss.sensitivity), count
+    if not isinstance(loss, (Pure, Approximate)):
+        raise ValueError("no distribution of this event's loss is known")
     return Bounded(float(loss.epsilon), None if isinstance(loss, Laplace) else 1), count
 
 
 def _least(found: Sum, delta: float, step: float) -> float:
     """The least ε ≥ 0, nearly, whose upper bound on δ is at most this."""
-    if found.certain >= delta:
+    if found.infinity_mass >= delta:
         return math.inf
     epsilon, move = max(0.0, found.near(delta)), step * 1e-9
     if found.delta(0.0) <= delta:

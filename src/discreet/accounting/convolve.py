@@ -29,13 +29,21 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.privacy_loss import SHIFT, SLACK, Array, Law, Twin, lower_twin, upper_twin
+from discreet.accounting.privacy_loss import (
+    SHIFT,
+    SLACK,
+    Array,
+    Estimate,
+    PrivacyLoss,
+    optimistic_estimate,
+    pessimistic_estimate,
+)
 
 _SMALL = 2048  # distributions shorter than this are convolved directly
 _FEW = 8
 
-Laws = Sequence[tuple[Law, int]]
-Counted = Sequence[tuple[Twin, int]]
+PrivacyLosses = Sequence[tuple[PrivacyLoss, int]]
+Counted = Sequence[tuple[Estimate, int]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sum:
-    """A one-sided bound on the sum of the losses: δ at ε is bounded by certain + Σ mass·(1 − e^(ε − loss))⁺ −
+    """A one-sided bound on the sum of the losses: δ at ε is bounded by infinity_mass + Σ mass·(1 − e^(ε − loss))⁺ −
     e^(stray − θε).
 
     A lower bound has a stray part, and holds at `least` for any smaller ε; an upper one (`stray` is None) holds inside
@@ -75,7 +83,7 @@ class Sum:
 
     losses: Array
     mass: Array
-    certain: float
+    infinity_mass: float
     stray: float | None = None
     theta: float = 0.0
     least: float = 0.0
@@ -91,14 +99,14 @@ class Sum:
             part = max(0.0, part * (1 - 1e-12) - math.exp(min(1.0, self.stray - self.theta * epsilon)))
         else:
             part *= 1 + 1e-12
-        return min(1.0, max(0.0, self.certain + part))
+        return min(1.0, max(0.0, self.infinity_mass + part))
 
     def near(self, delta: float) -> float:
         """An ε whose bound is about δ: the guess for a search."""
         with np.errstate(over="ignore"):
             mass = np.cumsum(self.mass[::-1])[::-1]
             fall = np.cumsum((self.mass * np.exp(self.losses[0] - self.losses))[::-1])[::-1]
-        delta -= self.certain
+        delta -= self.infinity_mass
         at = mass - np.exp(np.minimum(700.0, self.losses - self.losses[0])) * fall
         k = int(np.argmax(at <= delta)) if (at <= delta).any() else len(at) - 1
         if mass[k] <= delta or fall[k] <= 0:
@@ -106,43 +114,45 @@ class Sum:
         return float(min(self.losses[0] + math.log((mass[k] - delta) / fall[k]), self.losses[k]))
 
 
-def log_moment(twins: Counted, step: float, theta: float) -> float:
+def log_moment(estimates: Counted, step: float, theta: float) -> float:
     """Λ(θ) of the finite part."""
     total = 0.0
-    for twin, count in twins:
-        part = tilted(twin, step, theta)
+    for estimate, count in estimates:
+        part = tilted(estimate, step, theta)
         total += count * (part.shift + math.log(part.weight))
     return total
 
 
-def add(laws: Laws, plan: Plan, upward: bool) -> Sum:
-    """The upper (or lower) twins of all laws, each taken as often as its count says, added."""
+def add(laws: PrivacyLosses, plan: Plan, upward: bool) -> Sum:
+    """The pessimistic (or optimistic) estimates of all laws, each taken as often as its count says, added."""
     step, theta = plan.step, plan.theta
-    twins = [
-        (upper_twin(law, step, plan.tail) if upward else lower_twin(law, step, plan.tail, theta), count)
-        for law, count in laws
-    ]
-    factors = [(tilted(twin, step, theta), count) for twin, count in twins]
+    if upward:
+        estimates = [(pessimistic_estimate(law, step, plan.tail), count) for law, count in laws]
+    else:
+        estimates = [(optimistic_estimate(law, step, plan.tail, theta), count) for law, count in laws]
+    factors = [(tilted(estimate, step, theta), count) for estimate, count in estimates]
     parts = [count * part for factor, count in factors for part in (math.log(factor.weight), factor.shift)]
     moment = math.fsum(parts)
-    first = sum(count * twin.first for twin, count in twins)
-    displaced = sum(count * twin.offset for twin, count in twins)
+    first = sum(count * estimate.first for estimate, count in estimates)
+    displaced = sum(count * estimate.offset for estimate, count in estimates)
     masses, error = _convolve([(factor.mass, count) for factor, count in factors], plan.size)
     number = sum(count for _, count in laws)
     least = math.floor((plan.low - displaced) / step)
     losses = displaced + step * np.arange(least, least + plan.size, dtype=np.float64)
     masses = np.roll(masses, -((least - first) % plan.size))
     blur = number * SLACK + 2e-15 * math.fsum(map(abs, parts))
-    rounding = SHIFT * sum(count * (1 + float(np.abs(twin.losses(step)[[0, -1]]).max())) for twin, count in twins)
-    cut = math.fsum(count * twin.certain for twin, count in twins)
+    rounding = SHIFT * sum(
+        count * (1 + float(np.abs(estimate.losses(step)[[0, -1]]).max())) for estimate, count in estimates
+    )
+    cut = math.fsum(count * estimate.infinity_mass for estimate, count in estimates)
     scale = np.minimum(700.0, moment - theta * losses)
     if upward:
         mass = np.minimum(1.0, np.maximum(masses + error, 0.0) * np.exp(scale + blur))
-        missed = math.exp(min(0.0, _beyond(twins, step, float(losses[-1]) + step, 0.0, plan.slopes[0])))
+        missed = math.exp(min(0.0, _beyond(estimates, step, float(losses[-1]) + step, 0.0, plan.slopes[0])))
         return Sum(losses + rounding, mass, cut * (1 + 1e-12) + missed)
     mass = np.minimum(1.0, np.maximum(masses - error, 0.0) * np.exp(np.minimum(0.0, scale) - blur))
-    circle = _beyond(twins, step, plan.least + plan.size * step, theta, plan.slopes[2])
-    below = _beyond(twins, step, float(losses[0]), theta, -plan.slopes[1])
+    circle = _beyond(estimates, step, plan.least + plan.size * step, theta, plan.slopes[2])
+    below = _beyond(estimates, step, float(losses[0]), theta, -plan.slopes[1])
     stray = max(circle, below) + math.log(2) + moment
     return Sum(losses - rounding, mass, 0.0, stray + blur, theta, plan.least)
 
@@ -156,21 +166,21 @@ class _Tilted:
     shift: float
 
 
-def tilted(twin: Twin, step: float, theta: float) -> _Tilted:
-    exponents = np.where(twin.mass > 0, theta * twin.losses(step), -np.inf)
+def tilted(estimate: Estimate, step: float, theta: float) -> _Tilted:
+    exponents = np.where(estimate.mass > 0, theta * estimate.losses(step), -np.inf)
     shift = float(exponents.max())
-    mass = twin.mass * np.exp(exponents - shift)
+    mass = estimate.mass * np.exp(exponents - shift)
     weight = float(mass.sum())
     return _Tilted(mass / weight, weight, shift)
 
 
-def _beyond(twins: Counted, step: float, edge: float, theta: float, slope: float) -> float:
+def _beyond(estimates: Counted, step: float, edge: float, theta: float, slope: float) -> float:
     """ln of a bound on the sum's mass, tilted by θ, at or above the edge (at or below it for a negative slope)."""
     side = -1 if slope > 0 else 0
-    farthest = sum(count * float(twin.losses(step)[side]) for twin, count in twins)
+    farthest = sum(count * float(estimate.losses(step)[side]) for estimate, count in estimates)
     if math.copysign(1.0, slope) * (edge - farthest) > step / 2:
         return -math.inf
-    return log_moment(twins, step, theta + slope) - log_moment(twins, step, theta) - slope * edge + 1e-9
+    return log_moment(estimates, step, theta + slope) - log_moment(estimates, step, theta) - slope * edge + 1e-9
 
 
 def _convolve(factors: list[tuple[Array, int]], size: int) -> tuple[Array, float]:

@@ -146,22 +146,3 @@ def mu_of_pure(epsilon: Fraction) -> Fraction:
         if normal_cdf_bounds(-candidate / 2, bits)[1] <= target:
             return candidate
     return 2 * sqrt_ceiling(2 * epsilon)
-
-
-def mu_of_range(epsilon: Fraction) -> Fraction:
-    """A μ such that every release of bounded range ε is μ-GDP: `mu_of_pure` of half of it, and no less will do.
-
-    The log ratios of such a release lie in some [t − ε, t]. Then it tells at most what two outcomes with these ratios
-    do (Zhu, Dong & Wang 2022, Proposition 10): the first has probability p in one world and q in the other, with
-    p/q = e^t and (1 − p)/(1 − q) = e^(t − ε), so the log odds of p and q differ by ε, whatever t is. As in `mu_of_pure`
-    it is enough that μ ≥ Φ⁻¹(p) − Φ⁻¹(q) = g(x + ε/2) − g(x − ε/2), x the middle of the log odds, g(x) = Φ⁻¹(1/(1 +
-    e^(−x))). g is odd, and its slope falls with |x|: so the difference is largest at x = 0, where p = e^(ε/2)/(1 +
-    e^(ε/2)) and q = 1 − p, the response of `mu_of_pure` at ε/2.
-
-    That the slope falls: the inverse of g is ln(Φ(z)/Φ(−z)), with slope φ/(Φ(z)·Φ(−z)), φ the density. For z > 0 that
-    rises where φ/Φ(−z) − φ/Φ(z) ≥ z, which is f = 4φD − z(1 − D²) ≥ 0 with D = Φ(z) − Φ(−z). f is 0 at z = 0 and at
-    ∞, and f′ = 8φ² − 1 + D² is 8/2π − 1 > 0 at 0 and 0 at ∞, with slope 4φ(D − 4zφ). D − 4zφ is 0 at 0, falls until
-    z² = 1/2 and rises from there on to 1. So f′ falls at first and rises to 0 afterwards: it is positive, then
-    negative, and f, which rises and then falls to 0, is nowhere below 0.
-    """
-    return mu_of_pure(epsilon / 2)

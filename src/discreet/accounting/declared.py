@@ -8,9 +8,9 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.accounting.batch import compose
-from discreet.accounting.curves import mu_of_range
 from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.accounting.loss import Approximate, Batch, BoundedRange, EquivalentGaussian, Gaussian, Loss, Pure, Single
+from discreet.accounting.further_losses import BoundedRange, mu_of_range
+from discreet.accounting.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure, Single
 from discreet.exact import ceiling, sqrt_ceiling
 
 
@@ -36,7 +36,7 @@ class Declared:
         Raises ValueError where a part is no such release.
         """
         plain = tuple(_plain(part) for part in self.parts)
-        struck = sum((part.keys_delta for part in self.parts), Fraction(0))
+        failure_delta = sum((part.keys_delta for part in self.parts), Fraction(0))
         whole = compose(plain)
         mu = ceiling(sqrt_ceiling(sum(map(_mu_squared, plain), Fraction(0))), 12)
         one = Gaussian(mu)
@@ -44,7 +44,7 @@ class Declared:
             with suppress(ValueError):
                 mu = min(mu, gaussian_equivalent(whole, self.event_delta))
             one = EquivalentGaussian(mu, self.event_delta)
-        return Batch((one, Approximate(Fraction(0), struck))) if struck else one
+        return Batch((one, Approximate(Fraction(0), failure_delta))) if failure_delta else one
 
 
 def _plain(part: Single) -> Single:

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting.batch import Composition
-from discreet.accounting.convolve import Laws, Sum, add
+from discreet.accounting.convolve import PrivacyLosses, Sum, add
 from discreet.accounting.privacy_loss import Array
-from discreet.accounting.window import look
+from discreet.accounting.search_window import locate
 from discreet.exact import Number, ceiling, fraction
 
 _PLACES = 600
@@ -31,26 +31,26 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     exact = fraction(delta)
     if not 0 < exact < 1:
         raise ValueError("delta must lie between 0 and 1")
-    if batch.certain:
+    if batch.infinity_mass:
         raise ValueError("count the delta that finds private keys apart")
-    if batch.hopeless:
-        raise ValueError("no Gaussian release stands for this batch")
+    if batch.too_large:
+        raise ValueError("the batch is too large to be covered by a mu-GDP event")
     if batch.only_gaussian is not None:
         return ceiling(Fraction(batch.only_gaussian) * Fraction(_UP), 12)
     level = float(exact) * (1 - 1e-9)
     needed = 0.0
     for laws in batch.directions:
         found = upper_sums(laws, level)
-        if found[-1].certain >= level:
+        if found[-1].infinity_mass >= level:
             raise ValueError("the batch costs a delta that is not smaller")
         places, heights = _curve(found, level)
         needed = max(needed, _least_mu(places, heights, level))
     return ceiling(Fraction(needed), 9)
 
 
-def upper_sums(laws: Laws, level: float) -> list[Sum]:
+def upper_sums(laws: PrivacyLosses, level: float) -> list[Sum]:
     """Upper bounds that are close at small ε, between, and where δ comes down to the level."""
-    rough, steepest = look(laws, delta=level)
+    rough, steepest = locate(laws, delta=level)
     plans = [rough.plan(part * steepest) for part in (0.0, 0.25, 1.0)]
     return [add(laws, replace(plan, low=min(plan.low, -8 * plan.step)), upward=True) for plan in plans]
 
@@ -75,7 +75,7 @@ def _least_mu(places: Array, heights: Array, level: float) -> float:
     while not _above(places, excess, high):
         low, high = high, high * 2
         if high > _LARGEST:
-            raise ValueError("no Gaussian release stands for this batch")
+            raise ValueError("the batch is too large to be covered by a mu-GDP event")
     for _ in range(30):
         middle = (low + high) / 2
         low, high = (low, middle) if _above(places, excess, middle) else (middle, high)

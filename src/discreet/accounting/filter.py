@@ -9,13 +9,13 @@ release is paid from one of the two parts:
 
 * from the pure part, e′ = e − ε′ for a release of loss ε′ ≤ e;
 * from the Gaussian part, r′ = s for a release f with f ⊗ G_s ≥ G_r: s² = r² − μ² for Gaussian noise (Smith & Thakurta
-  2022), and what `residue` proves for Laplace noise and others.
+  2022), and what `gdp_filter` proves for Laplace noise and others.
 
 One filter. Let a release be f-DP and, whatever comes out, all that follows h(e′, r′)-DP. Then the whole is f ⊗ h(e′,
 r′) (Dong, Roth & Su 2019, Theorem 3.2: what follows may be chosen by what came out). It remains that this is at least
 h(e, r). If g ≥ g′, a random map takes the pair of g′ to that of g (Blackwell); the same map beside any third pair
-shows g ⊗ k ≥ g′ ⊗ k. So for the Gaussian part f ⊗ G_s ⊗ f_e ≥ G_r ⊗ f_e, whatever proved f ⊗ G_s ≥ G_r: the residue's
-theorem needs nothing of what stands beside it. For the pure part f ≥ f_ε′, and f_ε′ ⊗ f_(e−ε′) ≥ f_e, because losses
+shows g ⊗ k ≥ g′ ⊗ k. So for the Gaussian part f ⊗ G_s ⊗ f_e ≥ G_r ⊗ f_e, whatever proved f ⊗ G_s ≥ G_r: the proof of
+a price needs nothing of what stands beside it. For the pure part f ≥ f_ε′, and f_ε′ ⊗ f_(e−ε′) ≥ f_e, because losses
 of at most ε′ and of at most e − ε′ add to at most e, and f_e lies below all curves of e-DP pairs. Nothing but the
 release's ε is used there, so bounded range and noise of any shape are charged alike. By induction from the last
 release backwards, the interaction that a filter has admitted is h(e₀, r₀)-DP; one without a last release too, as every
@@ -46,15 +46,18 @@ that the old filters admitted last, or one that the new ones did, and the δ of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
-from discreet.accounting import residue
+from attrs import evolve, field, frozen
+
+from discreet.accounting import gaussian_budget
 from discreet.accounting.curves import mu_beside_pure, mu_of_budget
+from discreet.accounting.gaussian_budget import MANY, squares
 from discreet.accounting.loss import Batch, Loss
-from discreet.exact import Number, ceiling, floor, fraction, last_place
+from discreet.exact import ceiling, floor, fraction, last_place
 
 _FIRST, _PRESENT = 1, 2
 _RESIDUE = {_FIRST: Fraction(1), _PRESENT: Fraction(4, 5)}  # the residue's part of δ
@@ -119,24 +122,29 @@ class Spent:
         return Spent(family, Fraction(state["finite"]), _read(state["gaussian"]), mu_squared, keys)
 
 
-@dataclass(frozen=True)
+def _or_nothing(spent: Spent | None) -> Spent:
+    return Spent() if spent is None else spent
+
+
+@frozen
 class Filter:
     """A budget and what was spent of it. Immutable: `charge` gives the next state.
+
+    `price` is what a release costs its Gaussian part (`gaussian_budget`): here the release's own μ². The filter that
+    ledgers keep, `gdp_filter.CertifiedFilter`, differs in that alone.
 
     `epsilon`, `delta` and `keys_delta` are taken as written. Raises ValueError unless epsilon > 0 and
     0 ≤ keys_delta ≤ delta < 1.
     """
 
-    epsilon: Fraction
-    delta: Fraction
-    keys_delta: Fraction = Fraction(0)
-    spent: Spent = Spent()
+    epsilon: Fraction = field(converter=fraction)
+    delta: Fraction = field(converter=fraction)
+    keys_delta: Fraction = field(default=Fraction(0), converter=fraction)
+    spent: Spent = field(default=None, converter=_or_nothing)
 
-    def __init__(self, epsilon: Number, delta: Number, keys_delta: Number = 0, spent: Spent | None = None) -> None:
-        object.__setattr__(self, "epsilon", fraction(epsilon))
-        object.__setattr__(self, "delta", fraction(delta))
-        object.__setattr__(self, "keys_delta", fraction(keys_delta))
-        object.__setattr__(self, "spent", Spent() if spent is None else spent)
+    price = staticmethod(squares)
+
+    def __attrs_post_init__(self) -> None:
         if self.epsilon <= 0 or not 0 <= self.keys_delta <= self.delta < 1:
             raise ValueError("a filter needs epsilon > 0 and 0 <= keys_delta <= delta < 1")
 
@@ -185,11 +193,11 @@ class Filter:
         """Whether what was spent keeps the promise."""
         return (self.residue is not None or bool(self._left)) and self._keys_alive
 
-    def after(self, loss: Loss) -> Filter:
+    def after(self, loss: Loss) -> Self:
         """The state after one more release, admitted or not: every filter is debited, also those that it ends."""
-        spent, left = self.spent, residue.charge(loss, self.residue)
+        spent, left = self.spent, gaussian_budget.charge(self.price, loss, self.residue)
         pure, gaussian = _amounts(loss)
-        return replace(
+        return evolve(
             self,
             spent=Spent(
                 self.family,
@@ -204,7 +212,7 @@ class Filter:
         """Whether one more release of this loss keeps the promise. Depends on losses alone, never on data."""
         return self.after(loss).alive
 
-    def charge(self, loss: Loss) -> Filter:
+    def charge(self, loss: Loss) -> Self:
         """The filter after the release. Raises ValueError where it is not admitted."""
         after = self.after(loss)
         if not after.alive:
@@ -213,7 +221,7 @@ class Filter:
 
     def left(self, like: Loss) -> int:
         """How many more releases of this loss would be admitted, one after another."""
-        counts, spent = [residue.times(like, self.residue, _MANY)], self.spent
+        counts, spent = [gaussian_budget.times(self.price, like, self.residue)], self.spent
         cost, square = _amounts(like)
         if square is not None and spent.gaussian is not None:
             for pure, mu_squared in self._pairs:
@@ -250,9 +258,6 @@ class Filter:
         return self.spent.keys <= self.keys_delta
 
 
-_MANY = 10**9
-
-
 @lru_cache(maxsize=256)
 def _opening(number: int, epsilon: Fraction, delta: Fraction) -> tuple[Fraction, tuple[tuple[Fraction, Fraction], ...]]:
     """The residue's μ², and (e_j, r_j²) of the other pairs: e_j as it is, r_j² rounded down."""
@@ -282,10 +287,10 @@ def _times(spent: Fraction, whole: Fraction, cost: Fraction) -> int:
     if spent > whole:
         return 0
     if cost == 0:
-        return _MANY
+        return MANY
     place = last_place(whole)
     exact = spent % place == cost % place == 0
-    return min(_MANY, (whole - spent) // (cost if exact else cost + place))
+    return min(MANY, (whole - spent) // (cost if exact else cost + place))
 
 
 def _written(amount: Fraction | None) -> str | None:

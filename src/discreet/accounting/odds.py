@@ -1,46 +1,5 @@
-"""A price in plain words: how often an attacker's best guess is right.
+"""The former name of `discreet.odds`, kept for who imports it."""
 
-The attacker knows everything but one bit, whether one person is in the data, holds both to be equally likely, and sees
-the release. A test with false-alarm rate a and miss rate b is right with probability 1 − (a + b)/2: the best guess is
-right with (1 + TV)/2, TV the total variation between the two outcomes' distributions (Wasserman & Zhou 2010; Dong, Roth
-& Su 2019). What is ε-DP and μ-GDP is at best as bad as randomised response and as two normal distributions:
-e^ε/(1 + e^ε) and Φ(μ/2); a δ of failures adds at most δ/2.
-"""
+from discreet.odds import best_guess, best_guess_of_budget
 
-from __future__ import annotations
-
-import math
-from fractions import Fraction
-from statistics import NormalDist
-
-from discreet.accounting.loss import Loss
-
-ALMOST_SURE = 0.999
-"""A chance above which next to nothing of a person is hidden: that of ε 7 and more."""
-
-_UP = 1 + 1e-12  # the rounding of what is a statement for people
-
-
-def best_guess(loss: Loss) -> float:
-    """The chance, at best, to guess one person's presence right after this release: from one half to 1."""
-    chances = [1.0]
-    if loss.pure is not None:
-        chances.append(_of_pure(loss.pure))
-    if loss.mu_squared is not None:
-        chances.append(NormalDist().cdf(math.sqrt(float(min(loss.mu_squared, Fraction(10**4)))) / 2))
-    return min(1.0, (min(chances) + float(loss.keys_delta) / 2) * _UP)
-
-
-def best_guess_of_budget(epsilon: Fraction, delta: Fraction) -> float:
-    """The same after all that an (ε, δ) budget allows: TV is at most (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh & Viswanath
-    2015)."""
-    return min(1.0, (_of_pure(epsilon) + float(delta) * (1 - _of_pure(epsilon))) * _UP)
-
-
-def chance(odds: float) -> str:
-    """Percent, rounded up: an attacker is never made smaller than he is."""
-    return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"
-
-
-def _of_pure(epsilon: Fraction) -> float:
-    return 1 / (1 + math.exp(-float(min(epsilon, Fraction(700)))))
+__all__ = ["best_guess", "best_guess_of_budget"]

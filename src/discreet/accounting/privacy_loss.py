@@ -4,19 +4,19 @@ more.
 The loss of an outcome under P against Q is ℓ = ln dP/dQ; H_x(P, Q) = E_P[(1 − x·e^(−ℓ))⁺]. A law gives the
 probabilities under P and Q of all cells between the edges of a lattice. From these:
 
-* the upper twin moves each cell's mass to the cell's two ends, keeping both its P- and its Q-mass (Doroshenko et al.
-  2022, "connecting the dots"): H_x of a cell is convex in x, and is replaced by its chord;
-* the lower twin makes each cell, here centred on a lattice point, one atom at ln(P-mass/Q-mass), since telling only
-  the cell tells less, and then lowers the loss to the lattice, which lowers H_x.
+* the pessimistic estimate moves each cell's mass to the cell's two ends, keeping both its P- and its Q-mass
+  (Doroshenko et al. 2022, "connecting the dots"): H_x of a cell is convex in x, and is replaced by its chord;
+* the optimistic estimate makes each cell, here centred on a lattice point, one atom at ln(P-mass/Q-mass), since telling
+  only the cell tells less, and then lowers the loss to the lattice, which lowers H_x.
 
 Floating point. libm's exp, log, erfc and numpy's exp, log are taken to be right within 16 units in the last place
 (glibc and numpy document 1 to 5). Cell masses, and the quotient of a cell's two masses, then have relative errors
 below 2^−40 = `SLACK`: differences of erfc are taken only over at least .02 standard deviations; narrower cells are
 integrated by a Gauss–Legendre rule of five points, the same points for P and Q, whose relative error is
 4·10^−13·(wd)^10 at most for a cell of width w < .02 at distance d ≤ 50 from both means. Masses are moved by `SLACK`
-to the safe side. No mass below `RARE` is trusted, since floating point ends a little further down: in the upper twin
-it counts as certain, in the lower it is left out. Rounding displaces the edges of a cell by less than `SHIFT` times the
-largest loss; whoever reads a composed distribution adds that.
+to the safe side. No mass below `RARE` is trusted, since floating point ends a little further down: in the pessimistic
+estimate it counts as an infinite loss, in the optimistic one it is left out. Rounding displaces the edges of a cell by
+less than `SHIFT` times the largest loss; whoever reads a composed distribution adds that.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ SHIFT = 2.0**-46
 RARE = 1e-280
 _NOTHING = 4e-16
 _WIDE = 0.02  # in standard deviations
-_FAR = 500.0  # larger losses count as certain
+_FAR = 500.0  # larger losses count as infinite
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 
 
-class Law(Protocol):
+class PrivacyLoss(Protocol):
     """The loss of one release."""
 
     def reach(self, tail: float, /) -> tuple[float, float]:
@@ -47,7 +47,7 @@ class Law(Protocol):
     def cells(self, edges: Array) -> tuple[Array, Array]:
         """P- and Q-mass at or below the first edge, in each (edge, next edge], and above the last edge."""
 
-    def lowered(self, step: float, /) -> Law:
+    def optimistic(self, step: float, /) -> PrivacyLoss:
         """A law that tells no more and suits this lattice better."""
 
 
@@ -90,7 +90,7 @@ class Bounded:
             q[min(place, size - 1)] += q_mass
         return p, q
 
-    def lowered(self, step: float) -> Law:
+    def optimistic(self, step: float) -> PrivacyLoss:
         """More noise of the same kind is noise added to the noise, so it tells less: ε may be lowered to the
         lattice."""
         unit = step if self.steps is None or self.steps * step * 4 > self.epsilon else self.steps * step
@@ -121,7 +121,7 @@ class Ranged:
         rise = np.expm1(width / 2) / (2 * math.sinh(epsilon / 2))
         return rise * np.exp(low / 2), rise * np.exp(-(low + width) / 2)
 
-    def lowered(self, _step: float) -> Law:
+    def optimistic(self, _step: float) -> PrivacyLoss:
         return self
 
 
@@ -139,7 +139,7 @@ class Normal:
         still, moved = normal_masses(edges / self.mu + self.mu / 2, self.mu)
         return moved, still
 
-    def lowered(self, _step: float) -> Law:
+    def optimistic(self, _step: float) -> PrivacyLoss:
         return self
 
 
@@ -182,7 +182,7 @@ class Sampled:
         mixed = self.rest * still + self.rate * moved
         return (mixed, still) if self.removed else (still[::-1], mixed[::-1])
 
-    def lowered(self, _step: float) -> Law:
+    def optimistic(self, _step: float) -> PrivacyLoss:
         return self
 
 
@@ -224,19 +224,19 @@ def _between(low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Twin:
-    """Mass `mass[i]` at the loss offset + step·(first + i), and `certain` (of what was cut off) at infinity."""
+class Estimate:
+    """Mass `mass[i]` at the loss offset + step·(first + i), and `infinity_mass` (of what was cut off) at infinity."""
 
     first: int
     mass: Array
     offset: float
-    certain: float
+    infinity_mass: float
 
     def losses(self, step: float) -> Array:
         return self.offset + step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
 
-def upper_twin(law: Law, step: float, tail: float) -> Twin:
+def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> Estimate:
     """A distribution on the lattice whose H_x is nowhere below that of the law."""
     low, high = law.reach(tail)
     high = min(high, _FAR)
@@ -252,16 +252,16 @@ def upper_twin(law: Law, step: float, tail: float) -> Twin:
     mass[:-1] += inner - up
     mass[1:] += up
     mass[0] += p[0]
-    return Twin(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
+    return Estimate(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
 
 
-def lower_twin(law: Law, step: float, tail: float, theta: float) -> Twin:
+def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float) -> Estimate:
     """A distribution on a lattice whose H_x is nowhere above that of the law; `theta` says where it should be close.
 
     The lattice may be displaced: atoms sit a little off the middle of their cells, and one offset for all spares most
     of what lowering each to its own lattice point would lose. It is chosen among a few for the least loss.
     """
-    law = law.lowered(step)
+    law = law.optimistic(step)
     low, high = law.reach(tail)
     first, last = math.floor(max(low, -_FAR) / step), math.ceil(min(high, _FAR) / step)
     centres = np.arange(first, last + 1)
@@ -280,4 +280,4 @@ def lower_twin(law: Law, step: float, tail: float, theta: float) -> Twin:
     offset = float(offsets[int(np.argmin(lost))])
     places = centres + np.floor(aside - offset).astype(np.int64)
     least = int(places.min())
-    return Twin(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)
+    return Estimate(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)

@@ -24,11 +24,11 @@ from discreet.mechanisms import (
     LaplaceShares,
     LaplaceThreshold,
     NoisyMax,
-    PartitionSelection,
     PermuteAndFlip,
-    RandomisedResponse,
     TopK,
 )
+from discreet.reference.partition import PartitionSelection
+from discreet.reference.response import RandomisedResponse, randomised_response, two_coins
 
 Neighbours = tuple[Any, Any]
 
@@ -299,7 +299,7 @@ def everything(sizes: Sizes) -> list[Target]:
         *largest(NoisyMax(one), sizes),
         *watch(AboveThreshold(0, one), sizes),
         *watch(AboveThreshold(0, 2 * one, limit=2), sizes),
-        *response(mechanisms.randomised_response(one), sizes),
-        *response(mechanisms.randomised_response(one, 4), sizes),
-        *response(mechanisms.two_coins(), sizes),
+        *response(randomised_response(one), sizes),
+        *response(randomised_response(one, 4), sizes),
+        *response(two_coins(), sizes),
     ]

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting import Batch
+from discreet.accounting.loss import Batch
 from discreet.constructions.composition import each, together
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, shown
 from discreet.constructions.domain import (
@@ -23,7 +23,8 @@ from discreet.constructions.domain import (
     refused,
     whole,
 )
-from discreet.mechanisms import Laplace, PublicDraws
+from discreet.mechanisms.additive import Laplace
+from discreet.reference.draws import PublicDraws
 
 MOST_DATABASES = 1_000_000
 """A search or a choice among more databases than this is refused."""

@@ -18,7 +18,7 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting import Approximate, Pure
+from discreet.accounting.loss import Approximate, Pure
 from discreet.exact import exp_bounds, floor, log_bounds, sqrt_ceiling
 
 _DIGITS = 12

@@ -8,7 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting import Batch, BoundedRange
+from discreet.accounting.further_losses import BoundedRange
+from discreet.accounting.loss import Batch
 from discreet.constructions.base import few_enough
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe
 from discreet.constructions.domain import (
@@ -22,7 +23,7 @@ from discreet.constructions.domain import (
     refused,
     whole,
 )
-from discreet.mechanisms import ExponentialMechanism
+from discreet.mechanisms.selection import ExponentialMechanism
 
 
 def balanced_alpha(queries: LinearQueries, epsilon: float, beta: float, rows: int) -> float:

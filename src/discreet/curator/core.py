@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
-from discreet.accounting.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
@@ -30,6 +29,7 @@ from discreet.forks import Lock
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.ledger.least import Least
+from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement

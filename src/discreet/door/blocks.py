@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import Loss
+from discreet.accounting.loss import Loss
 from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
-from discreet.mechanisms import Laplace, PermuteAndFlip
+from discreet.mechanisms.additive import Laplace
 from discreet.mechanisms.sampling import RandomBlocks
+from discreet.mechanisms.selection import PermuteAndFlip
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import Column, Table
 

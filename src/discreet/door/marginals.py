@@ -13,11 +13,13 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import BoundedRange, Declared, Loss
-from discreet.accounting.loss import Single
+from discreet.accounting.declared import Declared
+from discreet.accounting.further_losses import BoundedRange
+from discreet.accounting.loss import Loss, Single
 from discreet.engines.coded import Marginal, Rows
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms import ExponentialMechanism, Gaussian
+from discreet.mechanisms.additive import Gaussian
+from discreet.mechanisms.selection import ExponentialMechanism
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.measurement import Measurement
 from discreet.trusted.ring_a.gate import Grant

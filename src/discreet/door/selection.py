@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.accounting import Loss
+from discreet.accounting.loss import Loss
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms import NoisyMax, TopK
+from discreet.mechanisms.noisy_max import NoisyMax
+from discreet.mechanisms.selection import TopK
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
 from discreet.trusted.ring_a.sensitivity import sensitivity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.accounting import Loss
+from discreet.accounting.loss import Loss
 from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms.shares import LaplaceShares, LargestShares, Residues
 from discreet.plan.measurement import Plan

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, EquivalentGaussian, SubsampledGaussian, compose
-from discreet.accounting import Gaussian as GaussianLoss
+from discreet.accounting.batch import compose
 from discreet.accounting.equivalent import gaussian_equivalent
+from discreet.accounting.further_losses import SubsampledGaussian
+from discreet.accounting.loss import Batch, EquivalentGaussian
+from discreet.accounting.loss import Gaussian as GaussianLoss
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.exact import ceiling, sqrt_ceiling
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms.additive import Gaussian, Laplace
 from discreet.mechanisms.sampling import PoissonSample
 from discreet.plan.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_a.table import Table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discreet.accounting import Loss
-from discreet.mechanisms import AboveThreshold
+from discreet.accounting.loss import Loss
+from discreet.mechanisms.sparse import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count

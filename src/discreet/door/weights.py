@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from discreet.accounting import Loss
+from discreet.accounting.loss import Loss
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.engines.duckdb import DuckDB
 from discreet.plan.coding import Coding, rows_of_person

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting import Batch, Loss
-from discreet.accounting import Gaussian as GaussianLoss
+from discreet.accounting.loss import Batch, Loss
+from discreet.accounting.loss import Gaussian as GaussianLoss
 from discreet.engines.duckdb import DuckDB
 from discreet.exact import sqrt_ceiling
-from discreet.mechanisms import Gaussian, Laplace
+from discreet.mechanisms.additive import Gaussian, Laplace
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.table import Table
 

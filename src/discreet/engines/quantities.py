@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.engines.casts import cast
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole
-from discreet.mechanisms import LogarithmicRange
+from discreet.mechanisms.logarithmic import LogarithmicRange
 from discreet.trusted.ring_a.expressions import Call
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Quantity

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Filter, Loss
+from discreet.accounting.gdp_filter import CertifiedFilter as Filter
+from discreet.accounting.loss import Loss
 from discreet.errors import LedgerError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key, Record

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting import Filter, Loss
+from discreet.accounting.filter import Filter
+from discreet.accounting.loss import Loss
 from discreet.errors import QuestionError
 from discreet.exact import ceiling, show
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from discreet.accounting import Loss, loss_from_json
+from discreet.accounting.loss import Loss, loss_from_json
 from discreet.errors import LedgerError
 from discreet.ledger import chain, schema
 from discreet.ledger.chain import Key, Record

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting import Filter, Gaussian, Loss
 from discreet.accounting.balance import for_publishing, for_questions, price_delta
+from discreet.accounting.filter import Filter
+from discreet.accounting.loss import Gaussian, Loss
 from discreet.errors import BudgetError, LedgerError
 from discreet.exact import ceiling, floor, show, sqrt_ceiling
 from discreet.ledger.states import TOTAL, Account, Caps, Unit

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Family, Filter, Loss, Spent
+from discreet.accounting.filter import Family, Spent
+from discreet.accounting.gdp_filter import CertifiedFilter as Filter
+from discreet.accounting.loss import Loss
 from discreet.errors import LedgerError
 from discreet.exact import show
 

@@ -22,7 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.accounting import Filter, Loss, loss_from_json
+from discreet.accounting.gdp_filter import CertifiedFilter as Filter
+from discreet.accounting.loss import Loss, loss_from_json
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.exact import exp_bounds
 from discreet.local.draws import MOST, below
-from discreet.noise.words import Words
+from discreet.noise.bits import Words
 
 UNIT = 1 << 20
 """B where ε is a decimal: A/B is then within 2^−20 of e^ε."""

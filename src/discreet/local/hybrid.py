@@ -12,7 +12,7 @@ import numpy as np
 from discreet.exact import sqrt_ceiling
 from discreet.local.channels import UNIT, Counts, Floats, Odds
 from discreet.local.draws import MOST, below
-from discreet.noise.words import Words
+from discreet.noise.bits import Words
 
 FINENESS = 128
 

@@ -1,13 +1,15 @@
 """Noise fitted to a sensitivity, each mechanism with its argument and its loss."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.draws import ExponentialDraws, PublicDraws
 from discreet.mechanisms.joint import Ball
 from discreet.mechanisms.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.mechanisms.noisy_max import NoisyMax
-from discreet.mechanisms.partition import PartitionSelection
 from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.response import RandomisedResponse, randomised_response, two_coins
 from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
 from discreet.mechanisms.shares import LaplaceShares, LargestShares
 from discreet.mechanisms.sparse import AboveThreshold, Watch
@@ -24,7 +26,6 @@ __all__ = [
     "Ball",
     "Bounds",
     "Edge",
-    "ExponentialDraws",
     "ExponentialMechanism",
     "Gaussian",
     "GaussianThreshold",
@@ -34,16 +35,25 @@ __all__ = [
     "LargestShares",
     "LogarithmicRange",
     "NoisyMax",
-    "PartitionSelection",
     "PermuteAndFlip",
-    "PublicDraws",
     "Quantiles",
-    "RandomisedResponse",
     "TopK",
     "Watch",
     "Winners",
     "gaussian_threshold",
     "laplace_threshold",
-    "randomised_response",
-    "two_coins",
 ]
+
+_MOVED = {
+    "PartitionSelection": "discreet.reference.partition",
+    "RandomisedResponse": "discreet.reference.response",
+    "randomised_response": "discreet.reference.response",
+    "two_coins": "discreet.reference.response",
+}
+"""Names that pages once imported from here."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MOVED[name]), name)

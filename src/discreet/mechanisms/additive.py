@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from discreet import accounting
+from discreet.accounting.loss import DiscreteLaplace
+from discreet.accounting.loss import Gaussian as GaussianLoss
 from discreet.exact import figure, sqrt_ceiling
-from discreet.noise import discrete_laplace, rounded_gaussian
+from discreet.noise.gaussian import rounded_gaussian
+from discreet.noise.laplace import discrete_laplace
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,9 @@ class Laplace:
 
     name = "discrete Laplace"
 
-    def loss(self, sensitivity: int) -> accounting.DiscreteLaplace:
+    def loss(self, sensitivity: int) -> DiscreteLaplace:
         """The loss on vectors of that ℓ1 sensitivity."""
-        return accounting.DiscreteLaplace(sensitivity / self.scale, sensitivity)
+        return DiscreteLaplace(sensitivity / self.scale, sensitivity)
 
     def release(self, exact: Sequence[int]) -> list[int]:
         """The vector with fresh noise on every coordinate."""
@@ -82,9 +84,9 @@ class Gaussian:
 
     name = "rounded Gaussian"
 
-    def loss(self, sensitivity_squared: int) -> accounting.Gaussian:
+    def loss(self, sensitivity_squared: int) -> GaussianLoss:
         """The loss on vectors of that squared ℓ2 sensitivity, rounded up."""
-        return accounting.Gaussian(sqrt_ceiling(sensitivity_squared / self.sigma**2))
+        return GaussianLoss(sqrt_ceiling(sensitivity_squared / self.sigma**2))
 
     def release(self, exact: Sequence[int]) -> list[int]:
         """The vector with fresh noise on every coordinate."""

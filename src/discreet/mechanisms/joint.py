@@ -1,4 +1,4 @@
-"""One noise for several numbers that one row moves together: its shape is the shape of what a row can do."""
+"""K-norm mechanism: noise shaped like the ball that contains every row's contribution."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet import accounting
+from discreet.accounting.loss import Pure
 from discreet.exact import figure
-from discreet.noise.ball import ball_noise
+from discreet.noise.k_norm import ball_noise
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Ball:
     """Integer noise with P(Z = z) ∝ e^(−‖z‖/scale) on each group's vector (the K-norm mechanism of Hardt & Talwar
     2010, on the integers).
 
-    ‖·‖ is the largest of the blocks' norms, `blocks` as in `discreet.noise.ball`: the ball holds every vector that one
+    ‖·‖ is the largest of the blocks' norms, `blocks` as in `noise.k_norm`: the ball holds every vector that one
     row can add, and hardly more, so less noise does than for each number by itself.
 
     Units: lattice steps. Neighbours: one person added or removed, so the exact vectors of all groups x, y have
@@ -44,9 +44,9 @@ class Ball:
             place += block
         return found
 
-    def loss(self, sensitivity: int) -> accounting.Pure:
+    def loss(self, sensitivity: int) -> Pure:
         """The loss on vectors of that sensitivity, in the norm of the ball."""
-        return accounting.Pure(sensitivity / self.scale)
+        return Pure(sensitivity / self.scale)
 
     def release(self, exact: Sequence[int]) -> list[int]:
         """The vectors with fresh noise. `exact` lists the first number of all groups, then the second, and so on."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet import accounting
+from discreet.accounting.loss import DiscreteLaplace
 from discreet.mechanisms.additive import Laplace
 
 _WIDEST = 1100  # the exponents of all doubles lie between −1074 and 1023
@@ -105,13 +105,13 @@ class LogarithmicRange:
         rate = float(1 / self.noise.scale)
         return max(1, math.ceil(-math.log(chance * (1 + math.exp(-rate))) / rate))
 
-    def loss(self) -> accounting.DiscreteLaplace:
+    def loss(self) -> DiscreteLaplace:
         return self.noise.loss(self.sensitivity)
 
     def bucket(self, value: float | Fraction) -> int:
         """The number of a value's bucket, exactly: what an engine has to count by. Raises ValueError on NaN."""
         if value != value:
-            raise ValueError("no bucket holds what is no number")
+            raise ValueError("value is NaN")
         sign = 1 if value > 0 else -1
         if value in (math.inf, -math.inf):
             return sign * self.last

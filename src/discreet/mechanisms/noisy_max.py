@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from heapq import nlargest
 
 from discreet.mechanisms.selection import Selection, exact
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import order
 from discreet.noise.geometric import geometric
-from discreet.noise.words import SystemWords, Words
 
 
 @dataclass(frozen=True)

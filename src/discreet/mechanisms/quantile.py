@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import accounting
+from discreet.accounting.further_losses import BoundedRange
+from discreet.accounting.loss import Batch
 from discreet.exact import figure
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import INDEX, coins, decays, weighted
-from discreet.noise.words import SystemWords, Words
 
 _MOST = 1 << 40  # buckets
 _FAR = 134  # e^−134 < 2^−193
@@ -231,10 +232,10 @@ class Quantiles:
         """What being off by one row is worth in the exponent."""
         return self.epsilon / (2 * self.rows * sum(self._parts(self.shared)))
 
-    def loss(self) -> accounting.BoundedRange | accounting.Batch:
+    def loss(self) -> BoundedRange | Batch:
         """One bounded range for each fraction or level; their sum is ε."""
-        ranges = tuple(accounting.BoundedRange(2 * self.rate * self.rows * part) for part in self._parts(self.shared))
-        return ranges[0] if len(ranges) == 1 else accounting.Batch(ranges)
+        ranges = tuple(BoundedRange(2 * self.rate * self.rows * part) for part in self._parts(self.shared))
+        return ranges[0] if len(ranges) == 1 else Batch(ranges)
 
     def half_width(self, confidence: float = 0.95) -> float:
         """With `confidence`, each bucket released holds a rank within this many rows of the one it aims at.

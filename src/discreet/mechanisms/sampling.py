@@ -1,4 +1,4 @@
-"""Which persons take part, and in which block: random choices that say nothing and read nothing but how many there are.
+"""Poisson sampling and random partition of privacy units; data-independent.
 
 They are drawn afresh and independently for each person, so that the choices for all others are distributed in the same
 way whether one person is there or not: two neighbouring tables can be thought of as drawing the same for all others.
@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.noise.words import SystemWords, Words
+from discreet.noise.bits import SystemWords, Words
 
 _BITS = 63
 

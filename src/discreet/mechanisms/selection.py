@@ -15,10 +15,10 @@ from numbers import Integral
 
 import numpy as np
 
-from discreet import accounting
+from discreet.accounting.loss import Batch, Pure
 from discreet.exact import figure
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import coins, decays, weighted
-from discreet.noise.words import SystemWords, Words
 
 Score = int | Fraction
 
@@ -44,8 +44,8 @@ class Selection:
         """What one unit of score is worth in the exponent: ε/(2Δ), or ε/Δ for monotone scores."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
-    def loss(self) -> accounting.Pure | accounting.Batch:
-        return accounting.Pure(self.epsilon)
+    def loss(self) -> Pure | Batch:
+        return Pure(self.epsilon)
 
     def half_width(self, confidence: float, candidates: int) -> float:
         """With `confidence`, the chosen candidate's score is the best one's or so much below (Corollary 3.12)."""
@@ -131,8 +131,8 @@ class TopK(Selection):
         if self.k < 1:
             raise ValueError("k must be at least 1")
 
-    def loss(self) -> accounting.Batch:
-        return accounting.Batch((accounting.Pure(self.epsilon),) * self.k)
+    def loss(self) -> Batch:
+        return Batch((Pure(self.epsilon),) * self.k)
 
     def half_width(self, confidence: float, candidates: int) -> float:
         """With `confidence`, each choice's score is that of the best one left or at most so much below."""

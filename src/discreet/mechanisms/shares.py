@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import accounting
+from discreet.accounting.loss import DiscreteLaplace, Pure
 from discreet.exact import figure
 from discreet.noise import polya
-from discreet.noise.words import SystemWords, Words, whole
+from discreet.noise.bits import SystemWords, Words, whole
 
 PERSONS = 1 << 40
 """A cell counts as if it held at most so many persons: then sums cannot overflow, whatever a table holds."""
@@ -149,8 +149,8 @@ class LaplaceShares:
     def ring(self) -> Ring:
         return Ring(64 * -(-self.bits // 64))
 
-    def loss(self) -> accounting.Pure:
-        return accounting.DiscreteLaplace(self.epsilon, self.sensitivity)
+    def loss(self) -> Pure:
+        return DiscreteLaplace(self.epsilon, self.sensitivity)
 
     def release(self, exact: Sequence[int], words: Words | None = None) -> list[Residues]:
         """The exact vector plus a fresh noise share, as so many vectors as there are parties: any of them together, but
@@ -192,8 +192,8 @@ class LargestShares(LaplaceShares):
 
     name = "report noisy max in shares"
 
-    def loss(self) -> accounting.Pure:
-        return accounting.Pure(self.epsilon)
+    def loss(self) -> Pure:
+        return Pure(self.epsilon)
 
 
 def split(ring: Ring, values: Sequence[int], parties: int, words: Words) -> list[Residues]:

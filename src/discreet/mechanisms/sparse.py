@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
-from discreet import accounting
+from discreet.accounting.loss import Pure
 from discreet.exact import figure
 from discreet.mechanisms.additive import Laplace
 from discreet.noise import geometric, laplace
-from discreet.noise.sampling import positive, sample
-from discreet.noise.words import SystemWords, Words
+from discreet.noise.bits import SystemWords, Words
+from discreet.noise.sampler import positive, sample
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class AboveThreshold:
         first = self.epsilon * Fraction(1000, 1000 + root)
         return self.sensitivity / first, moves * self.sensitivity / (self.epsilon - first)
 
-    def loss(self) -> accounting.Pure:
+    def loss(self) -> Pure:
         """The loss of a whole run, to be reserved when it opens."""
-        return accounting.Pure(self.epsilon)
+        return Pure(self.epsilon)
 
     def open(self, words: Words | None = None) -> Watch:
         """A run: the threshold's noise is drawn now."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet import accounting
+from discreet.accounting.loss import Approximate, EquivalentGaussian
 from discreet.exact import exp_bounds, figure, normal_cdf_bounds, sqrt_ceiling
 from discreet.mechanisms.additive import Gaussian, Laplace
 
@@ -25,7 +25,7 @@ class LaplaceThreshold:
     its own, independent of the others'. With q = exp(−1/scale), it is shown with probability P(1 + X ≥ threshold) =
     q^j/(1 + q) for threshold = j + 1, j ≥ 1. If that is at most delta/cells, some such group is shown with a
     probability p ≤ delta. If none is, what is shown is that of the common groups: P = (1 − p)P′ + pP″ with P′ and Q
-    ε-close, as `accounting.Approximate` says.
+    ε-close, as `Approximate` says.
     """
 
     scale: Fraction
@@ -44,8 +44,8 @@ class LaplaceThreshold:
         """What is added to the numbers of persons."""
         return Laplace(self.scale)
 
-    def loss(self) -> accounting.Approximate:
-        return accounting.Approximate(self.cells / self.scale, self.delta)
+    def loss(self) -> Approximate:
+        return Approximate(self.cells / self.scale, self.delta)
 
     def release(self, persons: Sequence[int]) -> list[bool]:
         """Which groups are shown, for the exact numbers of persons, each at least 1."""
@@ -68,7 +68,7 @@ class GaussianThreshold:
     with μ = √cells/sigma. A group of one person is shown with probability P(1 + round(N) ≥ threshold) ≤
     Φ(−(threshold − 3/2)/sigma), its noise being independent of the others'. If that is at most delta/cells, then as
     above P = (1 − p)P′ + pP″ with p ≤ delta and P′, Q at least as hard to tell apart as N(0, 1) and N(μ, 1): what
-    `accounting.EquivalentGaussian` says.
+    `EquivalentGaussian` says.
     """
 
     sigma: Fraction
@@ -92,8 +92,8 @@ class GaussianThreshold:
         """What is added to the numbers of persons."""
         return Gaussian(self.sigma)
 
-    def loss(self) -> accounting.EquivalentGaussian:
-        return accounting.EquivalentGaussian(sqrt_ceiling(self.cells / self.sigma**2), self.delta)
+    def loss(self) -> EquivalentGaussian:
+        return EquivalentGaussian(sqrt_ceiling(self.cells / self.sigma**2), self.delta)
 
     def release(self, persons: Sequence[int]) -> list[bool]:
         """Which groups are shown, for the exact numbers of persons, each at least 1."""

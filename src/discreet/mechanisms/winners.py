@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nlargest
 
-from discreet import accounting
+from discreet.accounting.loss import Batch, DiscreteLaplace, Pure
 from discreet.mechanisms.additive import Laplace
 from discreet.mechanisms.selection import PermuteAndFlip
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import order
-from discreet.noise.words import SystemWords, Words
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ class Winners:
         """What chooses one, one by one."""
         return PermuteAndFlip(self.epsilon / self.k, self.each, monotone=True)
 
-    def loss(self) -> accounting.DiscreteLaplace | accounting.Batch:
+    def loss(self) -> DiscreteLaplace | Batch:
         if self.together:
             return self.noise.loss(self.total)
-        return accounting.Batch((accounting.Pure(self.epsilon / self.k),) * self.k)
+        return Batch((Pure(self.epsilon / self.k),) * self.k)
 
     def release(self, counts: Sequence[int], words: Words | None = None) -> list[int]:
         """The places of the winners, best first."""

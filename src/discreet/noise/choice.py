@@ -1,4 +1,4 @@
-"""Exact choices: coins of given chances, a place by weights, an order of things. Integers decide, never floats.
+"""Exact Bernoulli draws, weighted choice and random permutation, decided in integers.
 
 What is chosen among depends on private scores: so nothing here is cached but public constants, and every candidate
 takes the same steps whatever its score.
@@ -15,9 +15,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.noise.bits import Unsigned, Words
+from discreet.noise.inversion import STANDARD, Sizes
 from discreet.noise.laplace import powers
-from discreet.noise.table import STANDARD, Sizes
-from discreet.noise.words import Unsigned, Words
 
 CERTAIN = 1 << STANDARD.full  # chances and weights count units of 2^−192
 INDEX = 384  # bits of the uniform number that picks a place

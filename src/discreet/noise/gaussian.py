@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.exact import Number, normal_cdf_bounds
-from discreet.noise.cells import REACH, Cells
-from discreet.noise.sampling import positive, sample
-from discreet.noise.table import STANDARD, Digits, Sizes, Table, Whole
+from discreet.noise.inversion import STANDARD, Digits, Sizes, Table, Whole
+from discreet.noise.rounded_gaussian_wide import REACH, Cells
+from discreet.noise.sampler import positive, sample
 
 LARGEST_TABLE = 32
 

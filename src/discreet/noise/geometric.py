@@ -6,10 +6,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.exact import Number
+from discreet.noise.bits import Words
+from discreet.noise.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, thresholds
 from discreet.noise.laplace import DIGIT, TAIL, WIDEST, powers
-from discreet.noise.sampling import positive, sample
-from discreet.noise.table import GUARD, STANDARD, Digits, Sizes, Table, Whole, thresholds
-from discreet.noise.words import Words
+from discreet.noise.sampler import positive, sample
 
 
 def geometric(scale: Number, size: int | tuple[int, ...], words: Words | None = None) -> Whole:

@@ -6,8 +6,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.exact import Number
-from discreet.noise.sampling import positive, sample
-from discreet.noise.table import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
+from discreet.noise.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
+from discreet.noise.sampler import positive, sample
 
 TAIL = 134  # e^−134 < 2^−193
 DIGIT = 10

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.exact import Number, exp_bounds, log_bounds
 from discreet.noise import geometric
+from discreet.noise.bits import Words, whole
+from discreet.noise.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
 from discreet.noise.laplace import TAIL
-from discreet.noise.sampling import positive, sample
-from discreet.noise.table import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
-from discreet.noise.words import Words, whole
+from discreet.noise.sampler import positive, sample
 
 MOST_SHARES = 1 << 16
 _AT_ONCE = 1 << 17  # parts drawn at a time, so that their arrays stay small

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.mechanisms.additive import Gaussian, Laplace
+from discreet.mechanisms.joint import Ball
+from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold
 from discreet.plan.outputs import Output
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_b.order_statistics import Bounds

@@ -8,22 +8,16 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from discreet.accounting import Approximate, Pure
 from discreet.accounting.curves import mu_of_budget
+from discreet.accounting.loss import Approximate, Pure
 from discreet.errors import QuestionError
 from discreet.exact import sqrt_ceiling
-from discreet.mechanisms import (
-    Ball,
-    Gaussian,
-    GaussianThreshold,
-    Laplace,
-    LaplaceThreshold,
-    LogarithmicRange,
-    Quantiles,
-    Winners,
-    gaussian_threshold,
-    laplace_threshold,
-)
+from discreet.mechanisms.additive import Gaussian, Laplace
+from discreet.mechanisms.joint import Ball
+from discreet.mechanisms.logarithmic import LogarithmicRange
+from discreet.mechanisms.quantile import Quantiles
+from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
+from discreet.mechanisms.winners import Winners
 from discreet.plan.bounds import Request
 from discreet.plan.bounds import plan as planned
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold

@@ -33,7 +33,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from discreet.accounting import Loss
+from discreet.accounting.loss import Loss
 from discreet.errors import EngineError, LedgerError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.least import Least

@@ -13,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting import Batch
-from discreet.accounting.loss import Single
-from discreet.mechanisms import Laplace, LogarithmicRange, Quantiles, Winners
+from discreet.accounting.loss import Batch, Single
+from discreet.mechanisms.additive import Laplace
+from discreet.mechanisms.logarithmic import LogarithmicRange
+from discreet.mechanisms.quantile import Quantiles
+from discreet.mechanisms.winners import Winners
 from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.groups import folded

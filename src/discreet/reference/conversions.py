@@ -30,18 +30,8 @@ import numpy as np
 
 from discreet.accounting.batch import Composition
 from discreet.accounting.equivalent import upper_sums
-from discreet.accounting.loss import (
-    Approximate,
-    Batch,
-    BoundedRange,
-    DiscreteLaplace,
-    Gaussian,
-    Laplace,
-    Loss,
-    Pure,
-    SubsampledGaussian,
-    ZeroConcentrated,
-)
+from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
 from discreet.exact import Number, ceiling, exp_bounds, fraction, normal_cdf_bounds
 
 _ROUNDING = 1e-14
@@ -124,7 +114,7 @@ def zero_concentrated(loss: Loss) -> Fraction:
     if isinstance(loss, ZeroConcentrated):
         return loss.rho
     if loss.keys_delta:
-        raise ValueError("what promises nothing with some probability has no Rényi divergence")
+        raise ValueError("events with delta > 0 have infinite Rényi divergence")
     if isinstance(loss, (Gaussian, SubsampledGaussian)):
         return ceiling(_some(loss.mu_squared) / 2, 20)
     epsilon = _some(loss.pure)
@@ -169,13 +159,13 @@ def _some(amount: Fraction | None) -> Fraction:
 def gaussian(loss: Loss) -> Fraction:
     """A μ² such that the release is μ-GDP, rounded up.
 
-    For Laplace noise Φ(−μ/2) = e^(−ε/2)/2, by which both total variations are 1 − e^(−ε/2): the theorem of `residue`
+    For Laplace noise Φ(−μ/2) = e^(−ε/2)/2, by which both total variations are 1 − e^(−ε/2): the theorem of `gdp_filter`
     with s → 0. Every other loss says it itself.
     """
     if isinstance(loss, Batch):
         return sum((gaussian(part) for part in loss.parts), Fraction(0))
     if loss.keys_delta:
-        raise ValueError("what promises nothing with some probability is mu-GDP for no mu")
+        raise ValueError("events with delta > 0 are mu-GDP for no mu")
     if isinstance(loss, Laplace) and _FINE <= loss.epsilon <= _COARSE:
         bits = 200 + int(loss.epsilon)
         target = exp_bounds(-loss.epsilon / 2, bits)[0] / 2
@@ -200,7 +190,7 @@ def trade_off(batch: Composition, false_alarm: Number) -> float:
         raise ValueError("a rate lies between 0 and 1")
     if alarm == 1:
         return 0.0
-    if batch.only_gaussian is not None and not batch.certain:
+    if batch.only_gaussian is not None and not batch.infinity_mass:
         return _gaussian_miss(Fraction(batch.only_gaussian) * (1 + Fraction(1, 1 << 50)), alarm)
     alpha = float(alarm)
     level = max(1e-12, min(alpha, 1 - alpha) / 100)
@@ -215,18 +205,18 @@ def trade_off(batch: Composition, false_alarm: Number) -> float:
 def _upper_curve(batch: Composition, level: float) -> tuple[list[float], list[float]]:
     """Some ε and upper bounds on δ there, in both directions: of the whole curve, and where the sum of all ε is
     enough."""
-    places, heights = [0.0], [min(1.0, batch.certain * (1 + 1e-12)) if batch.only_gaussian == 0 else 1.0]
+    places, heights = [0.0], [min(1.0, batch.infinity_mass * (1 + 1e-12)) if batch.only_gaussian == 0 else 1.0]
     if batch.pure is not None:
         places.append(float(batch.pure) * (1 + 1e-12))
-        heights.append(min(1.0, batch.certain * (1 + 1e-12)))
-    if batch.hopeless or batch.only_gaussian == 0:
+        heights.append(min(1.0, batch.infinity_mass * (1 + 1e-12)))
+    if batch.too_large or batch.only_gaussian == 0:
         return places, heights
     found = [upper_sums(laws, level) for laws in batch.directions]
     end = max(0.0, *(bounds[-1].near(level) for bounds in found)) * 1.01
     for epsilon in np.linspace(0.0, end, _PLACES).tolist():
         delta = max(min(bound.delta(epsilon) for bound in bounds) for bounds in found)
         places.append(epsilon)
-        heights.append(min(1.0, delta + batch.certain * (1 - delta) * (1 + 1e-12)))
+        heights.append(min(1.0, delta + batch.infinity_mass * (1 - delta) * (1 + 1e-12)))
     return places, heights
 
 

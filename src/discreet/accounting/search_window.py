@@ -1,5 +1,4 @@
-"""Where on the lattice of losses to look for an ε or a δ. Nothing here is a bound: a bad choice costs width, not
-truth."""
+"""Where on the lattice of losses an ε or a δ lies. A bad window makes the bounds looser, never wrong."""
 
 from __future__ import annotations
 
@@ -9,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.convolve import Laws, Plan
-from discreet.accounting.privacy_loss import Array, Bounded, upper_twin
+from discreet.accounting.convolve import Plan, PrivacyLosses
+from discreet.accounting.privacy_loss import Array, Bounded, pessimistic_estimate
 
 _POINTS = 1 << 18  # at most so many lattice points
 _FINE = 1024  # lattice points to a standard deviation of the sum, at least
@@ -20,34 +19,34 @@ _TAILS = (1e-40, 1e-120, 1e-300)  # of each law's mass that a first look may mis
 _STEEPEST = 1e5
 
 
-def look(laws: Laws, epsilon: float = math.inf, delta: float = 0.0) -> tuple[Rough, float]:
+def locate(laws: PrivacyLosses, epsilon: float = math.inf, delta: float = 0.0) -> tuple[TiltedMoments, float]:
     """The moments of some laws, and the tilt to this ε or, where none is given, for this δ.
 
     Each law is cut off where it has little mass beside the δ that is looked for: without a cut the subsampled
     Gaussian's moments come from losses so rare that they do not matter; with too narrow a one nothing is left at ε.
     """
     for tail in _TAILS:
-        rough = Rough(laws, tail)
+        rough = TiltedMoments(laws, tail)
         theta = rough.tilt_to(epsilon) if math.isfinite(epsilon) else rough.tilt_for(delta)
         if rough.log_delta(theta) > math.log(tail) + _LITTLE:
             break
     return rough, theta
 
 
-class Rough:
+class TiltedMoments:
     """The moments of the sum of some laws under a tilt, from coarse lattices."""
 
-    def __init__(self, laws: Laws, tail: float) -> None:
+    def __init__(self, laws: PrivacyLosses, tail: float) -> None:
         self.laws = laws
         losses: list[Array] = []
         masses: list[Array] = []
         for law, _ in laws:
             low, high = law.reach(tail)
             step = (min(high, 500.0) - max(low, -500.0)) / (16 if isinstance(law, Bounded) else 2048)
-            twin = upper_twin(law, step, tail)
-            kept = twin.mass > 0
-            losses.append(twin.losses(step)[kept])
-            masses.append(twin.mass[kept])
+            estimate = pessimistic_estimate(law, step, tail)
+            kept = estimate.mass > 0
+            losses.append(estimate.losses(step)[kept])
+            masses.append(estimate.mass[kept])
         self.counts = np.array([count for _, count in laws], dtype=np.float64)
         self.lengths = [len(part) for part in losses]
         self.starts = np.cumsum([0, *self.lengths[:-1]])

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet import accounting
+from discreet.accounting.further_losses import BoundedRange
+from discreet.accounting.loss import Batch
 from discreet.mechanisms.selection import Score, Selection, ranked
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import decays, places
-from discreet.noise.words import SystemWords, Words
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class ExponentialDraws(Selection):
         if self.draws < 0:
             raise ValueError("draws must not be negative")
 
-    def loss(self) -> accounting.Batch:
-        return accounting.Batch((accounting.BoundedRange(self.epsilon),) * self.draws)
+    def loss(self) -> Batch:
+        return Batch((BoundedRange(self.epsilon),) * self.draws)
 
     @property
     def rho(self) -> Fraction:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import exp_bounds
-from discreet.noise.table import GUARD, STANDARD, Sizes, Table, Whole, exp_floor, thresholds
-from discreet.noise.words import Words, whole
+from discreet.noise.bits import Words, whole
+from discreet.noise.inversion import GUARD, STANDARD, Sizes, Table, Whole, exp_floor, thresholds
 
 REACH = Fraction(33, 2)  # 2·(1 − Φ(16.5)) < e^(−16.5²/2) < 2^−196
 FINENESS = 128  # a cell is at most sigma/128 wide, or one integer

@@ -12,10 +12,10 @@ from functools import lru_cache
 from math import prod
 
 from discreet.exact import Number
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.geometric import geometric
-from discreet.noise.sampling import positive
-from discreet.noise.table import exp_floor
-from discreet.noise.words import SystemWords, Words
+from discreet.noise.inversion import exp_floor
+from discreet.noise.sampler import positive
 
 _NARROW = 64
 _BITS = 512
@@ -59,7 +59,8 @@ def ball_noise(scale: Number, blocks: Sequence[int], size: int, words: Words | N
 
 @lru_cache(maxsize=64)
 def _cumulated(width: Fraction, blocks: tuple[int, ...]) -> tuple[int, ...]:
-    """Sums of ⌊2^512·q^m⌋·V(m) for m = 0, 1, …, q = e^(−1/width), as far as counts.
+    """Sums of ⌊2^512·q^m⌋·V(m) for m = 0, 1, …, q = e^(−1/width), until the remaining mass is below
+    2^−192.
 
     Powers are rounded down, by fewer than 2m + 2 units in the last place; V(m) ≤ (2m + 1)^d. For widths up to 64 and 12
     coordinates that is below 2^−300 of the whole in all. From m = 4·d·width on, a weight is at most e^(−3/(4·width))

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet import accounting
+from discreet.accounting.loss import Pure
 from discreet.exact import ceiling, exp_bounds, log_bounds
-from discreet.noise.words import SystemWords, Words
+from discreet.noise.bits import SystemWords, Words
 
 BITS = 64
 
@@ -42,9 +42,9 @@ class RandomisedResponse:
         if not 0 < self.other < self.truth:
             raise ValueError("the truth must be likelier than any other answer")
 
-    def loss(self) -> accounting.Pure:
+    def loss(self) -> Pure:
         """The loss of one report."""
-        return accounting.Pure(self.epsilon)
+        return Pure(self.epsilon)
 
     def release(self, answers: Sequence[int], words: Words | None = None) -> list[int]:
         """A report for each answer, each with its own randomness."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet import accounting
+from discreet.accounting.loss import Approximate
 from discreet.exact import exp_bounds, log_bounds
+from discreet.noise.bits import SystemWords, Words
 from discreet.noise.choice import CERTAIN, coins
-from discreet.noise.words import SystemWords, Words
 
 BITS = CERTAIN.bit_length() - 1
 LONGEST = 1 << 20
@@ -50,8 +50,8 @@ class PartitionSelection:
         if self.cells < 1:
             raise ValueError("cells must be at least 1")
 
-    def loss(self) -> accounting.Approximate:
-        return accounting.Approximate(self.epsilon, self.delta)
+    def loss(self) -> Approximate:
+        return Approximate(self.epsilon, self.delta)
 
     @property
     def table(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The frame around every draw: arguments, blocks and shape."""
+"""Argument checks, batching and output shape, shared by all samplers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from discreet.exact import Number, fraction
-from discreet.noise.table import Whole
-from discreet.noise.words import SystemWords, Words
+from discreet.noise.bits import SystemWords, Words
+from discreet.noise.inversion import Whole
 
 LARGEST = 10**60
 BLOCK = 1 << 16  # cells at a time: the arrays of one block stay in the processor's cache

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import exp_bounds
-from discreet.noise.words import Unsigned, Words
+from discreet.noise.bits import Unsigned, Words
 
 Whole = NDArray[np.int64] | NDArray[np.object_]
 
