@@ -28,12 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import discreet
-from discreet.accounting.curves import mu_of_budget
 from discreet.markov import Clique, Domain
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.synthesis.adaptive import synthesise
 from discreet.synthesis.candidates import scaled_counts
 from discreet.synthesis.schedule import METHODS, Schedule
+from discreet.trusted.ring_a.curves import mu_of_budget
 
 Integers = NDArray[np.int64]
 DELTA = Fraction(1, 10**9)

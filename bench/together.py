@@ -19,12 +19,12 @@ import numpy as np
 
 from bench.noise import rate
 from discreet.mechanisms import LaplaceShares
-from discreet.mechanisms.shares import Residues
 from discreet.noise import discrete_laplace
-from discreet.noise.polya import polya
 from discreet.together import Party, Session
 from discreet.together.protocol import _take_part
 from discreet.together.wire import Kind, Link
+from discreet.trusted.ring_c.polya import polya
+from discreet.trusted.ring_c.shares import Residues
 
 NAMES = ("north", "south", "west")
 COLLUDING = 1

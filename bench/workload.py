@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.curves import mu_of_budget
+from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Intervals, Item, Marginal
 from discreet.workload.optimum import optimum, singular_value_bound

@@ -71,7 +71,11 @@ def code_lines(name: str) -> int:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             for one in node.body:
-                if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                if (
+                    isinstance(one, ast.Expr)
+                    and isinstance(one.value, ast.Constant)
+                    and isinstance(one.value.value, str)
+                ):
                     words.update(range(one.lineno, (one.end_lineno or one.lineno) + 1))
     skipped = (
         tokenize.COMMENT,

@@ -19,14 +19,14 @@ import numpy as np
 from snippets import FOLDER, page
 
 from discreet.accounting import Filter, Laplace, SubsampledGaussian, compose
-from discreet.accounting.curves import delta_bounds
-from discreet.exact import exp_bounds
+from discreet.trusted.ring_a.curves import delta_bounds
+from discreet.trusted.ring_a.exact import exp_bounds
 from discreet.mechanisms import AboveThreshold, ExponentialMechanism, PermuteAndFlip, laplace_threshold
 from discreet.noise import discrete_laplace
-from discreet.noise import gaussian as gaussian_noise
-from discreet.noise import laplace as laplace_noise
-from discreet.noise.choice import decays
-from discreet.noise.inversion import Digits
+from discreet.trusted.ring_a import gaussian as gaussian_noise
+from discreet.trusted.ring_a import laplace as laplace_noise
+from discreet.trusted.ring_b.choice import decays
+from discreet.trusted.ring_a.inversion import Digits
 from discreet.reference.calibrate import gaussian_sigma, subsampled_sigma
 from discreet.reference.partition import PartitionSelection
 from discreet.reference.response import randomised_response, two_coins

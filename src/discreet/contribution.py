@@ -13,10 +13,8 @@ from discreet.accounting import Loss
 from discreet.door import Door
 from discreet.door.shares import Shares
 from discreet.errors import QuestionError
-from discreet.exact import show
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
-from discreet.mechanisms.shares import LaplaceShares, Residues
 from discreet.plan.measurement import Plan
 from discreet.release import Release
 from discreet.release.intervals import CONFIDENCE
@@ -24,7 +22,9 @@ from discreet.release.left_out import of_plan
 from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.sensitivity import cell_count, sensitivity
+from discreet.trusted.ring_c.shares import LaplaceShares, Residues
 
 MOST_CELLS = 1_000_000
 

@@ -11,9 +11,9 @@ from discreet.catalog.model import writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import DeclarationError, Fault
-from discreet.forks import Lock
 from discreet.ledger import Ledger
 from discreet.plan.bounds import MAXIMUM_CELLS
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
 from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import Attributed, view

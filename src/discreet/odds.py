@@ -13,7 +13,7 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
-from discreet.accounting.loss import Loss
+from discreet.trusted.ring_a.loss import Loss
 
 ALMOST_SURE = 0.999
 """A chance above which next to nothing of a person is hidden: that of ε 7 and more."""

@@ -11,11 +11,11 @@ from fractions import Fraction
 from discreet.catalog import Declaration
 from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
-from discreet.exact import Number, ceiling, floor, fraction
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
+from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction
 from discreet.trusted.ring_a.sensitivity import cell_count
 
 

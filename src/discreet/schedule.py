@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from discreet.engines.process import UNTIL
 from discreet.errors import EngineError
-from discreet.forks import Lock
+from discreet.trusted.ring_a.forks import Lock
 
 
 class Slot:

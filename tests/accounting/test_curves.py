@@ -9,8 +9,8 @@ import mpmath
 import pytest
 from accounting_tools import best_mu, delta_of, pure_mu, real
 
-from discreet.accounting.curves import delta_bounds, mu_beside_pure, mu_of_budget, mu_of_pure
-from discreet.accounting.further_losses import mu_of_range
+from discreet.trusted.ring_a.curves import delta_bounds, mu_beside_pure, mu_of_budget, mu_of_pure
+from discreet.trusted.ring_b.further_losses import mu_of_range
 
 BUDGETS = {
     ("0.1", "1e-6"): ".02754465024",

@@ -14,7 +14,7 @@ from accounting_tools import real
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.exact import (
+from discreet.trusted.ring_a.exact import (
     ceiling,
     exp_bounds,
     floor,

@@ -24,7 +24,7 @@ from discreet.accounting import (
     ZeroConcentrated,
     loss_from_json,
 )
-from discreet.accounting.curves import mu_of_pure
+from discreet.trusted.ring_a.curves import mu_of_pure
 
 TENTH = Fraction(1, 10)
 GOLDEN: list[tuple[Loss, str]] = [

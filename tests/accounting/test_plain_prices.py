@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from discreet.accounting import gaussian_budget, gdp_filter
-from discreet.accounting.filter import Filter
-from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.gaussian_budget import squares
-from discreet.accounting.gdp_filter import CertifiedFilter
-from discreet.accounting.loss import (
+from discreet.trusted.ring_a import gaussian_budget
+from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.gaussian_budget import squares
+from discreet.trusted.ring_a.loss import (
     Approximate,
     Batch,
     DiscreteLaplace,
@@ -24,6 +22,9 @@ from discreet.accounting.loss import (
     Pure,
     loss_from_json,
 )
+from discreet.trusted.ring_b import gdp_filter
+from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter
 
 TENTH = Fraction(1, 10)
 KINDS: list[Loss] = [

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Approximate, Batch, BoundedRange, Family, Filter, Gaussian, Laplace, Loss, Pure, Spent
-from discreet.accounting.gdp_filter import charge
+from discreet.trusted.ring_b.gdp_filter import charge
 
 PARTS: list[Loss] = [Pure(Fraction(1, 3)), Laplace("0.2"), Gaussian(Fraction(1, 7)), BoundedRange(Fraction(1, 3))]
 
@@ -70,7 +70,7 @@ def test_a_residue_that_took_more_than_all_is_dead() -> None:
 
 def test_the_pairs_are_rounded_down() -> None:
     """A Gaussian part is at most the μ² that was proved."""
-    from discreet.accounting.curves import mu_beside_pure, mu_of_budget
+    from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
 
     budget = Filter(1, "1e-6")
     for pure, square in budget._pairs[:-1]:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from tight_oracles import float_curve
 
-from discreet.accounting.further_losses import Laplace
-from discreet.accounting.gdp_filter import charge, opening
-from discreet.accounting.loss import DiscreteLaplace, Loss, Pure
+from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss, Pure
+from discreet.trusted.ring_b.further_losses import Laplace
+from discreet.trusted.ring_b.gdp_filter import charge, opening
 
 Charge = Callable[[Loss, Fraction | None], Fraction | None]
 Menu = list[tuple[Loss, list[tuple[int, float]]]]  # a release, and its losses in units of the lattice with their masses

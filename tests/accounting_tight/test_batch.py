@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tight_oracles import composed_curve, gaussian_curve, lattice_atoms, normal_tail, response, response_delta
 
-from discreet.accounting.batch import Composition, compose
-from discreet.accounting.convolve import PrivacyLosses, add
-from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
-from discreet.accounting.search_window import TiltedMoments, locate
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_c.batch import Composition, compose
+from discreet.trusted.ring_c.convolve import PrivacyLosses, add
+from discreet.trusted.ring_c.search_window import TiltedMoments, locate
 
 THOUSAND = 1000
 

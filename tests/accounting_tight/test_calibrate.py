@@ -8,11 +8,11 @@ import mpmath as mp
 import pytest
 from tight_oracles import gaussian_curve, response_delta
 
-from discreet.accounting.batch import compose
-from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.accounting.further_losses import Laplace, SubsampledGaussian
-from discreet.accounting.loss import Approximate, Gaussian, Pure
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
+from discreet.trusted.ring_a.loss import Approximate, Gaussian, Pure
+from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_c.batch import compose
+from discreet.trusted.ring_c.equivalent import gaussian_equivalent
 
 # σ of one release of sensitivity 1, by bisection with fifty digits
 SIGMAS = [

@@ -19,8 +19,8 @@ from tight_oracles import (
     numbers,
 )
 
-from discreet.accounting.interval import Interval, around, exponential, point, tail
-from discreet.accounting.shape import Shape, _lattice, _spread
+from discreet.trusted.ring_b.interval import Interval, around, exponential, point, tail
+from discreet.trusted.ring_b.shape import Shape, _lattice, _spread
 
 EPSILONS = [Fraction(1, 100), Fraction(1, 10), Fraction(7, 10), Fraction(2), Fraction(5)]
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from discreet.accounting import Approximate, Batch, BoundedRange, Declared, EquivalentGaussian, Gaussian, Pure, compose
-from discreet.accounting.curves import mu_of_pure
-from discreet.accounting.further_losses import mu_of_range
-from discreet.accounting.loss import Single
+from discreet.trusted.ring_a.curves import mu_of_pure
+from discreet.trusted.ring_a.loss import Single
+from discreet.trusted.ring_b.further_losses import mu_of_range
 
 EVENT = Fraction(1, 10**9)
 

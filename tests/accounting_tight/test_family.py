@@ -26,9 +26,9 @@ from discreet.accounting import (
     Loss,
     Pure,
     Spent,
-    curves,
 )
-from discreet.accounting.curves import mu_beside_pure, mu_of_budget
+from discreet.trusted.ring_a import curves
+from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
 
 BUDGETS = [(1, "1e-6"), (3, "1e-6"), ("0.1", "1e-9"), (10, "1e-5"), ("0.5", "1e-3"), (30, "1e-6"), (250, "1e-8")]
 

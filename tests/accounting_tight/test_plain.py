@@ -8,11 +8,11 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
-from discreet.accounting.batch import compose
-from discreet.accounting.further_losses import Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.gdp_filter import CertifiedFilter as Filter
-from discreet.accounting.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure
 from discreet.reference.baseline_filters import ConcentratedFilter, GaussianFilter, SumFilter, rho_of_budget
+from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
+from discreet.trusted.ring_c.batch import compose
 
 KINDS = (SumFilter, ConcentratedFilter, GaussianFilter)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.curves import mu_of_budget, mu_of_pure
-from discreet.accounting.further_losses import Laplace, SubsampledGaussian
-from discreet.accounting.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
+from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
+from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_b.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
 
 HUNDREDTH = Fraction(1, 100)
 

@@ -8,10 +8,10 @@ import mpmath as mp
 import pytest
 from tight_oracles import laplace_atoms, lattice_atoms, normal_tail
 
-from discreet.accounting.batch import compose
-from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
 from discreet.reference.conversions import gaussian, renyi, trade_off, zero_concentrated
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_c.batch import compose
 
 ORDERS = (1.01, 1.5, 2.0, 7.3, 40.0, 900.0)
 BOUNDED: list[Loss] = [

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting import Approximate, Filter, Gaussian, Loss, Pure
-from discreet.accounting import gdp_filter as residue
 from discreet.audit.interaction import Guard, gain, worst_case
 from discreet.mechanisms import AboveThreshold, Laplace, LaplaceThreshold, NoisyMax
-from discreet.mechanisms.noisy_max import winner
 from discreet.noise import discrete_laplace
 from discreet.reference.response import RandomisedResponse
+from discreet.trusted.ring_b import gdp_filter as residue
+from discreet.trusted.ring_b.noisy_max import winner
 
 
 def smaller(factor: Fraction, real: Callable[..., Any] = discrete_laplace) -> Callable[..., Any]:

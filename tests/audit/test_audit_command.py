@@ -12,7 +12,7 @@ import mutants
 import pytest
 
 from discreet.cli.demo import unpacked
-from discreet.mechanisms import additive
+from discreet.trusted.ring_a import additive
 
 CLINIC = """
 [budget]

@@ -17,16 +17,10 @@ from discreet.audit import textbook
 from discreet.audit.claims import FALSE_ALARM, Result
 from discreet.audit.targets import Target, run
 from discreet.audit.textbook import Sizes
-from discreet.mechanisms import (
-    AboveThreshold,
-    Gaussian,
-    Laplace,
-    NoisyMax,
-    additive,
-    laplace_threshold,
-)
+from discreet.mechanisms import AboveThreshold, Gaussian, Laplace, NoisyMax, laplace_threshold
 from discreet.reference.partition import PartitionSelection
 from discreet.reference.response import randomised_response
+from discreet.trusted.ring_a import additive
 
 ONE = Fraction(1)
 SIZES = Sizes(pair=3_000, fit=12_000)

@@ -23,10 +23,11 @@ from discreet.catalog import Declaration, Table, declare, read
 from discreet.engines import compile as compiler
 from discreet.engines import quantities, windows
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms import Gaussian, additive
+from discreet.mechanisms import Gaussian
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.sensitivity import Sensitivity
 
 COLUMNS: dict[str, Any] = {

@@ -22,7 +22,7 @@ from discreet.constructions import (
     Universe,
     rounds_needed,
 )
-from discreet.exact import exp_bounds
+from discreet.trusted.ring_a.exact import exp_bounds
 
 BETA = Fraction(1, 10**8)
 """With which a bound may fail in a test: a hundred releases fail less often than once in a million runs."""

@@ -41,10 +41,10 @@ from discreet.constructions import (
 )
 from discreet.constructions.boosting import STEP, _kept
 from discreet.constructions.composition import each, root_rho
-from discreet.exact import exp_bounds, log_bounds
 from discreet.mechanisms import ExponentialMechanism
-from discreet.noise.choice import CERTAIN, decays
 from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
+from discreet.trusted.ring_b.choice import CERTAIN, decays
 
 
 def chosen(mechanism: ExponentialMechanism | ExponentialDraws, scores: list[int]) -> dict[int, Fraction]:

@@ -13,8 +13,8 @@ import pytest
 import discreet
 from discreet import Curator
 from discreet.engines.process import UNTIL
-from discreet.forks import Lock
 from discreet.schedule import on_schedule
+from discreet.trusted.ring_a.forks import Lock
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from face_tools import Command
 
 import discreet
-from discreet.exact import figure
 from discreet.release.intervals import three_digits
 from discreet.release.show import estimate
+from discreet.trusted.ring_a.exact import figure
 
 LONG = "SELECT COUNT(*) AS n FROM visits WHERE " + " OR ".join(f"age = {age}" for age in range(20))
 SUM = "SELECT SUM(EXP(LN(cost + 20)) * 1000000) AS s FROM visits"

@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.accounting import Pure
 from discreet.mechanisms import Ball
-from discreet.noise.k_norm import _inside, ball_noise, points
+from discreet.trusted.ring_b.k_norm import _inside, ball_noise, points
 
 BLOCKS = [(1,), (1, 1), (2,), (1, 2), (1, 1, 2)]
 

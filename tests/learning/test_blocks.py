@@ -26,7 +26,8 @@ from discreet.engines.block_process import BlockLimits, BlockProcesses
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.ledger import TOTAL
-from discreet.mechanisms import Laplace, additive
+from discreet.mechanisms import Laplace
+from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.lattice import Lattice
 
 SECRET = "name-of-a-person"
@@ -193,7 +194,7 @@ def test_blocks_partition_the_persons(persons: bool) -> None:
 
 def test_a_person_taken_out_changes_one_block_of_the_real_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same draw for all others: every block but the person's has the same bytes."""
-    from discreet.mechanisms.sampling import RandomBlocks
+    from discreet.trusted.ring_c.sampling import RandomBlocks
 
     target = [{"p": "p7b", "v": math.nan, "k": 10**6}] * 5 + [{"p": "p7b", "v": math.inf, "note": "ü'\0\n"}]
     found = []

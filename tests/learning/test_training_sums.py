@@ -18,11 +18,11 @@ from learning_tools import curator, planned, surely_above
 from discreet import Curator
 from discreet.door.training import STEPS_OF_CLIP, Rows, Training, _rows, certified, clipped, linear, logistic, rounded
 from discreet.engines.vectors import Vectors
-from discreet.mechanisms import additive
-from discreet.mechanisms.sampling import PoissonSample, RandomBlocks
 from discreet.noise import rounded_gaussian
-from discreet.noise.bits import SystemWords
 from discreet.plan.features import UNIT
+from discreet.trusted.ring_a import additive
+from discreet.trusted.ring_a.bits import SystemWords
+from discreet.trusted.ring_c.sampling import PoissonSample, RandomBlocks
 
 S = STEPS_OF_CLIP
 CROWD = [

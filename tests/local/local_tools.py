@@ -15,7 +15,7 @@ from discreet.local import Collection, Collector, Report
 from discreet.local.channels import Projective, Response
 from discreet.local.draws import fresh
 from discreet.local.report import randomised
-from discreet.noise.bits import SystemWords
+from discreet.trusted.ring_a.bits import SystemWords
 
 WINDOW = "2026-11"
 SMALL = [

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from local_tools import SMALL, Places, channel_of, draws
 
-from discreet.exact import exp_bounds
 from discreet.local import choose
 from discreet.local.channels import (
     UNIT,
@@ -26,6 +25,7 @@ from discreet.local.channels import (
 )
 from discreet.local.draws import Remembered, below
 from discreet.local.hybrid import Hybrid, hybrid
+from discreet.trusted.ring_a.exact import exp_bounds
 
 HYBRIDS = [Hybrid(3, (3, 1), 1, 2, UNIT // 4), Hybrid(2, (5, 2), 3, 1, UNIT), Hybrid(4, (3, 2), 1, 1, 0)]
 

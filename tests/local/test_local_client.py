@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import BudgetError, DeclarationError, LedgerError, QuestionError
-from discreet.exact import exp_bounds
 from discreet.local import Client, Collection, Number, Ordered, Report, Text
 from discreet.local import client as client_module
 from discreet.local.draws import fresh
 from discreet.local.report import check, randomised
+from discreet.trusted.ring_a.exact import exp_bounds
 
 OS = Collection("os", "Which system?", ["linux", "mac", "windows"], epsilon=1)
 KINDS = [

@@ -10,9 +10,9 @@ import pytest
 from discreet.audit import channels
 from discreet.audit.targets import run
 from discreet.audit.textbook import Sizes
-from discreet.exact import exp_bounds
 from discreet.local import choose
 from discreet.local.channels import Projective, Response, odds_of
+from discreet.trusted.ring_a.exact import exp_bounds
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 

@@ -14,9 +14,9 @@ import pytest
 from local_tools import collected, collector
 
 from discreet.errors import QuestionError
-from discreet.exact import exp_bounds
 from discreet.local import Collection, Number
 from discreet.local.shuffle import Clones, central, weights
+from discreet.trusted.ring_a.exact import exp_bounds
 
 MILLIONTH = Fraction(1, 10**6)
 YES = {epsilon: Collection("a", "b", ["no", "yes"], epsilon=epsilon) for epsilon in (1, 2, 4)}

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from discreet import accounting
-from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
 
 mpmath.mp.dps = 60
 SCALES = ["1/20", "0.3", "1", "10/3", "17", "250"]

@@ -25,8 +25,8 @@ from order_tools import (
 
 from discreet import accounting
 from discreet.mechanisms import Quantiles
-from discreet.mechanisms.quantile import Aim, Branch, Held, _levels
-from discreet.noise.bits import SystemWords
+from discreet.trusted.ring_a.bits import SystemWords
+from discreet.trusted.ring_b.quantile import Aim, Branch, Held, _levels
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 QUARTILES = (Fraction(1, 4), HALF, Fraction(3, 4))

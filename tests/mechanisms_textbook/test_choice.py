@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from textbook_tools import SMALLEST, Script, SeededWords, every_outcome, goodness, power
 from textbook_tools import geometric as closed
 
-from discreet.noise import choice
-from discreet.noise.bits import SystemWords
-from discreet.noise.choice import CERTAIN, coins, decays, order, weighted
-from discreet.noise.geometric import build, geometric
-from discreet.noise.inversion import Digits, Sizes
-from discreet.noise.sampler import sample
+from discreet.trusted.ring_a.bits import SystemWords
+from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.sampler import sample
+from discreet.trusted.ring_b import choice
+from discreet.trusted.ring_b.choice import CERTAIN, coins, decays, order, weighted
+from discreet.trusted.ring_b.geometric import build, geometric
 
 
 def real(value: Fraction) -> mpmath.mpf:

@@ -31,8 +31,8 @@ from textbook_tools import (
 )
 
 from discreet import accounting
-from discreet.mechanisms import noisy_max
-from discreet.mechanisms.noisy_max import NoisyMax, winner
+from discreet.trusted.ring_b import noisy_max
+from discreet.trusted.ring_b.noisy_max import NoisyMax, winner
 
 ONE = Fraction(1)
 THIRD = Fraction(1, 3)

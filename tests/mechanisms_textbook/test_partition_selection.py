@@ -20,9 +20,9 @@ from textbook_tools import (
 )
 
 from discreet import accounting
-from discreet.exact import exp_bounds, log_bounds
-from discreet.noise.choice import CERTAIN
 from discreet.reference.partition import PartitionSelection, chances, delta_share
+from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
+from discreet.trusted.ring_b.choice import CERTAIN
 
 ONE = Fraction(1)
 

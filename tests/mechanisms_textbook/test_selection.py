@@ -28,8 +28,8 @@ from textbook_tools import (
 )
 
 from discreet import accounting
-from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, Score, Selection, TopK
-from discreet.noise.choice import CERTAIN, decays
+from discreet.trusted.ring_b.choice import CERTAIN, decays
+from discreet.trusted.ring_b.selection import ExponentialMechanism, PermuteAndFlip, Score, Selection, TopK
 
 ONE = Fraction(1)
 Exact = Callable[[Selection, Sequence[Score]], dict]

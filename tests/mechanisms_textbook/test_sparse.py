@@ -20,8 +20,8 @@ import pytest
 from textbook_tools import SMALLEST, SeededWords, changes, geometric, goodness, moved, power, ratio, two_sided
 
 from discreet import accounting
-from discreet.mechanisms import sparse
-from discreet.mechanisms.sparse import AboveThreshold, Watch
+from discreet.trusted.ring_b import sparse
+from discreet.trusted.ring_b.sparse import AboveThreshold, Watch
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 REACH = 60

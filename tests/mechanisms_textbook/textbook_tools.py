@@ -11,7 +11,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 from scipy import stats
 
-from discreet.exact import exp_bounds
+from discreet.trusted.ring_a.exact import exp_bounds
 
 Distribution = Mapping[Hashable, Fraction]
 

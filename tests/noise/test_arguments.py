@@ -13,7 +13,7 @@ import pytest
 
 from discreet import noise
 from discreet.noise import discrete_laplace, rounded_gaussian
-from discreet.noise.sampler import BLOCK
+from discreet.trusted.ring_a.sampler import BLOCK
 
 both = pytest.mark.parametrize("draw", [discrete_laplace, rounded_gaussian])
 Draw = Callable[..., np.ndarray]

@@ -16,14 +16,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from noise_tools import DIGITS, SeededWords, Tape, every_outcome, fit, gaussian_cdf, gaussian_pmf, real
 
-from discreet.exact import normal_cdf_bounds
-from discreet.noise import gaussian, rounded_gaussian
-from discreet.noise import inversion as table_module
-from discreet.noise import rounded_gaussian_wide as cells_module
-from discreet.noise.gaussian import build_table
-from discreet.noise.inversion import Digits, Sizes
-from discreet.noise.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
-from discreet.noise.sampler import sample
+from discreet.noise import rounded_gaussian
+from discreet.trusted.ring_a import gaussian
+from discreet.trusted.ring_a import inversion as table_module
+from discreet.trusted.ring_a import rounded_gaussian_wide as cells_module
+from discreet.trusted.ring_a.exact import normal_cdf_bounds
+from discreet.trusted.ring_a.gaussian import build_table
+from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
+from discreet.trusted.ring_a.sampler import sample
 
 FULL = 192
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from noise_tools import DIGITS, SeededWords, every_outcome, fit, laplace_cdf, laplace_pmf, real
 from scipy import stats
 
-from discreet.noise import discrete_laplace, laplace
-from discreet.noise import inversion as table_module
-from discreet.noise.inversion import Digits, Sizes
-from discreet.noise.laplace import build, digit_weights, powers
-from discreet.noise.sampler import sample
+from discreet.noise import discrete_laplace
+from discreet.trusted.ring_a import inversion as table_module
+from discreet.trusted.ring_a import laplace
+from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.laplace import build, digit_weights, powers
+from discreet.trusted.ring_a.sampler import sample
 
 FULL = 192
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from noise_tools import DIGITS, Branch, SeededWords, Tape, fit, laplace_cdf, real
 from scipy import stats
 
-from discreet.noise.inversion import Digits, Table
-from discreet.noise.polya import Polya, accepted, build, parts_mean, poisson, polya, sampler
-from discreet.noise.sampler import sample
+from discreet.trusted.ring_a.inversion import Digits, Table
+from discreet.trusted.ring_a.sampler import sample
+from discreet.trusted.ring_c.polya import Polya, accepted, build, parts_mean, poisson, polya, sampler
 
 Chances = dict[int, mpmath.mpf]
 

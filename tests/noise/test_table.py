@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from noise_tools import SeededWords, Tape, every_outcome
 from scipy import stats
 
-from discreet.noise import inversion as table_module
-from discreet.noise.bits import SystemWords, whole
-from discreet.noise.inversion import Digits, Sizes, Table, thresholds
+from discreet.trusted.ring_a import inversion as table_module
+from discreet.trusted.ring_a.bits import SystemWords, whole
+from discreet.trusted.ring_a.inversion import Digits, Sizes, Table, thresholds
 
 SMALL_SIZES = Sizes(3, 6, 9)
 

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from discreet.noise.bits import SystemWords, whole
+from discreet.trusted.ring_a.bits import SystemWords, whole
 
 
 @pytest.mark.parametrize("bits", [1, 8, 15, 16, 17, 63, 64, 65, 128, 1_000])

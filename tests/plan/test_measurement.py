@@ -13,11 +13,11 @@ from plan_tools import ONE, people, planned
 
 from discreet.accounting import Approximate, DiscreteLaplace, Pure
 from discreet.accounting import Gaussian as GaussianLoss
-from discreet.accounting.curves import delta_bounds, mu_of_budget
-from discreet.exact import sqrt_ceiling
 from discreet.mechanisms import Ball, Gaussian, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
+from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
+from discreet.trusted.ring_a.exact import sqrt_ceiling
 
 QUESTIONS = [
     (ONE, "SELECT COUNT(*) FROM t"),

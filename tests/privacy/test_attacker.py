@@ -11,8 +11,8 @@ import pytest
 from attack_tools import Event, answers, epsilon_at_least
 
 from discreet import Curator, Table
-from discreet.mechanisms import additive
 from discreet.plan.measurement import Price
+from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_b.questions import Noisy
 
 TARGET = {"p": "target", "g": "x", "h": "few", "v": 10}

@@ -34,7 +34,6 @@ from discreet.mechanisms import (
     PermuteAndFlip,
     laplace_threshold,
 )
-from discreet.mechanisms.shares import LaplaceShares, LargestShares
 from discreet.plan.coding import Coding
 from discreet.plan.coding import Listed as Cells
 from discreet.plan.measurement import Measurement, Price
@@ -52,6 +51,7 @@ from discreet.trusted.ring_a.nodes import (
     Scan,
     Vector,
 )
+from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
 
 ROWS = {
     "p": ["a", "a", "b", "c", "d", "e"],

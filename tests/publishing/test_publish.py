@@ -15,13 +15,13 @@ import pytest
 
 import discreet
 from discreet.accounting import compose
-from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import declare
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.markov import Domain
 from discreet.synthesis.publication import publication
 from discreet.synthesis.schedule import held
+from discreet.trusted.ring_a.curves import mu_of_budget
 
 COLUMNS: dict[str, Any] = {
     "sex": {"type": "text", "values": ["F", "M"], "nulls": False},

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.accounting import BoundedRange
-from discreet.accounting.curves import mu_of_budget
-from discreet.exact import fraction
 from discreet.markov import Domain
 from discreet.mechanisms import ExponentialMechanism, Gaussian
 from discreet.synthesis.schedule import Schedule
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import fraction
 
 
 def counts(rows, domain: Domain, clique):

@@ -8,11 +8,11 @@ import pytest
 from memory_measurer import planned
 
 from discreet.accounting import Approximate, BoundedRange, Declared, Gaussian, compose
-from discreet.accounting.curves import delta_bounds, mu_of_budget
 from discreet.errors import QuestionError
-from discreet.exact import sqrt_ceiling
 from discreet.markov import Domain
 from discreet.synthesis.schedule import METHODS, Schedule, all_marginals
+from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
+from discreet.trusted.ring_a.exact import sqrt_ceiling
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2, "d": 5})
 DELTA = Fraction(1, 10**9)

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from together_tools import Made, certificate, needs_openssl, play, session, take
 
 from discreet import BudgetError, QuestionError, SessionError
-from discreet.mechanisms.shares import Residues
 from discreet.together import Opened, Session, from_dict, read, take_part
 from discreet.together import session as module
 from discreet.together.meeting import Meeting
 from discreet.together.protocol import _Progress, _Round, added_up
 from discreet.together.session import most_absent
 from discreet.together.wire import Gone, Kind, Link
+from discreet.trusted.ring_c.shares import Residues
 
 pytestmark = needs_openssl
 NAMES, FOUR = "abc", "abcd"

@@ -17,10 +17,10 @@ from scipy import stats
 from discreet import accounting
 from discreet.audit.textbook import Sizes, together
 from discreet.mechanisms import Laplace, LaplaceShares
-from discreet.mechanisms.shares import PERSONS, Residues, Ring, split
-from discreet.noise.bits import SystemWords, Words
-from discreet.noise.polya import sampler
 from discreet.together.protocol import added_up
+from discreet.trusted.ring_a.bits import SystemWords, Words
+from discreet.trusted.ring_c.polya import sampler
+from discreet.trusted.ring_c.shares import PERSONS, Residues, Ring, split
 
 EPSILON = 1.0
 REACH = 60

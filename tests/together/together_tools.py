@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.mechanisms.shares import LaplaceShares, Residues
 from discreet.together import Opened, Party, Session
 from discreet.together.protocol import _take_part
+from discreet.trusted.ring_c.shares import LaplaceShares, Residues
 
 needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="certificates are made with openssl")
 

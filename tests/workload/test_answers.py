@@ -16,9 +16,9 @@ import pytest
 import discreet
 from discreet import Workload
 from discreet.accounting import Batch, Gaussian
-from discreet.accounting.curves import mu_of_budget
-from discreet.exact import fraction
 from discreet.ledger import TOTAL
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import fraction
 from discreet.workload.answers import answering
 
 EXACT = "1e20"

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from discreet.accounting.declared import Declared
-from discreet.accounting.filter import Family, Spent
-from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.gdp_filter import CertifiedFilter as Filter
-from discreet.accounting.loss import (
+from discreet.trusted.ring_a.filter import Family, Spent
+from discreet.trusted.ring_a.loss import (
     Approximate,
     Batch,
     DiscreteLaplace,
@@ -19,9 +16,12 @@ from discreet.accounting.loss import (
     Pure,
     loss_from_json,
 )
+from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
+from discreet.trusted.ring_c.declared import Declared
 
 if TYPE_CHECKING:
-    from discreet.accounting.batch import Composition
+    from discreet.trusted.ring_c.batch import Composition
 
 __all__ = [
     "Approximate",
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:
-    """What releases declared together cost: `compose([...]).epsilon(delta)`. See `discreet.accounting.batch`."""
-    from discreet.accounting import batch  # numerical: loaded when it is asked for
+    """What releases declared together cost: `compose([...]).epsilon(delta)`. See `ring_c.batch`."""
+    from discreet.trusted.ring_c import batch  # numerical: loaded when it is asked for
 
     return batch.compose(losses)

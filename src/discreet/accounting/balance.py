@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.curves import guessed_delta, mu_of_budget
-from discreet.accounting.filter import GAUSSIAN_PART, Filter
-from discreet.accounting.loss import EquivalentGaussian, Gaussian, Loss, Pure
-from discreet.exact import floor, show
+from discreet.trusted.ring_a.curves import guessed_delta, mu_of_budget
+from discreet.trusted.ring_a.exact import floor, show
+from discreet.trusted.ring_a.filter import GAUSSIAN_PART, Filter
+from discreet.trusted.ring_a.loss import EquivalentGaussian, Gaussian, Loss, Pure
 
 _DIGITS, _SHORT = 6, 3
 _HALVINGS = 40

@@ -1,5 +1,5 @@
-"""The former name of `discreet.accounting.gdp_filter`, kept for who imports it."""
+"""The former name of `ring_b.gdp_filter`, kept for who imports it."""
 
-from discreet.accounting.gdp_filter import charge, opening, times
+from discreet.trusted.ring_b.gdp_filter import charge, opening, times
 
 __all__ = ["charge", "opening", "times"]

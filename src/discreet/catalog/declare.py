@@ -28,7 +28,7 @@ from discreet.catalog.model import (
     writable,
 )
 from discreet.errors import DeclarationError, Fault
-from discreet.exact import fraction
+from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.table import Column, Source, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.catalog.model import Declaration
-from discreet.exact import show
 from discreet.texts import visible
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Value
 
 MOST_SHOWN = 5

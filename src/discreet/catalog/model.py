@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.exact import show
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Table
 
 USUAL_GROUPS = 10

@@ -282,8 +282,8 @@ def explain(
 @_machine
 def check(declaration: str, as_json: bool) -> None:
     """Name every fault of DECLARATION at once. Reads no row."""
-    from discreet.exact import show
     from discreet.odds import ALMOST_SURE, best_guess_of_budget, chance
+    from discreet.trusted.ring_a.exact import show
 
     with opened(declaration, load=False) as curator:
         curator.check()

@@ -11,10 +11,10 @@ from discreet.accounting import Approximate, Pure
 from discreet.accounting.balance import price_of
 from discreet.catalog import read
 from discreet.errors import QuestionError
-from discreet.exact import fraction, show
 from discreet.ledger import TOTAL, Entry, Ledger, Verification
 from discreet.release.show import percent
 from discreet.texts import visible
+from discreet.trusted.ring_a.exact import fraction, show
 
 if TYPE_CHECKING:
     from discreet.curator import Curator

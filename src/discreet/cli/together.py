@@ -123,8 +123,8 @@ def agree(
 @click.argument("session")
 def show(session: str) -> None:
     """What SESSION says, and the fingerprint of each party's certificate: to compare by another way."""
-    from discreet.exact import show as shown
     from discreet.together import read as read_session
+    from discreet.trusted.ring_a.exact import show as shown
 
     agreed = read_session(session)
     what = (
@@ -189,8 +189,8 @@ def _write(
     """Writes the document; gives its hash."""
     from discreet.catalog import read
     from discreet.curator import Curator
-    from discreet.exact import fraction
     from discreet.together import Session
+    from discreet.trusted.ring_a.exact import fraction
 
     try:
         price = fraction(epsilon)

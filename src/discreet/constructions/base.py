@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.loss import Batch
 from discreet.constructions.composition import each, together
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, shown
 from discreet.constructions.domain import (
@@ -23,8 +22,9 @@ from discreet.constructions.domain import (
     refused,
     whole,
 )
-from discreet.mechanisms.additive import Laplace
 from discreet.reference.draws import PublicDraws
+from discreet.trusted.ring_a.additive import Laplace
+from discreet.trusted.ring_a.loss import Batch
 
 MOST_DATABASES = 1_000_000
 """A search or a choice among more databases than this is refused."""

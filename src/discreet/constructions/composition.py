@@ -18,8 +18,8 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.loss import Approximate, Pure
-from discreet.exact import exp_bounds, floor, log_bounds, sqrt_ceiling
+from discreet.trusted.ring_a.exact import exp_bounds, floor, log_bounds, sqrt_ceiling
+from discreet.trusted.ring_a.loss import Approximate, Pure
 
 _DIGITS = 12
 

@@ -9,9 +9,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.loss import DiscreteLaplace
 from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Queries, Universe, number, price, refused
-from discreet.mechanisms.additive import Laplace
+from discreet.trusted.ring_a.additive import Laplace
+from discreet.trusted.ring_a.loss import DiscreteLaplace
 
 SIZE_SHARE = Fraction(1, 8)
 """How much of ε the number of rows gets: its error enters every bound only once or twice."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import QuestionError
-from discreet.exact import Number, fraction
+from discreet.trusted.ring_a.exact import Number, fraction
 
 MOST_ROWS = 1 << 50
 """More rows than there are people. Counts below it are exact in floating point, which only sees what was released."""

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.further_losses import BoundedRange
-from discreet.accounting.loss import Batch
 from discreet.constructions.base import few_enough
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe
 from discreet.constructions.domain import (
@@ -23,7 +21,9 @@ from discreet.constructions.domain import (
     refused,
     whole,
 )
-from discreet.mechanisms.selection import ExponentialMechanism
+from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_b.further_losses import BoundedRange
+from discreet.trusted.ring_b.selection import ExponentialMechanism
 
 
 def balanced_alpha(queries: LinearQueries, epsilon: float, beta: float, rows: int) -> float:

@@ -17,14 +17,14 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.further_losses import BoundedRange
-from discreet.accounting.loss import Batch, DiscreteLaplace, Pure
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded, shown
 from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Universe, number, refused, whole
 from discreet.errors import QuestionError
-from discreet.mechanisms.additive import Laplace
-from discreet.mechanisms.selection import ExponentialMechanism
-from discreet.mechanisms.sparse import AboveThreshold
+from discreet.trusted.ring_a.additive import Laplace
+from discreet.trusted.ring_a.loss import Batch, DiscreteLaplace, Pure
+from discreet.trusted.ring_b.further_losses import BoundedRange
+from discreet.trusted.ring_b.selection import ExponentialMechanism
+from discreet.trusted.ring_b.sparse import AboveThreshold
 
 Shares = NDArray[np.float64]
 

@@ -23,9 +23,7 @@ from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, QuestionError
-from discreet.exact import Number, fraction, show
 from discreet.explanation import BudgetState, Explanation
-from discreet.forks import Lock
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.ledger.least import Least
@@ -48,6 +46,8 @@ from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.limits import too_deep
+from discreet.trusted.ring_a.exact import Number, fraction, show
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import Source
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
 from discreet.door import BlockLimits, Watch, Watching
-from discreet.exact import Number
 from discreet.learning.aggregate import Aggregation, aggregation
 from discreet.learning.model import Fit, fit
 from discreet.learning.predictor import Predictor
@@ -22,6 +21,7 @@ from discreet.release import Release
 from discreet.release.table import FREE
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
+from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.loss import Loss
 from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
-from discreet.mechanisms.additive import Laplace
-from discreet.mechanisms.sampling import RandomBlocks
-from discreet.mechanisms.selection import PermuteAndFlip
+from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_b.selection import PermuteAndFlip
+from discreet.trusted.ring_c.sampling import RandomBlocks
 
 __all__ = ["BlockLimits", "BlockProcesses", "Blocks", "Unusable", "scores", "step_of"]
 

@@ -13,19 +13,19 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.declared import Declared
-from discreet.accounting.further_losses import BoundedRange
-from discreet.accounting.loss import Loss, Single
 from discreet.engines.coded import Marginal, Rows
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms.additive import Gaussian
-from discreet.mechanisms.selection import ExponentialMechanism
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.measurement import Measurement
+from discreet.trusted.ring_a.additive import Gaussian
 from discreet.trusted.ring_a.gate import Grant
+from discreet.trusted.ring_a.loss import Loss, Single
 from discreet.trusted.ring_a.measurement import reads
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.questions import Noisy, noisy_answer
+from discreet.trusted.ring_b.selection import ExponentialMechanism
+from discreet.trusted.ring_c.declared import Declared
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -62,8 +62,8 @@ class Marginals:
     * `distances`, how far predictions are from the truth, Σ‖exact − prediction‖₁ for each of W marginals: each moves by
       at most R, so all of them together by R·√W in ℓ2, and rounded Gaussian noise is measured as such.
     The batch was fixed before the first step. Whatever the order of its steps, and whatever each is asked about, what
-    remains is dominated by the rest of the batch; ending early is post-processing (`discreet.accounting.batch`). The
-    ledger is charged the one loss that stands for the batch (`discreet.accounting.declared`).
+    remains is dominated by the rest of the batch; ending early is post-processing (`ring_c.batch`). The
+    ledger is charged the one loss that stands for the batch (`ring_c.declared`).
 
     A failure ends the run: what remains is never measured, and the whole batch stays charged.
     """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.accounting.loss import Loss
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms.noisy_max import NoisyMax
-from discreet.mechanisms.selection import TopK
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Value
+from discreet.trusted.ring_b.noisy_max import NoisyMax
+from discreet.trusted.ring_b.selection import TopK
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.accounting.loss import Loss
 from discreet.engines.duckdb import DuckDB
-from discreet.mechanisms.shares import LaplaceShares, LargestShares, Residues
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count, one_vector
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares, Residues
 
 
 @dataclass(frozen=True)

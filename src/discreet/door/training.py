@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.batch import compose
-from discreet.accounting.equivalent import gaussian_equivalent
-from discreet.accounting.further_losses import SubsampledGaussian
-from discreet.accounting.loss import Batch, EquivalentGaussian
-from discreet.accounting.loss import Gaussian as GaussianLoss
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.vectors import Vectors, Wanted
-from discreet.exact import ceiling, sqrt_ceiling
-from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.sampling import PoissonSample
 from discreet.plan.features import UNIT, Features, OneHot, Scaled
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.exact import ceiling, sqrt_ceiling
+from discreet.trusted.ring_a.loss import Batch, EquivalentGaussian
+from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.further_losses import SubsampledGaussian
+from discreet.trusted.ring_c.batch import compose
+from discreet.trusted.ring_c.equivalent import gaussian_equivalent
+from discreet.trusted.ring_c.sampling import PoissonSample
 
 STEPS_OF_CLIP = 1 << 20
 """How many lattice steps the longest gradient of a person is."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discreet.accounting.loss import Loss
-from discreet.mechanisms.sparse import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.sparse import AboveThreshold
 
 
 @dataclass(frozen=True)

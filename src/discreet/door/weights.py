@@ -6,12 +6,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from discreet.accounting.loss import Loss
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.engines.duckdb import DuckDB
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.gate import Grant
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table
 
 

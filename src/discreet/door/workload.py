@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.loss import Batch, Loss
-from discreet.accounting.loss import Gaussian as GaussianLoss
 from discreet.engines.duckdb import DuckDB
-from discreet.exact import sqrt_ceiling
-from discreet.mechanisms.additive import Gaussian, Laplace
 from discreet.plan.coding import Coding, rows_of_person
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.loss import Batch, Loss
+from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 
 Integers = NDArray[Any]

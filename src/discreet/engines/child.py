@@ -16,7 +16,7 @@ import weakref
 from typing import BinaryIO
 
 from discreet.engines.forkserver import CURATOR, fork
-from discreet.forks import Lock
+from discreet.trusted.ring_a.forks import Lock
 
 START_SECONDS = 120
 """A child that is not forked within this time is none."""

@@ -26,10 +26,10 @@ from discreet.engines.scalars import from_steps
 from discreet.engines.vectors import Vectors, Wanted, decoded, select
 from discreet.engines.windows import MOST_HELD, Held, name_of, of_rows
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
-from discreet.forks import Lock
 from discreet.plan.coding import Coding
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.expressions import Expression, Literal
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.table import LARGEST, Column, Relation, Source, Table, Type, Value

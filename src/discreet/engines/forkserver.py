@@ -20,7 +20,7 @@ import subprocess
 import sys
 import weakref
 
-from discreet.forks import Lock
+from discreet.trusted.ring_a.forks import Lock
 
 BESIDE = ("pandas",)
 """What a child may need, and takes long to load: loaded beside the program where the curator has it."""

@@ -9,10 +9,10 @@ from sqlglot import exp
 
 from discreet.engines.casts import cast
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole
-from discreet.mechanisms.logarithmic import LogarithmicRange
 from discreet.trusted.ring_a.expressions import Call
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Quantity
+from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 
 
 def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:

@@ -14,7 +14,7 @@ numbers are unsigned in the engine, so no remainder is negative; and n ≥ 1 whe
 Why neighbours are told apart by one person alone. Positions, n and word are functions of the load's key and of the
 person's own rows and id: not of ranks over everybody, nor of other persons' rows. For a fixed key and salt a person who
 leaves moves nobody's window, so the exact vectors differ by what that one person contributed, as in
-`discreet.trusted.ring_a.sensitivity`; and what holds for each key and salt holds for keys and salts that are drawn.
+`ring_a.sensitivity`; and what holds for each key and salt holds for keys and salts that are drawn.
 
 Why it is fair. Over an offset uniform on {0, …, n − 1} each position is kept with probability exactly K/n: for a
 position p the values (p + o) mod n are all of {0, …, n − 1}. A 64-bit hash modulo n is uniform up to n/2^64. Rows and

@@ -15,13 +15,13 @@ from typing import Any
 from discreet.catalog import Declaration
 from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
 from discreet.errors import QuestionError
-from discreet.exact import Number, show
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.plan.quantization import lattice
 from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, refused, whole, within
 from discreet.procedures.progress import progress
 from discreet.release.intervals import CONFIDENCE, half_width
 from discreet.release.table import Cost
+from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Column, Table
 

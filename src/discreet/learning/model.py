@@ -11,12 +11,12 @@ from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.door.training import STEPS_OF_CLIP, Trained, Training
-from discreet.exact import Number, show
 from discreet.learning.noise import Noise, noise_for
 from discreet.plan.features import MOST_FEATURES, Features, OneHot, Scaled, feature
 from discreet.procedures.arguments import columns_of, epsilon_of, private_table, refused, whole, within
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.table import Cost
+from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 
 _LOGISTIC, _LINEAR = "logistic", "linear"

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.gdp_filter import CertifiedFilter as Filter
-from discreet.accounting.loss import Loss
 from discreet.errors import LedgerError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key, Record
 from discreet.ledger.look import stored_loss
 from discreet.ledger.note import RESTORE
 from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, renewed, respent
+from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 # μ comes from a floating-point guess that is then certified: another machine's may differ within this part of
 # itself

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.filter import Filter
-from discreet.accounting.loss import Loss
 from discreet.errors import QuestionError
-from discreet.exact import ceiling, show
+from discreet.trusted.ring_a.exact import ceiling, show
+from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.loss import Loss
 
 SHARE, MOST = Fraction(1, 10_000), Fraction(1, 1_000)
 """Of the budget's ε, and never more than this, where no other least price is declared."""

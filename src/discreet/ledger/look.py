@@ -15,12 +15,12 @@ from typing import Any
 
 import apsw
 
-from discreet.accounting.loss import Loss, loss_from_json
 from discreet.errors import LedgerError
 from discreet.ledger import chain, schema
 from discreet.ledger.chain import Key, Record
 from discreet.ledger.note import RESTORE
 from discreet.ledger.states import TOTAL, Account, TableState
+from discreet.trusted.ring_a.loss import Loss, loss_from_json
 
 _PAGE = 500  # entries read at a time
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.accounting.balance import for_publishing, for_questions, price_delta
-from discreet.accounting.filter import Filter
-from discreet.accounting.loss import Gaussian, Loss
 from discreet.errors import BudgetError, LedgerError
-from discreet.exact import ceiling, floor, show, sqrt_ceiling
 from discreet.ledger.states import TOTAL, Account, Caps, Unit
+from discreet.trusted.ring_a.exact import ceiling, floor, show, sqrt_ceiling
+from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.loss import Gaussian, Loss
 
 _DIGITS = 6
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting.filter import Family, Spent
-from discreet.accounting.gdp_filter import CertifiedFilter as Filter
-from discreet.accounting.loss import Loss
 from discreet.errors import LedgerError
-from discreet.exact import show
+from discreet.trusted.ring_a.exact import show
+from discreet.trusted.ring_a.filter import Family, Spent
+from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 TOTAL = ""  # the account of the whole budget
 

@@ -22,8 +22,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.accounting.gdp_filter import CertifiedFilter as Filter
-from discreet.accounting.loss import Loss, loss_from_json
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.ledger import chain
 from discreet.ledger.chain import Key
@@ -35,6 +33,8 @@ from discreet.ledger.process import lives, this_process
 from discreet.ledger.refusal import apart, other_unit, raised, refusal
 from discreet.ledger.states import TOTAL, Account, Caps, Snapshot, TableState, Unit, renewed, respent
 from discreet.ledger.steps import step
+from discreet.trusted.ring_a.loss import Loss, loss_from_json
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 __all__ = ["Ledger", "Reserved", "Stored", "step"]
 

@@ -11,11 +11,11 @@ from numbers import Integral
 from typing import Any
 
 from discreet.errors import DeclarationError, Fault, QuestionError
-from discreet.exact import Number as Amount
-from discreet.exact import fraction, show
 from discreet.local import choose
 from discreet.local.channels import Hashed, Odds, Projective, Response
 from discreet.local.hybrid import Hybrid, hybrid
+from discreet.trusted.ring_a.exact import Number as Amount
+from discreet.trusted.ring_a.exact import fraction, show
 
 Value = str | int
 AnyChannel = Response | Projective | Hybrid | Hashed

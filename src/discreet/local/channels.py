@@ -20,9 +20,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact import exp_bounds
 from discreet.local.draws import MOST, below
-from discreet.noise.bits import Words
+from discreet.trusted.ring_a.bits import Words
+from discreet.trusted.ring_a.exact import exp_bounds
 
 UNIT = 1 << 20
 """B where ε is a decimal: A/B is then within 2^−20 of e^ε."""

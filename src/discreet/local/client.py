@@ -8,14 +8,14 @@ from pathlib import Path
 from types import TracebackType
 
 from discreet.errors import BudgetError
-from discreet.exact import Number as Amount
-from discreet.exact import show
 from discreet.local.answers import amount
 from discreet.local.collection import Collection, today
 from discreet.local.draws import fresh
 from discreet.local.explain import explained
 from discreet.local.purse import Purse
 from discreet.local.report import Report, public_of, randomised
+from discreet.trusted.ring_a.exact import Number as Amount
+from discreet.trusted.ring_a.exact import show
 
 
 class Client:

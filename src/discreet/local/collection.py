@@ -15,8 +15,6 @@ from typing import Any
 
 from discreet.accounting import Pure
 from discreet.errors import DeclarationError
-from discreet.exact import Number as Amount
-from discreet.exact import ceiling, log_bounds, show
 from discreet.local.answers import (
     Answer,
     Choice,
@@ -33,6 +31,8 @@ from discreet.local.answers import (
 )
 from discreet.local.channels import Odds, Projective, Response, odds_of
 from discreet.local.choose import redrawn
+from discreet.trusted.ring_a.exact import Number as Amount
+from discreet.trusted.ring_a.exact import ceiling, log_bounds, show
 
 VERSION = "discreet local 1"
 WINDOWS = {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y", "ever": "ever"}

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import QuestionError
-from discreet.exact import Number as Amount
-from discreet.exact import fraction
 from discreet.local.answers import Choice, Number, Ordered, Part
 from discreet.local.channels import Hashed, Projective, Response, composed
 from discreet.local.collection import Attribute, Collection, today
@@ -23,6 +21,8 @@ from discreet.local.ranges import Level, Ranges, Tree
 from discreet.local.report import Report, check, refused
 from discreet.local.shuffle import Central, central
 from discreet.local.store import Store, document
+from discreet.trusted.ring_a.exact import Number as Amount
+from discreet.trusted.ring_a.exact import fraction
 
 if TYPE_CHECKING:
     from discreet.local.app import App

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from discreet.noise.bits import SystemWords, Unsigned, Words
+from discreet.trusted.ring_a.bits import SystemWords, Unsigned, Words
 
 MOST = 1 << 53
 """Integers below this are exact in every language that a client may be written in."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from discreet.exact import ceiling, show
 from discreet.local.answers import Choice, Number, Ordered
 from discreet.local.channels import Projective, Response, composed
 from discreet.local.collection import Attribute, Collection
+from discreet.trusted.ring_a.exact import ceiling, show
 
 WINDOWS = {"day": "a day", "month": "a month", "year": "a year", "ever": "for ever"}
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.exact import sqrt_ceiling
 from discreet.local.channels import UNIT, Counts, Floats, Odds
 from discreet.local.draws import MOST, below
-from discreet.noise.bits import Words
+from discreet.trusted.ring_a.bits import Words
+from discreet.trusted.ring_a.exact import sqrt_ceiling
 
 FINENESS = 128
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from html import escape
 
-from discreet.exact import show
 from discreet.local.answers import Choice, Number, Ordered
 from discreet.local.collection import Attribute, Collection
 from discreet.local.explain import explained
+from discreet.trusted.ring_a.exact import show
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

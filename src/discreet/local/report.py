@@ -13,7 +13,7 @@ from typing import Any
 from discreet.errors import QuestionError
 from discreet.local.collection import Collection
 from discreet.local.draws import Remembered, below
-from discreet.noise.bits import Words
+from discreet.trusted.ring_a.bits import Words
 
 LARGEST = 8_192
 """Bytes of a report as JSON, at most."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.exact import ceiling, log_bounds
 from discreet.local.channels import Odds, Projective, Response
 from discreet.local.collection import Collection
+from discreet.trusted.ring_a.exact import ceiling, log_bounds
 
 BITS = 192
 BLOCKS = 64

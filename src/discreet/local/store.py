@@ -10,10 +10,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from discreet.errors import LedgerError, QuestionError
-from discreet.forks import Lock
 from discreet.local.channels import Counts
 from discreet.local.collection import Collection
 from discreet.local.report import Report
+from discreet.trusted.ring_a.forks import Lock
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -5,21 +5,21 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.joint import Ball
-from discreet.mechanisms.logarithmic import Bounds, Edge, LogarithmicRange
-from discreet.mechanisms.noisy_max import NoisyMax
-from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, TopK
-from discreet.mechanisms.shares import LaplaceShares, LargestShares
-from discreet.mechanisms.sparse import AboveThreshold, Watch
-from discreet.mechanisms.threshold import (
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
     gaussian_threshold,
     laplace_threshold,
 )
-from discreet.mechanisms.winners import Winners
+from discreet.trusted.ring_b.joint import Ball
+from discreet.trusted.ring_b.logarithmic import Bounds, Edge, LogarithmicRange
+from discreet.trusted.ring_b.noisy_max import NoisyMax
+from discreet.trusted.ring_b.quantile import Quantiles
+from discreet.trusted.ring_b.selection import ExponentialMechanism, PermuteAndFlip, TopK
+from discreet.trusted.ring_b.sparse import AboveThreshold, Watch
+from discreet.trusted.ring_b.winners import Winners
+from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
 
 __all__ = [
     "AboveThreshold",

@@ -1,5 +1,5 @@
-"""The former name of `discreet.noise.bits`, kept for who imports it."""
+"""The former name of `ring_a.bits`, kept for who imports it."""
 
-from discreet.noise.bits import SystemWords, Words
+from discreet.trusted.ring_a.bits import SystemWords, Words
 
 __all__ = ["SystemWords", "Words"]

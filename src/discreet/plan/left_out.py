@@ -34,9 +34,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.exact import show
 from discreet.plan.measurement import Plan
 from discreet.plan.outputs import Output
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.joint import Ball
-from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold
 from discreet.plan.outputs import Output
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.order_statistics import Bounds
 from discreet.trusted.ring_b.questions import QuestionMeasurement, QuestionPlan
 

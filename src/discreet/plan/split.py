@@ -8,23 +8,23 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from discreet.accounting.curves import mu_of_budget
-from discreet.accounting.loss import Approximate, Pure
 from discreet.errors import QuestionError
-from discreet.exact import sqrt_ceiling
-from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.joint import Ball
-from discreet.mechanisms.logarithmic import LogarithmicRange
-from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
-from discreet.mechanisms.winners import Winners
 from discreet.plan.bounds import Request
 from discreet.plan.bounds import plan as planned
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.loss import Approximate, Pure
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import Part
 from discreet.trusted.ring_a.sensitivity import Sensitivity, rows_reached, sensitivity
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
+from discreet.trusted.ring_b.joint import Ball
+from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import Distinct, Special, SpecialMechanism, values_reached
+from discreet.trusted.ring_b.quantile import Quantiles
+from discreet.trusted.ring_b.winners import Winners
 
 SMALLEST = Fraction(1, 10**12)
 """The least epsilon of one aggregate. Noise for less may be larger than what can be drawn: that would be found out when

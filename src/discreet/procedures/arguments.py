@@ -8,7 +8,7 @@ from fractions import Fraction
 from discreet.catalog import Declaration
 from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
 from discreet.errors import QuestionError
-from discreet.exact import Number, fraction
+from discreet.trusted.ring_a.exact import Number, fraction
 from discreet.trusted.ring_a.table import Column, Table
 
 

@@ -15,10 +15,10 @@ from typing import Self
 
 from attrs import evolve, field, frozen
 
-from discreet.accounting.curves import mu_of_budget
-from discreet.accounting.loss import Loss
-from discreet.exact import floor, fraction, log_bounds
 from discreet.reference.conversions import gaussian, zero_concentrated
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import floor, fraction, log_bounds
+from discreet.trusted.ring_a.loss import Loss
 
 _MANY = 10**9
 _REFUSED = "the budget does not admit this release"

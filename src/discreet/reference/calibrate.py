@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.batch import Composition, compose
-from discreet.accounting.curves import mu_of_budget
-from discreet.accounting.further_losses import Laplace, SubsampledGaussian
-from discreet.exact import Number, ceiling, floor, fraction, sqrt_ceiling
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction, sqrt_ceiling
+from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_c.batch import Composition, compose
 
 _DIGITS = 8
 _CLOSE, _NEAR = 4e-6, 1e-3

@@ -28,11 +28,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from discreet.accounting.batch import Composition
-from discreet.accounting.equivalent import upper_sums
-from discreet.accounting.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.accounting.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
-from discreet.exact import Number, ceiling, exp_bounds, fraction, normal_cdf_bounds
+from discreet.trusted.ring_a.exact import Number, ceiling, exp_bounds, fraction, normal_cdf_bounds
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
+from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_c.batch import Composition
+from discreet.trusted.ring_c.equivalent import upper_sums
 
 _ROUNDING = 1e-14
 _PLACES = 600

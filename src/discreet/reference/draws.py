@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.further_losses import BoundedRange
-from discreet.accounting.loss import Batch
-from discreet.mechanisms.selection import Score, Selection, ranked
-from discreet.noise.bits import SystemWords, Words
-from discreet.noise.choice import decays, places
+from discreet.trusted.ring_a.bits import SystemWords, Words
+from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_b.choice import decays, places
+from discreet.trusted.ring_b.further_losses import BoundedRange
+from discreet.trusted.ring_b.selection import Score, Selection, ranked
 
 
 @dataclass(frozen=True)

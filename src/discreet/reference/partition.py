@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.loss import Approximate
-from discreet.exact import exp_bounds, log_bounds
-from discreet.noise.bits import SystemWords, Words
-from discreet.noise.choice import CERTAIN, coins
+from discreet.trusted.ring_a.bits import SystemWords, Words
+from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
+from discreet.trusted.ring_a.loss import Approximate
+from discreet.trusted.ring_b.choice import CERTAIN, coins
 
 BITS = CERTAIN.bit_length() - 1
 LONGEST = 1 << 20

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.loss import Pure
-from discreet.exact import ceiling, exp_bounds, log_bounds
-from discreet.noise.bits import SystemWords, Words
+from discreet.trusted.ring_a.bits import SystemWords, Words
+from discreet.trusted.ring_a.exact import ceiling, exp_bounds, log_bounds
+from discreet.trusted.ring_a.loss import Pure
 
 BITS = 64
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.exact import show
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
@@ -32,6 +31,7 @@ from discreet.release.specials import (
 )
 from discreet.release.table import Cost, arranged
 from discreet.release.values import plain
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.table import Table

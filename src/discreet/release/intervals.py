@@ -13,8 +13,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.exact import figure, fraction
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.trusted.ring_a.exact import figure, fraction
 
 Floats = NDArray[np.float64]
 Mechanism = Laplace | Gaussian

@@ -37,7 +37,6 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from discreet.exact import show
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.left_out import (
     Kept,
@@ -58,6 +57,7 @@ from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.specials import special_words, to_be_found
 from discreet.release.values import plain
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import Part
 from discreet.trusted.ring_a.table import Table, Type, Value

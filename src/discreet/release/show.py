@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
-from discreet.exact import figure, fraction
 from discreet.texts import visible
+from discreet.trusted.ring_a.exact import figure, fraction
 from discreet.trusted.ring_a.table import Type
 
 if TYPE_CHECKING:

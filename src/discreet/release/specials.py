@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from discreet.exact import show
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import Measurement
 from discreet.plan.outputs import Output
 from discreet.release.intervals import CONFIDENCE, half_width, three_digits
 from discreet.release.values import plain
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.nodes import project_of
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_b.order_statistics import MeasuredSpecial

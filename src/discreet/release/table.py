@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, used
 from discreet.errors import QuestionError
-from discreet.exact import fraction, show
 from discreet.plan.measurement import Plan
 from discreet.release.left_out import LeftOut
+from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type, Value
 

@@ -9,10 +9,10 @@ from types import TracebackType
 
 from discreet.door import Watching
 from discreet.errors import EngineError, QuestionError
-from discreet.forks import Lock
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
 from discreet.sql import Question
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
 

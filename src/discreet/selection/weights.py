@@ -14,12 +14,12 @@ from discreet.catalog import Declaration
 from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.door.weights import Weighing
 from discreet.errors import EngineError, QuestionError
-from discreet.exact import Number
-from discreet.forks import Lock
 from discreet.plan.coding import Coding, Listed, rows_of_person
 from discreet.procedures import arguments
 from discreet.sql import Question
+from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.trusted.ring_a.table import Column, Table
 

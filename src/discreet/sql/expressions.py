@@ -8,12 +8,12 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.exact import fraction
 from discreet.plan.dialect_table import ON_ANSWERS
 from discreet.plan.steps import exactly
 from discreet.sql.calls import called, truth
 from discreet.sql.moments import difference, moment, shifted
 from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value
+from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 

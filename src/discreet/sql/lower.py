@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration, writable
 from discreet.errors import QuestionError
-from discreet.exact import fraction
 from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
@@ -27,6 +26,7 @@ from discreet.sql.scope import Scope
 from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item
 from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
+from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.public_groups import group_count

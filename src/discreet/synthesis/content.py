@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.exact import show
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.values import plain
@@ -18,6 +17,7 @@ from discreet.synthesis.cells import Histogram
 from discreet.synthesis.decode import stored
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 
 

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
-from discreet.accounting.curves import mu_of_budget
 from discreet.catalog import Declaration
-from discreet.exact import Number, floor, show, sqrt_ceiling
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
@@ -29,6 +27,8 @@ from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
 from discreet.synthesis.columns import BINS, Wanted, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Condition, Table
 

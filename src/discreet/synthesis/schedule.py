@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from discreet.accounting import BoundedRange, Declared
-from discreet.accounting.loss import Single
 from discreet.errors import QuestionError
-from discreet.exact import ceiling, floor, sqrt_ceiling
 from discreet.markov import Clique, Domain
 from discreet.mechanisms import Gaussian
+from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
+from discreet.trusted.ring_a.loss import Single
 
 METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES, MOST_ROUNDS, HEARD = 1000, 120, 100_000
@@ -43,7 +43,7 @@ class Schedule:
     bounded range ε = 2·rate·rows_per_person·max w. At the end the distances ‖exact − published‖₁ of the workload's
     k marginals are measured as one vector, which moves by at most √k·rows_per_person in ℓ2. All parts are fixed
     here, so together they cost what the batch `loss` does, whatever is chosen adaptively and wherever it stops (see
-    `discreet.accounting.batch`).
+    `ring_c.batch`).
     """
 
     method: str

@@ -36,11 +36,11 @@ from pathlib import Path
 from typing import Protocol
 
 from discreet.errors import Error, SessionError
-from discreet.mechanisms.shares import Residues, Ring
 from discreet.together.largest import needed, place_of_largest
 from discreet.together.meeting import Meeting
 from discreet.together.session import Session
 from discreet.together.wire import Gone, Kind, Link, ended
+from discreet.trusted.ring_c.shares import Residues, Ring
 
 _SALT, _DIGEST = 32, 32
 

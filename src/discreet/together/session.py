@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import QuestionError
-from discreet.mechanisms.shares import LaplaceShares, LargestShares
+from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
 
 VERSION = 1
 MOST_PARTIES, MOST_CELLS, MOST_SECONDS, LONGEST = 64, 1_000_000, 86_400, 100_000

@@ -11,9 +11,9 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from discreet.errors import QuestionError
-from discreet.exact import fraction, show
 from discreet.plan.coding import Binned, Coding, Listed
 from discreet.procedures.arguments import columns_of, refused
+from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, Item, Marginal
 from discreet.workload.plan import MOST_ROWS

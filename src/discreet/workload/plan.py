@@ -23,8 +23,8 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.door.workload import Linear
-from discreet.exact import ceiling, floor, sqrt_ceiling
 from discreet.mechanisms import Gaussian, Laplace
+from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
 from discreet.workload import histograms, residuals
 from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, inverse, optimum, tree, whole

@@ -33,13 +33,13 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from discreet.accounting.loss import Loss
 from discreet.errors import EngineError, LedgerError
 from discreet.ledger import Ledger, Stored
 from discreet.ledger.least import Least
 from discreet.ledger.store import step
 from discreet.trusted.ring_a.engine import Engine, Lost
 from discreet.trusted.ring_a.finishing import finishing
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table
 
 _log = logging.getLogger("discreet")

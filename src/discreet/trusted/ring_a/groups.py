@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.loss import Loss
-from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold
 from discreet.trusted.ring_a.engine import Engine, Row
+from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, reads
 from discreet.trusted.ring_a.nodes import Vector, project_of
 from discreet.trusted.ring_a.public_groups import Group, public_groups
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from fractions import Fraction
 from functools import cached_property, singledispatch
 from typing import Protocol
 
-from discreet.accounting.loss import Batch, Single
-from discreet.mechanisms.additive import Gaussian, Laplace
-from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.loss import Batch, Single
 from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, Root, Scan, project_of, scan_of
 from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
 from discreet.trusted.ring_a.table import Table, Value, as_table
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 
 Threshold = LaplaceThreshold | GaussianThreshold
 

@@ -29,12 +29,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.loss import Pure
-from discreet.mechanisms.joint import Ball
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.loss import Pure
 from discreet.trusted.ring_a.measurement import part_loss
 from discreet.trusted.ring_a.nodes import Axis, Part, Vector
 from discreet.trusted.ring_a.sensitivity import Sensitivity
+from discreet.trusted.ring_b.joint import Ball
 
 MOST = 12
 """The most numbers that are measured together."""

@@ -13,19 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from discreet.accounting.loss import Batch, Single
-from discreet.mechanisms.additive import Laplace
-from discreet.mechanisms.logarithmic import LogarithmicRange
-from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.winners import Winners
+from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.groups import folded
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.loss import Batch, Single
 from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Root, Total, project_of
 from discreet.trusted.ring_a.public_groups import Group
 from discreet.trusted.ring_a.sensitivity import reach, rows_reached
 from discreet.trusted.ring_a.table import Table, Value
+from discreet.trusted.ring_b.logarithmic import LogarithmicRange
+from discreet.trusted.ring_b.quantile import Quantiles
+from discreet.trusted.ring_b.winners import Winners
 
 SpecialMechanism = Quantiles | Winners | Laplace
 Bounds = tuple[Fraction, Fraction]

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from discreet.accounting.loss import Approximate, Batch, Loss, Pure
-from discreet.mechanisms.logarithmic import LogarithmicRange
 from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.groups import noisy_groups
+from discreet.trusted.ring_a.loss import Approximate, Batch, Loss, Pure
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, part_loss, reads
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b import belonging, jointly, relations
+from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import (
     Bounds,
     MeasuredSpecial,
@@ -24,6 +25,9 @@ from discreet.trusted.ring_b.order_statistics import (
     released,
     special_losses,
 )
+
+REGISTERED = belonging, jointly, relations
+"""Modules that make known to ring A what they say of relations and mechanisms: loaded wherever a question is."""
 
 
 @dataclass(frozen=True)
