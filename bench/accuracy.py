@@ -17,6 +17,7 @@ import discreet
 from discreet.engines.duckdb import Row
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
+from discreet.release.content import ReleaseContent
 from discreet.release.estimate import answer
 from discreet.sql import lower
 from discreet.trusted.ring_b.questions import noisy_answer
@@ -174,7 +175,7 @@ def curator() -> discreet.Curator:
     return discreet.Curator({"adult": adult, "conditions": conditions}, epsilon=1, delta="1e-6")
 
 
-def answers(known: discreet.Curator, asked: Asked, price: Price, runs: int) -> list[dict[str, Any]]:
+def answers(known: discreet.Curator, asked: Asked, price: Price, runs: int) -> list[ReleaseContent]:
     """That many releases of one question with fresh noise, through the door's own code, as an analyst gets them."""
     plan = lower(asked.question, known.declaration).plan
     priced = measurement(plan, price)
@@ -185,10 +186,10 @@ def answers(known: discreet.Curator, asked: Asked, price: Price, runs: int) -> l
 
 def figure(known: discreet.Curator, asked: Asked, runs: int) -> Figure:
     """A question whose groups are public: the truth is what the same question gives without noise."""
-    truth = [row[asked.column] for row in answers(known, asked, NO_NOISE, 1)[0]["rows"]]
+    truth = [row[asked.column] for row in answers(known, asked, NO_NOISE, 1)[0].rows]
     errors, covered = [], []
     for content in answers(known, asked, asked.price, runs):
-        for true, row, interval in zip(truth, content["rows"], content["intervals"], strict=True):
+        for true, row, interval in zip(truth, content.rows, content.intervals, strict=True):
             low, high = interval[asked.column]
             value = max(0, row[asked.column]) if asked.cut else row[asked.column]
             errors.append(abs(value - true))
@@ -202,7 +203,7 @@ def private(known: discreet.Curator, runs: int) -> Figure:
     truth = Counter(read(CONDITIONS, "DESCRIPTION"))
     errors, groups = [], []
     for content in answers(known, PRIVATE, PRIVATE.price, runs):
-        shown: Mapping[str, int] = {row["DESCRIPTION"]: row["n"] for row in content["rows"]}
+        shown: Mapping[str, int] = {row["DESCRIPTION"]: row["n"] for row in content.rows}
         errors.append(statistics.fmean(abs(shown.get(name, 0) - count) for name, count in truth.items()))
         groups.append(len(shown))
     return Figure(PRIVATE.name, statistics.fmean(errors), None, PRIVATE.others, statistics.fmean(groups))
@@ -210,9 +211,9 @@ def private(known: discreet.Curator, runs: int) -> Figure:
 
 def per_patient(known: discreet.Curator, runs: int) -> Figure:
     """The quotient of two columns of one answer."""
-    (truth,) = answers(known, ROWS, NO_NOISE, 1)[0]["rows"]
+    (truth,) = answers(known, ROWS, NO_NOISE, 1)[0].rows
     exact = truth["n"] / truth["p"]
-    found = [content["rows"][0] for content in answers(known, ROWS, ROWS.price, runs)]
+    found = [content.rows[0] for content in answers(known, ROWS, ROWS.price, runs)]
     return Figure(ROWS.name, statistics.fmean(abs(row["n"] / row["p"] - exact) for row in found), None, ROWS.others)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,46 @@ def test_the_table_has_no_circle() -> None:
             if other not in seen:
                 seen.add(other)
                 rest |= BELOW[other] - {"__init__"}
+
+
+def module_of(file: Path) -> str:
+    return ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def links(tree: ast.AST, known: set[str]) -> Iterator[str]:
+    """The modules that a module imports, at any level: in a function or for types alone counts as much. A name that a
+    package gives is a link to the package's own module, which says where it comes from."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            for alias in node.names:
+                inside = f"{node.module}.{alias.name}"
+                yield inside if inside in known else str(node.module)
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules each of which imports the next, and the last the first; none where there is no circle."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(reversed(error.args[1]))
+    return []
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """A module can be read knowing only what it imports. No import inside a function is excused."""
+    known = {module_of(file) for file in FILES}
+    graph = {module_of(file): set(links(tree, known)) - {module_of(file)} for file, tree in trees()}
+    assert sum(map(len, graph.values())) > 3 * len(FILES)  # the imports are found
+    assert circle(graph) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    low = ast.parse("def late():\n    from discreet.high import name")
+    assert set(links(low, {"discreet.high", "discreet.low"})) == {"discreet.high"}
+    found = circle({"discreet.low": {"discreet.high"}, "discreet.high": {"discreet.low"}})
+    assert set(found) == {"discreet.low", "discreet.high"}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, str]]:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import itertools
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from discreet.accounting import Loss
 from discreet.door import Door
 from discreet.door.shares import Shares
-from discreet.errors import QuestionError
+from discreet.errors import refused
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.plan.measurement import Plan
 from discreet.release import Release
+from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE
 from discreet.release.left_out import of_plan
-from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.sensitivity import cell_count, sensitivity
 from discreet.trusted.ring_c.shares import LaplaceShares, Residues
+
+_refused = partial(refused, "together")
 
 MOST_CELLS = 1_000_000
 
@@ -64,7 +66,7 @@ class Held:
     ledger, and of which rows; makes a release."""
 
     key: Callable[[], tuple[str, object]]
-    release: Callable[[Mapping[str, Any], Loss, Cost], Release]
+    release: Callable[[ReleaseContent, Loss, Cost], Release]
 
 
 class Contribution:
@@ -85,7 +87,7 @@ class Contribution:
         other = [name for name, value in vars(self._terms).items() if getattr(session, name) != value]
         if other:
             fix = "declare the same bounds and values, or agree on a session that all declarations fit"
-            raise refused(f"this party's declaration gives other {', '.join(other)}", "session", fix)
+            raise _refused(f"this party's declaration gives other {', '.join(other)}", "session", fix)
         total = ledger.filter(TOTAL)
         if not total.admits(self.loss):
             raise refusal(TOTAL, total, self.loss, total)
@@ -106,7 +108,7 @@ class Contribution:
         grant = self._door.open(measurement, analyst=TOTAL, question=words, key=key, request=request, rows=rows)
         if isinstance(grant, Stored):
             fix = "look into the ledger for what was opened, or agree on a new session"
-            raise refused("this party has been in this session, and it was opened", "session", fix)
+            raise _refused("this party has been in this session, and it was opened", "session", fix)
         self._grant = grant
 
     def shares(self) -> list[Residues]:
@@ -117,10 +119,10 @@ class Contribution:
     def commit(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> Release:
         """Stores what was opened, durably, and gives it as a release."""
         content = self._content(totals, roster, transcript)
-        self._grant.commit(json.dumps(content, ensure_ascii=False).encode())
-        return self._held.release(content, self.loss, content["cost"])
+        self._grant.commit(content.to_json())
+        return self._held.release(content, self.loss, content.cost)
 
-    def _content(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> dict[str, Any]:
+    def _content(self, totals: Sequence[int], roster: Sequence[str], transcript: str) -> ReleaseContent:
         """What is stored and shown: rows with intervals, or the group with the largest total."""
         if self._session.opens == "largest":
             return self._described(self._terms.keys, [self._terms.cells[totals[0]]], roster, transcript)
@@ -134,35 +136,28 @@ class Contribution:
 
         rows = [(*cell, value) for cell, value in zip(own.cells, values, strict=True)]
         described = self._described((*own.keys, own.column), rows, roster, transcript)
-        return described | {"intervals": around(reach), "simultaneous": around(wide)}
+        return replace(described, intervals=around(reach), simultaneous=around(wide))
 
     def _described(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], roster: Sequence[str], transcript: str
-    ) -> dict[str, Any]:
+    ) -> ReleaseContent:
         own, mechanism = self._terms, self._session.mechanism
-        empty: list[dict[str, Any]] = [{} for _ in rows]
-        return {
-            "columns": list(columns),
-            "types": dict(zip(own.keys, own.types, strict=True)),
-            "rows": [dict(zip(columns, row, strict=True)) for row in rows],
-            "intervals": empty,
-            "simultaneous": empty,
-            "confidence": CONFIDENCE,
-            "cost": Cost(epsilon=float(mechanism.epsilon), delta=0.0),
-            "mechanisms": [
-                {
-                    "columns": own.column,
-                    "mechanism": mechanism.describe(),
-                    "unit": f"{show(own.step)} a step",
-                    "sensitivity": f"{own.sensitivity} steps",
-                }
-            ],
-            "bounds": [one.line for one in of_plan(self._plan, self._table)],
-            "unit": "one person, added or removed with all rows at one party",
-            "session": self._session.hash,
-            "parties": list(roster),
-            "transcript": transcript,
+        described = {
+            "columns": own.column,
+            "mechanism": mechanism.describe(),
+            "unit": f"{show(own.step)} a step",
+            "sensitivity": f"{own.sensitivity} steps",
         }
+        return ReleaseContent(
+            columns=columns,
+            types=dict(zip(own.keys, own.types, strict=True)),
+            rows=[dict(zip(columns, row, strict=True)) for row in rows],
+            cost=Cost(epsilon=float(mechanism.epsilon), delta=0.0),
+            mechanisms=[described],
+            bounds=[one.line for one in of_plan(self._plan, self._table)],
+            unit=f"{ONE_PERSON} at one party",
+            more={"session": self._session.hash, "parties": list(roster), "transcript": transcript},
+        )
 
 
 def terms(question: Question, opens: str) -> Terms:
@@ -172,20 +167,20 @@ def terms(question: Question, opens: str) -> Terms:
     outputs = [output for output in plan.outputs if output.kind != "key"]
     if plan.private or (cell_count(plan.keys) or 0) > MOST_CELLS:
         where = f"group by columns whose values are declared, the same at each party, up to {MOST_CELLS:,} groups"
-        raise refused("groups must not come from the data: others would see which are there", "GROUP BY", where)
+        raise _refused("groups must not come from the data: others would see which are there", "GROUP BY", where)
     if len(outputs) != 1 or len(plan.parts) != 1 or plan.specials or plan.ranges or plan.least != 1:
-        raise refused("parties add up one count or sum", "SELECT", fix)
+        raise _refused("parties add up one count or sum", "SELECT", fix)
     if outputs[0].kind not in ("count", "sum") or plan.parts[0].kind not in ("count", "persons", "sum"):
-        raise refused("parties add up one count or sum", "SELECT", fix)
+        raise _refused("parties add up one count or sum", "SELECT", fix)
     if plan.having is not None or plan.order or plan.limit is not None:
-        raise refused("all groups are opened, in the order in which they are declared", "HAVING", "leave it out")
+        raise _refused("all groups are opened, in the order in which they are declared", "HAVING", "leave it out")
     if plan.parts[0].epsilon is not None or question.epsilon is not None or question.delta is not None:
-        raise refused("the session says what it costs", "epsilon", "leave the price out of the question")
+        raise _refused("the session says what it costs", "epsilon", "leave the price out of the question")
     keys = [output for output in plan.outputs if output.kind == "key"]
     if len(plan.parts[0].vectors) != 1 or sorted(key.index for key in keys) != list(range(len(plan.keys))):
-        raise refused("each key stands in the answer once", "SELECT", fix)
+        raise _refused("each key stands in the answer once", "SELECT", fix)
     if opens == "largest" and (outputs[0].kind != "count" or cell_count(plan.keys) == 1):
-        raise refused("the largest is found among counts of several groups", "SELECT", "write keys and COUNT(*)")
+        raise _refused("the largest is found among counts of several groups", "SELECT", "write keys and COUNT(*)")
     (step,) = outputs[0].weights
     moved = sensitivity(plan.root, plan.parts[0])
     return Terms(
@@ -206,7 +201,3 @@ def _cells(plan: Plan, order: Sequence[int]) -> tuple[tuple[Any, ...], ...]:
 
 def _number(value: Fraction) -> int | float:
     return value.numerator if value.denominator == 1 else float(value)
-
-
-def refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("together", message, where=where, fix=fix)

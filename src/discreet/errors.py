@@ -52,6 +52,12 @@ class QuestionError(Error):
     exit_code = 2
 
 
+def refused(code: str, message: str, where: str, fix: str) -> QuestionError:
+    """A refusal of what was asked, that spends nothing. A module whose refusals share a code names it once:
+    `_refused = partial(refused, "select")`."""
+    return QuestionError(code, message, where=where, fix=fix)
+
+
 @dataclass(frozen=True)
 class Fault:
     """One fault of a declaration: the key it stands at, what is wrong, and what to write."""

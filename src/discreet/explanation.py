@@ -8,11 +8,11 @@ from typing import Any
 
 from discreet.odds import chance
 from discreet.release.choices import Choice, in_words
+from discreet.release.content import Cost
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
 from discreet.release.show import percent, remarks
-from discreet.release.table import Cost
 from discreet.texts import visible
 
 

@@ -7,16 +7,20 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from discreet.catalog import Declaration
-from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
-from discreet.errors import QuestionError
+from discreet.catalog.declare import MINIMUM_EPSILON
+from discreet.catalog.price import price_of
+from discreet.errors import QuestionError, refused
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction
 from discreet.trusted.ring_a.sensitivity import cell_count
+
+_refused = partial(refused, "price")
 
 
 def priced_at(
@@ -33,10 +37,10 @@ def priced_at(
     """
     named_delta = _one("delta", _amount("delta", delta), question.delta)
     if named_delta is not None and not 0 <= named_delta < 1:
-        raise _wrong("delta must be at least 0 and below 1", "delta", "write delta = 1e-9")
+        raise _refused("delta must be at least 0 and below 1", "delta", "write delta = 1e-9")
     if within is not None and within.errors:
         if epsilon is not None or question.epsilon is not None:
-            raise _wrong("within and epsilon name two prices", "within", "name one of them")
+            raise _refused("within and epsilon name two prices", "within", "name one of them")
         return _within(question.plan, declaration, named_delta, within, enough)
     named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon))
     return _complete(question.plan, declaration, named, named_delta)
@@ -44,13 +48,7 @@ def priced_at(
 
 def named_epsilon(declaration: Declaration, epsilon: Number | None) -> Fraction:
     """The epsilon that was named, else the declared one. Raises QuestionError where there is none, or a bad one."""
-    named = _amount("epsilon", epsilon)
-    named = declaration.question_epsilon if named is None else named
-    if named is None:
-        raise _wrong("the question has no price", "epsilon", "name epsilon, or declare [question] epsilon = 0.1")
-    if not MINIMUM_EPSILON <= named <= MAXIMUM_EPSILON:
-        raise _wrong("epsilon must lie between 1e-9 and 1e30", "epsilon", "write epsilon = 0.1")
-    return named
+    return price_of(declaration, _amount("epsilon", epsilon), "epsilon = 0.1")
 
 
 def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fraction | None) -> Price:
@@ -65,7 +63,7 @@ def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fr
         delta = floor(min(budget.keys_delta, budget.keys_delta * epsilon / budget.epsilon), 3)
     if delta == 0:
         fix = "declare values for the grouped columns, or a budget with delta and keys_delta above 0"
-        raise _wrong("private keys cannot be found without a delta", "GROUP BY", fix)
+        raise _refused("private keys cannot be found without a delta", "GROUP BY", fix)
     return Price(epsilon, delta, gaussian=named and budget.delta > budget.keys_delta)
 
 
@@ -94,14 +92,14 @@ def _within(
     the least of a measurement."""
     confidence = _amount("confidence", within.confidence)
     if confidence is None or not 0 < confidence < 1:
-        raise _wrong("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
+        raise _refused("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
     miss = float(1 - confidence)
     estimates = [output for output in plan.outputs if output.kind != "key" and not output.hidden]
     if within.together:
         groups = cell_count(plan.keys)
         if groups is None:
             fix = "declare the values of the group keys, or ask for one cell"
-            raise _wrong("private groups cannot be counted before they are found", "together", fix)
+            raise _refused("private groups cannot be counted before they are found", "together", fix)
         miss /= max(1, groups * len(estimates))
     kinds = {output.name: "mean" if output.of else output.kind for output in estimates}
     promised = expected_errors(measurement(plan, _complete(plan, declaration, Fraction(1), delta)))
@@ -181,14 +179,10 @@ def _amount(name: str, value: Number | None) -> Fraction | None:
         return fraction(value)
     except (ValueError, TypeError, OverflowError):
         example = "0.95" if name == "confidence" else "0.1"
-        raise _wrong(f"{name} must be a finite number", name, f"write {name} = {example}") from None
+        raise _refused(f"{name} must be a finite number", name, f"write {name} = {example}") from None
 
 
 def _one(name: str, called: Fraction | None, written: Fraction | None) -> Fraction | None:
     if called is not None and written is not None and called != written:
-        raise _wrong(f"the call and the question name two values of {name}", name, f"name {name} once")
+        raise _refused(f"the call and the question name two values of {name}", name, f"name {name} once")
     return called if called is not None else written
-
-
-def _wrong(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("price", message, where=where, fix=fix)

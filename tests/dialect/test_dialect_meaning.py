@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from discreet.plan.dialect import Function
 from discreet.plan.dialect_table import TABLE
-from discreet.plan.expressions import interval
 from discreet.plan.patterns import PatternError, regular
+from discreet.plan.ranges import interval
 from discreet.sql.documentation import page
 from discreet.trusted.ring_a.expressions import columns_of
 from discreet.trusted.ring_a.table import Column, Type

@@ -105,7 +105,7 @@ def test_without_noise_the_numbers_are_those_of_sql(bench: Bench, unit: Mapping[
     assert [part.kind for part in plan.parts] == ["joint"]
     table = bench.load(known.tables["t"], ROWS_OF_TWO)
     priced = measurement(plan, Price(Fraction(10**15)))
-    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table)["rows"]
+    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table).rows
     v, w = ([row[name] for row in ROWS_OF_TWO if row[name] is not None] for name in "vw")
     assert (row["n"], row["c"], row["s"], row["z"]) == (5, len(v), sum(v), 0)
     assert row["m"] == pytest.approx(statistics.fmean(v), abs=1e-9)
@@ -121,7 +121,7 @@ def test_without_noise_clamped_totals_are_exact(bench: Bench) -> None:
     assert [part.kind for part in plan.parts] == ["joint"]
     table = bench.load(known.tables["t"], ROWS_OF_TWO)
     priced = measurement(plan, Price(Fraction(10**15)))
-    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table)["rows"]
+    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table).rows
     assert row == {"n": 3, "c": 3, "s": 3 - 2 + 1}
 
 
@@ -131,7 +131,7 @@ def test_a_column_declared_without_nulls_counts_one_as_the_middle(bench: Bench) 
     assert [part.blocks for part in plan.parts] == [(1, 1, 1)]
     table = bench.load(known.tables["t"], [{"v": 7, "k": 0}, {"v": None, "k": 3}])
     priced = measurement(plan, Price(Fraction(10**15)))
-    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table)["rows"]
+    (row,) = answer(priced, noisy_answer(bench.engine, priced, table), table).rows
     assert row == {"n": 2, "m": pytest.approx((7 + 1) / 2), "a": pytest.approx(1.5)}
 
 
@@ -147,12 +147,12 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     rows = [{"p": str(i), "g": "xxxy"[i % 4], "v": -5 + i % 3, "w": 9.0 - i % 2} for i in range(160)]
     table = bench.load(known.tables["t"], rows)
     quiet, priced = measurement(plan, Price(Fraction(10**15))), measurement(plan, price)
-    truth = answer(quiet, noisy_answer(bench.engine, quiet, table), table)["rows"][0]
+    truth = answer(quiet, noisy_answer(bench.engine, quiet, table), table).rows[0]
     (exact,), ((measured,), runs) = bench.vectors(plan, table, "salt"), (priced.parts, 2_000)
     vector = exact[("x",)]
     flat = measured.mechanism.release([value for value in vector for _ in range(runs)])
     noisy = tuple(tuple(flat[i * runs : (i + 1) * runs]) for i in range(len(vector)))
     content = answer(priced, Noisy((("x",),) * runs, (noisy,)), table)
     for name, most in {"n": 0.975, "s": 0.965, "m": 0.985, "a": 0.985}.items():
-        held = sum(one[name][0] - 1e-6 <= truth[name] <= one[name][1] + 1e-6 for one in content["intervals"])
+        held = sum(one[name][0] - 1e-6 <= truth[name] <= one[name][1] + 1e-6 for one in content.intervals)
         assert 0.935 <= held / runs <= most, name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from discreet import Curator, Table
-from discreet.learning.model import Fit, fit
+from discreet.learning.model import Fit, FitOptions, fit
 
 if TYPE_CHECKING:
     import pandas
@@ -60,7 +60,7 @@ def planned(curator: Curator, **call: Any) -> Fit:
     """A checked call of `fit` on the table `t`."""
     known: dict[str, Any] = {"target": "y", "features": None, "model": "logistic", "epsilon": 1, "delta": None}
     known |= {"sample_rate": "0.5", "steps": 3, "clip": 1, "learning_rate": None, "positive": None}
-    return fit(curator.declaration, "t", **(known | call))
+    return fit(curator.declaration, FitOptions(table="t", **(known | call)))
 
 
 def surely_above(first: Sequence[float], second: Sequence[float], mu: float, at: float) -> bool:

@@ -24,7 +24,7 @@ from discreet.catalog.model import EngineLimits
 from discreet.door.blocks import Blocks, scores, step_of
 from discreet.engines.block_process import BlockLimits, BlockProcesses
 from discreet.engines.vectors import Vectors, Wanted
-from discreet.learning.aggregate import Aggregation, aggregation
+from discreet.learning.aggregate import AggregateOptions, Aggregation, aggregation
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace
 from discreet.trusted.ring_a import additive
@@ -45,7 +45,7 @@ def people() -> Iterator[Curator]:
 def call(one: Curator, function: Callable[[Any], object], **arguments: Any) -> Aggregation:
     known: dict[str, Any] = {"low": 0, "high": 4, "blocks": 3, "aggregate": "mean", "columns": None, "epsilon": 1}
     known |= {"step": 1, "limits": BlockLimits(20, 1), "analyst": None}
-    return aggregation(one.declaration, function, "t", **(known | arguments))
+    return aggregation(one.declaration, function, AggregateOptions(table="t", **(known | arguments)))
 
 
 def ask(one: Curator, function: Callable[[Any], object], **arguments: Any) -> float:

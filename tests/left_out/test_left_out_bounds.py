@@ -178,7 +178,9 @@ def test_the_answer_depends_on_noisy_numbers_alone() -> None:
         table = curator.declaration.tables["t"]
         checked = lower(clause("max_rows_contributed = 2", "COUNT(*) AS n FROM t"), curator.declaration)
         priced = measurement(checked.plan, Price(Fraction(1)))
-        said: list[Any] = [answer(priced, Noisy(((),), (((value,),),)), table)["left_out"][-1] for value in (-50, 100)]
+        said: list[Any] = [
+            answer(priced, Noisy(((),), (((value,),),)), table).to_dict()["left_out"][-1] for value in (-50, 100)
+        ]
         wide = said[1]["at_most"] // 3 - 100
         assert 0 < wide < 20
         assert said[0]["at_most"] == 0  # nobody is there, as far as the interval tells

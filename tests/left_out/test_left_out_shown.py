@@ -14,7 +14,7 @@ import limited_tools as tools
 from limited_tools import NOTHING, clause, number
 
 import discreet
-from discreet.release.table import FREE
+from discreet.release.content import FREE, ReleaseContent
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_words_numbers_and_json_are_the_same(curator: discreet.Curator) -> None:
 def test_answers_of_before_and_of_other_kinds_say_their_bounds(curator: discreet.Curator) -> None:
     release = curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=NOTHING)
     old = {name: value for name, value in release.content.items() if name != "left_out"}
-    older = discreet.Release(old, FREE, release.balance, release.loss)
+    older = discreet.Release(ReleaseContent.from_dict(old), FREE, release.balance, release.loss)
     assert older.left_out == ()
     assert older.bounds == release.bounds
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from plan_tools import COLUMNS, declaration, people, planned
 
 from discreet.errors import QuestionError
-from discreet.plan.expressions import interval
 from discreet.plan.quantization import FINENESS, buckets, clamping, lattice
+from discreet.plan.ranges import interval
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Type

@@ -12,7 +12,7 @@ import pytest
 from discreet import Curator, DeclarationError, QuestionError, Table
 from discreet.catalog import declare
 from discreet.ledger import TOTAL
-from discreet.release.table import _like
+from discreet.release.rows import _like
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from discreet.catalog import declare
 from discreet.engines.duckdb import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.markov import Domain
-from discreet.synthesis.publication import publication
+from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import held
 from discreet.trusted.ring_a.curves import mu_of_budget
 
@@ -116,14 +116,13 @@ def declaration(**more: Any) -> Any:
 def test_the_declared_batch_costs_the_price_and_no_more(method: str) -> None:
     call = publication(
         declaration(),
-        "people",
-        epsilon="0.7",
-        delta="1e-7",
-        rows=None,
-        method=method,
-        columns=None,
-        bins=None,
-        workload=[["sex", "age"], ["well"]] if method == "workload" else None,
+        PublishOptions(
+            table="people",
+            epsilon="0.7",
+            delta="1e-7",
+            method=method,
+            workload=[["sex", "age"], ["well"]] if method == "workload" else None,
+        ),
     )
     loss = call.declared.loss
     assert loss.mu_squared is not None
@@ -133,10 +132,10 @@ def test_the_declared_batch_costs_the_price_and_no_more(method: str) -> None:
 
 
 def test_the_batch_follows_from_the_declaration_alone() -> None:
-    asked = {"epsilon": 1, "delta": None, "rows": None, "method": "adaptive", "columns": None, "bins": None}
-    first, second = (publication(declaration(), "people", **asked) for _ in range(2))  # type: ignore[arg-type]
+    asked = PublishOptions(table="people", epsilon=1)
+    first, second = (publication(declaration(), asked) for _ in range(2))
     assert first.parts == second.parts
-    person = publication(declaration(one_row_per_person=False, person="name", rows_per_person=5), "people", **asked)  # type: ignore[arg-type]
+    person = publication(declaration(one_row_per_person=False, person="name", rows_per_person=5), asked)
     assert person.look_sigma >= 4 * first.look_sigma
 
 

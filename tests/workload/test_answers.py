@@ -165,16 +165,16 @@ def test_intervals_hold(curator: discreet.Curator, delta: Any) -> None:
     call = answering(curator.declaration, mixed(), 1, delta)
     measurements = call.strategy.measurements
     releases = [call.content([one.release(np.zeros(one.shape, np.int64)) for one in measurements]) for _ in range(200)]
-    low, high = (np.array([[pair["count"][end] for pair in one["intervals"]] for one in releases]) for end in (0, 1))
+    low, high = (np.array([[pair["count"][end] for pair in one.intervals] for one in releases]) for end in (0, 1))
     missed = ((low > 0) | (high < 0)).sum(axis=0)
     for kind in ("sex, age", "ranges of age", "count"):
-        (place, *_) = (index for index, row in enumerate(releases[0]["rows"]) if row["of"] == kind)
+        (place, *_) = (index for index, row in enumerate(releases[0].rows) if row["of"] == kind)
         assert missed[place] <= 30
-    errors = np.array([[row["count"] for row in one["rows"]] for one in releases])
-    variances = np.array([row["variance"] for row in releases[0]["rows"]])
+    errors = np.array([[row["count"] for row in one.rows] for one in releases])
+    variances = np.array([row["variance"] for row in releases[0].rows])
     assert (np.abs(errors.mean(axis=0)) <= 6.5 * np.sqrt(variances / 200)).all()
     assert 0.8 < (errors**2).mean() / variances.mean() < 1.25
-    for wide, own in zip(releases[0]["simultaneous"], releases[0]["intervals"], strict=True):
+    for wide, own in zip(releases[0].simultaneous, releases[0].intervals, strict=True):
         assert wide["count"][0] < own["count"][0]
 
 

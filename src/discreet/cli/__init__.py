@@ -11,11 +11,10 @@ import io
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -23,13 +22,11 @@ from discreet import __version__
 from discreet.cli.audit import command as audit_command
 from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
+from discreet.cli.opening import opened
 from discreet.cli.publish import command as publish_command
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 from discreet.texts import visible
-
-if TYPE_CHECKING:
-    from discreet.curator import Curator
 
 USUAL = 0.7311
 """The odds of ε 1."""
@@ -154,19 +151,6 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
-
-
-@contextmanager
-def opened(declaration: str, *, load: bool, raise_budget: bool = False, owner: bool = False) -> Iterator[Curator]:
-    """The curator of a declaration file, closed at the end."""
-    from discreet.catalog import read
-    from discreet.curator import Curator
-
-    curator = Curator.of(read(declaration), load=load, raise_budget=raise_budget, owner=owner)
-    try:
-        yield curator
-    finally:
-        curator.close()
 
 
 def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:

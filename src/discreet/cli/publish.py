@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from discreet.cli.opening import opened
+
 if TYPE_CHECKING:
     from discreet.synthesis.adaptive import Progress
 
@@ -47,7 +49,6 @@ def command(
 
     Ctrl-C ends it early: what was measured until then makes the table.
     """
-    from discreet.cli import opened
     from discreet.release.plot import target
     from discreet.release.save import place
 

@@ -19,7 +19,7 @@ from discreet.constructions.domain import (
     log_multisets,
     multisets,
     number,
-    refused,
+    refuse,
     whole,
 )
 from discreet.reference.draws import PublicDraws
@@ -43,7 +43,7 @@ def few_enough(elements: int, rows: int, where: str, fix: str) -> None:
     if databases > MOST_DATABASES:
         many = f"{databases:,}" if size < 15 else f"about 10^{size:.0f}"
         message = f"{many} databases would have to be looked at, and at most {MOST_DATABASES:,} are"
-        raise refused(message, where, fix)
+        raise refuse(message, where, fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class Generator(Construction):
         bad = any(isinstance(weight, bool) or not isinstance(weight, int) or weight < 0 for weight in weights)
         if len(weights) != self.queries.size or bad or not any(weights):
             fix = f"give {self.queries.size} whole numbers, not all 0"
-            raise refused("a distribution has one weight for each query", "distribution", fix)
+            raise refuse("a distribution has one weight for each query", "distribution", fix)
         return self.run(database, PublicDraws(self.k).release(weights), self.noisy_rows(database))
 
     def limits(self, database: Database, places: Sequence[int]) -> dict[int, tuple[int, int]]:
@@ -131,7 +131,7 @@ class Generator(Construction):
     def _enough(self) -> None:
         if self.k > MOST_ANSWERS:
             message = f"{self.k:,} queries would have to be answered, and at most {MOST_ANSWERS:,} are"
-            raise refused(message, "k", "take a larger alpha, a larger beta or a smaller universe")
+            raise refuse(message, "k", "take a larger alpha, a larger beta or a smaller universe")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from statistics import median_low
 from discreet.constructions.base import BaseGenerator
 from discreet.constructions.composition import each, root_rho, together
 from discreet.constructions.construction import Synopsis, explained, of_this_universe, shown
-from discreet.constructions.domain import Database, Queries, number, price, refused
+from discreet.constructions.domain import Database, Queries, number, price, refuse
 from discreet.constructions.linear import FractionalGenerator
 from discreet.reference.draws import ExponentialDraws, PublicDraws
 from discreet.trusted.ring_a.exact import sqrt_ceiling
@@ -92,7 +92,7 @@ class Boosting:
             message = (
                 f"{self.queries.size:,} queries need {needed} rounds, and the generator's price is for {self.rounds}"
             )
-            raise refused(message, "generator", f"write runs={needed}")
+            raise refuse(message, "generator", f"write runs={needed}")
 
     @property
     def queries(self) -> Queries:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Queries, Universe, number, price, refused
+from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Queries, Universe, number, price, refuse
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import DiscreteLaplace
 
@@ -35,7 +35,7 @@ class Construction:
         object.__setattr__(self, "epsilon", price(self.epsilon))
         object.__setattr__(self, "beta", number("beta", self.beta, 0, 1))
         if self.beta < Fraction(1, 10**12):
-            raise refused("beta must be at least 10^-12", "beta", "write beta=1e-6")
+            raise refuse("beta must be at least 10^-12", "beta", "write beta=1e-6")
 
     @property
     def rows_epsilon(self) -> Fraction:
@@ -100,7 +100,7 @@ def of_this_universe(database: Database, queries: Queries) -> None:
     """Raises QuestionError where the database is of another universe than the queries."""
     if database.universe != queries.universe:
         fix = "build both over the same Universe"
-        raise refused("the database is of another universe than the queries", "database", fix)
+        raise refuse("the database is of another universe than the queries", "database", fix)
 
 
 def rounded(universe: Universe, shares: NDArray[np.float64], rows: int) -> Database:

@@ -12,14 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import QuestionError
+from discreet.errors import refused
 from discreet.trusted.ring_a.exact import Number, fraction
+
+refuse = partial(refused, "construction")
 
 MOST_ROWS = 1 << 50
 """More rows than there are people. Counts below it are exact in floating point, which only sees what was released."""
@@ -34,14 +36,10 @@ Integers = NDArray[np.int64]
 Histogram = Sequence[int]
 
 
-def refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("construction", message, where=where, fix=fix)
-
-
 def whole(name: str, value: object, least: int, most: int) -> int:
     """The argument as an integer. Raises QuestionError."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise refused(f"{name} must be a whole number from {least:,} to {most:,}", name, f"write {name}={least}")
+        raise refuse(f"{name} must be a whole number from {least:,} to {most:,}", name, f"write {name}={least}")
     return value
 
 
@@ -53,7 +51,7 @@ def number(name: str, value: Number, low: int, high: int | None = None, *, zero:
         found = Fraction(low - 1)
     if found < low or (found == low and not zero) or (high is not None and found >= high):
         words = f"{'from' if zero else 'above'} {low}" + (f" and below {high}" if high is not None else "")
-        raise refused(f"{name} must be a number {words}", name, f"write {name}={'0.1' if high else 1}")
+        raise refuse(f"{name} must be a number {words}", name, f"write {name}={'0.1' if high else 1}")
     return found
 
 
@@ -61,7 +59,7 @@ def price(value: Number) -> Fraction:
     """An epsilon, in a range in which noise can be drawn and bounds computed. Raises QuestionError."""
     found = number("epsilon", value, 0)
     if not Fraction(1, 10**9) <= found <= 10**6:
-        raise refused("epsilon must lie between 10^-9 and 10^6", "epsilon", "write epsilon=1")
+        raise refuse("epsilon must lie between 10^-9 and 10^6", "epsilon", "write epsilon=1")
     return found
 
 
@@ -74,11 +72,11 @@ class Universe:
     def __init__(self, elements: Iterable[Hashable]) -> None:
         object.__setattr__(self, "elements", tuple(elements))
         if not all(isinstance(element, Hashable) for element in self.elements):
-            raise refused("elements must be hashable", "elements", "name elements by texts, numbers or tuples of them")
+            raise refuse("elements must be hashable", "elements", "name elements by texts, numbers or tuples of them")
         if not self.elements:
-            raise refused("a universe has at least one element", "elements", 'write Universe(["no", "yes"])')
+            raise refuse("a universe has at least one element", "elements", 'write Universe(["no", "yes"])')
         if len(set(self.elements)) < len(self.elements):
-            raise refused("an element stands twice in the universe", "elements", "name each element once")
+            raise refuse("an element stands twice in the universe", "elements", "name each element once")
 
     @property
     def size(self) -> int:
@@ -101,12 +99,12 @@ class Database:
     def __init__(self, universe: Universe, counts: Iterable[int]) -> None:
         found = list(counts)
         if len(found) != universe.size:
-            raise refused("a database has one count for each element", "counts", f"give {universe.size} counts")
+            raise refuse("a database has one count for each element", "counts", f"give {universe.size} counts")
         if any(isinstance(count, (bool, np.bool_)) or not isinstance(count, (int, np.integer)) for count in found):
-            raise refused("counts must be whole numbers", "counts", "give the number of rows of each element")
+            raise refuse("counts must be whole numbers", "counts", "give the number of rows of each element")
         if any(count < 0 for count in found) or sum(map(int, found)) > MOST_ROWS:
             message = "counts must not be negative, nor add up to more than 2^50"
-            raise refused(message, "counts", "give the number of rows of each element")
+            raise refuse(message, "counts", "give the number of rows of each element")
         object.__setattr__(self, "universe", universe)
         object.__setattr__(self, "counts", tuple(map(int, found)))
 
@@ -118,7 +116,7 @@ class Database:
         except TypeError:
             found = Counter([universe])  # what is no element
         if not found.keys() <= set(universe.elements):
-            raise refused("some row is no element of the universe", "rows", "name every kind of row in the universe")
+            raise refuse("some row is no element of the universe", "rows", "name every kind of row in the universe")
         return cls(universe, (found[element] for element in universe.elements))
 
     @property
@@ -147,12 +145,12 @@ class LinearQueries:
             found = ()
         if not found or any(len(row) != universe.size for row in found):
             fix = f"give rows of {universe.size} zeros and ones"
-            raise refused("a class has at least one query, each with one cell for each element", "matrix", fix)
+            raise refuse("a class has at least one query, each with one cell for each element", "matrix", fix)
         if any(cell not in (0, 1) for row in found for cell in row):
-            raise refused("a counting query counts an element or does not", "matrix", "write zeros and ones")
+            raise refuse("a counting query counts an element or does not", "matrix", "write zeros and ones")
         if len(found) * universe.size > MOST_CELLS:
             message = f"{len(found):,} queries over {universe.size:,} elements are {len(found) * universe.size:,} cells"
-            raise refused(message, "matrix", f"at most {MOST_CELLS:,} fit")
+            raise refuse(message, "matrix", f"at most {MOST_CELLS:,} fit")
         object.__setattr__(self, "universe", universe)
         object.__setattr__(self, "matrix", tuple(tuple(map(int, row)) for row in found))
 
@@ -218,7 +216,7 @@ class ArbitraryQueries:
         object.__setattr__(self, "rho", number("rho", rho, 0))
         object.__setattr__(self, "step", number("step", step, 0))
         if not self.functions or not all(callable(function) for function in self.functions):
-            raise refused("a class has at least one query", "functions", "give functions of a tuple of counts")
+            raise refuse("a class has at least one query", "functions", "give functions of a tuple of counts")
 
     @property
     def sensitivity(self) -> int:
@@ -247,7 +245,7 @@ class ArbitraryQueries:
         value = function(counts)
         if isinstance(value, (bool, float)) or not isinstance(value, (int, np.integer, Fraction)):
             fix = "give a function that returns an integer or a fraction"
-            raise refused("a query must give a whole number or a fraction", "functions", fix) from None
+            raise refuse("a query must give a whole number or a fraction", "functions", fix) from None
         exact = value if isinstance(value, Fraction) else Fraction(int(value))
         return exact // self.step
 

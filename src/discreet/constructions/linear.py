@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.constructions.base import Generator
 from discreet.constructions.composition import each, together
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, log_multisets, number, refused, whole
+from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, log_multisets, number, refuse, whole
 from discreet.reference.draws import PublicDraws
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
@@ -92,7 +92,7 @@ class LinearProgram(Construction):
         super().__post_init__()
         object.__setattr__(self, "delta", number("delta", self.delta, 0, 1, zero=True))
         if not isinstance(self.queries, LinearQueries):
-            raise refused("the linear program is for counting queries", "queries", "give LinearQueries")
+            raise refuse("the linear program is for counting queries", "queries", "give LinearQueries")
 
     @property
     def b(self) -> Fraction:
@@ -159,7 +159,7 @@ class FractionalGenerator(Generator):
         super().__post_init__()
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
-            raise refused("fractional queries are counting queries", "queries", "give LinearQueries")
+            raise refuse("fractional queries are counting queries", "queries", "give LinearQueries")
         self._enough()
 
     @cached_property
@@ -170,7 +170,7 @@ class FractionalGenerator(Generator):
             rows = math.ceil(math.log(8 * k / beta) / (2 * float(self.alpha) ** 2))
             if rows > 10**6:
                 message = f"a synopsis would have {rows:,} rows, and has at most {10**6:,}"
-                raise refused(message, "alpha", "take a larger alpha")
+                raise refuse(message, "alpha", "take a larger alpha")
             needed = math.ceil(6 * (log_multisets(self.queries.universe.size, rows) + math.log(4 / beta)))
             if needed <= k:
                 return k, rows

@@ -18,7 +18,7 @@ from discreet.constructions.domain import (
     log_multisets,
     multisets,
     number,
-    refused,
+    refuse,
     whole,
 )
 from discreet.trusted.ring_a.loss import Batch
@@ -59,7 +59,7 @@ class SmallDatabase(Construction):
         super().__post_init__()
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
-            raise refused("small databases are chosen for counting queries", "queries", "give LinearQueries")
+            raise refuse("small databases are chosen for counting queries", "queries", "give LinearQueries")
         few_enough(self.queries.universe.size, self.m, "alpha", "take a smaller universe or a larger alpha")
 
     @property

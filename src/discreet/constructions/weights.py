@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded, shown
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Universe, number, refused, whole
-from discreet.errors import QuestionError
+from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Universe, number, refuse, whole
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch, DiscreteLaplace, Pure
 from discreet.trusted.ring_b.further_losses import BoundedRange
@@ -74,7 +73,7 @@ class MultiplicativeWeightsExponential(Construction):
         super().__post_init__()
         whole("rounds", self.rounds, 1, 100_000)
         if not isinstance(self.queries, LinearQueries):
-            raise refused("multiplicative weights are for counting queries", "queries", "give LinearQueries")
+            raise refuse("multiplicative weights are for counting queries", "queries", "give LinearQueries")
 
     @property
     def each_epsilon(self) -> Fraction:
@@ -167,7 +166,7 @@ class OnlineMultiplicativeWeights(Construction):
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if self.updates > 10**6:
             message = f"there might be {self.updates:,} updates, and at most {10**6:,} are allowed"
-            raise refused(message, "alpha", "take a larger alpha")
+            raise refuse(message, "alpha", "take a larger alpha")
 
     @property
     def moved(self) -> int:
@@ -244,7 +243,7 @@ class OnlineMultiplicativeWeights(Construction):
         """A run: the number of rows and the threshold's noise are drawn now."""
         if database.universe != self.universe:
             fix = "build both over the same Universe"
-            raise refused("the database is of another universe", "database", fix)
+            raise refuse("the database is of another universe", "database", fix)
         return OnlineRun(self, database)
 
 
@@ -281,10 +280,10 @@ class OnlineRun:
         has ended; then nothing is spent of the run."""
         checked = LinearQueries(self.construction.universe, [query])
         if os.getpid() != self._process:
-            raise _over("the run belongs to another process")
+            raise refuse("the run belongs to another process", "ask", "open another one")
         with self._lock:
             if self.ended:
-                raise _over("the run has ended")
+                raise refuse("the run has ended", "ask", "open another one")
             self._answered += 1
             return self._reply(checked)
 
@@ -310,7 +309,3 @@ class OnlineRun:
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("a run cannot be copied or stored")
-
-
-def _over(message: str) -> QuestionError:
-    return refused(message, "ask", "open another one")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -34,21 +32,20 @@ from discreet.plan.split import measurement
 from discreet.plan.work import bound
 from discreet.pricing import Within, assumed, priced_at
 from discreet.procedures.progress import progress
-from discreet.procedures.run import released
+from discreet.procedures.run import declared, digest, released
 from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.choices import choices
+from discreet.release.content import FREE, Cost, ReleaseContent
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
 from discreet.release.reused import MOST_READ, MOST_TRIED, Held, frame, reused
 from discreet.release.stored import measured, price_of, read, written
-from discreet.release.table import FREE, Cost
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.limits import too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
-from discreet.trusted.ring_a.table import Source
 
 if TYPE_CHECKING:
     from discreet.workload import Workload
@@ -200,17 +197,17 @@ class Asking:
         self._warn(priced.loss)
         for words in assumed(priced.plan, within):
             _log.warning("%s", words)
-        content, charged = released(
+        stored, charged = released(
             self._door,
             Groups(priced, table),
-            lambda noisy: written(noisy, priced),
+            lambda noisy: json.dumps(written(noisy, priced), ensure_ascii=False).encode(),
             analyst=account,
             question=question,
             key=self._key(table, priced, snapshots.numbers),
             request=request,
             rows=snapshots.rows,
         )
-        answered = answer(held.made, held.of(read(content, priced)), table, held.asked)
+        answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked)
         return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
 
     def _held(self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None) -> Held:
@@ -252,7 +249,7 @@ class Asking:
         self._remember(key, stored)
         return stored
 
-    def _release(self, content: Mapping[str, Any], loss: Loss, charged: Cost, account: str) -> Release:
+    def _release(self, content: ReleaseContent, loss: Loss, charged: Cost, account: str) -> Release:
         kept = self._declaration.budget.publish
         notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         if (odds := best_guess(loss)) > ALMOST_SURE:
@@ -501,16 +498,11 @@ class Asking:
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        return f"{self._frame(table, priced, numbers)}{priced.price.epsilon} {_hash(measured(priced))}"
+        return f"{self._frame(table, priced, numbers)}{priced.price.epsilon} {digest(measured(priced))}"
 
     def _frame(self, table: Table, priced: Measurement, numbers: str) -> str:
         """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""
-        bases = [repr(replace(base, source=Source(base.source.kind))) for base in table.bases]
-        return _hash(frame(priced), *bases, numbers, self._engine.name) + " "
-
-
-def _hash(*parts: str) -> str:
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+        return digest(frame(priced), *declared(*table.bases), numbers, self._engine.name) + " "
 
 
 _FRAMES = 40

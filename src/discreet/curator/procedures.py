@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
 from discreet.door import BlockLimits, Watch, Watching
-from discreet.learning.aggregate import Aggregation, aggregation
-from discreet.learning.model import Fit, fit
+from discreet.errors import refused
+from discreet.learning.aggregate import AggregateOptions, Aggregation, aggregation
+from discreet.learning.model import Fit, FitOptions, fit
 from discreet.learning.predictor import Predictor
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
-from discreet.procedures.arguments import refused
 from discreet.procedures.progress import progress
-from discreet.procedures.run import key_of, released
+from discreet.procedures.run import released, request_key
 from discreet.release import Release
-from discreet.release.table import FREE
+from discreet.release.content import FREE, ReleaseContent
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.trusted.ring_a.exact import Number
@@ -156,11 +156,8 @@ class Curator(Asking):
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        limits = BlockLimits(seconds, memory_gib, constant_time)
-        call = aggregation(
-            self._declaration,
-            function,
-            table,
+        options = AggregateOptions(
+            table=table,
             low=low,
             high=high,
             blocks=blocks,
@@ -168,9 +165,10 @@ class Curator(Asking):
             columns=columns,
             epsilon=epsilon,
             step=step,
-            limits=limits,
+            limits=BlockLimits(seconds, memory_gib, constant_time),
             analyst=analyst,
         )
+        call = aggregation(self._declaration, function, options)
         account = self._account(None)
         with call.ready() as measurement:
             return self._released(call, measurement, account, request)
@@ -202,9 +200,8 @@ class Curator(Asking):
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
-        call = fit(
-            self._declaration,
-            table,
+        options = FitOptions(
+            table=table,
             target=target,
             features=features,
             model=model,
@@ -216,6 +213,7 @@ class Curator(Asking):
             learning_rate=learning_rate,
             positive=positive,
         )
+        call = fit(self._declaration, options)
         with progress("steps", call.steps) as tell:
             release = self._released(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)
@@ -240,7 +238,7 @@ class Curator(Asking):
 
         def key() -> tuple[str, object]:
             held = self._holdings.held(table)
-            return key_of(table, held.numbers, *parts), held.rows
+            return request_key(table, held.numbers, *parts), held.rows
 
         hold = Held(key, lambda content, loss, charged: self._release(content, loss, charged, account))
         return Contribution(checked, session, self._door, self._ledger, hold)
@@ -274,17 +272,19 @@ class Curator(Asking):
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         held = self._holdings.held(call.table)
-        content, charged = released(
+        stored, charged = released(
             self._door,
             measurement,
-            call.content,
+            lambda noisy: call.content(noisy).to_json(),
             analyst=account,
             question=call.question,
-            key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
+            key=request_key(call.table, held.numbers, self._engine.name, *call.parts),
             request=request,
             rows=held.rows,
         )
-        return self._release(content, measurement.loss, call.cost if charged else FREE, account)
+        return self._release(
+            ReleaseContent.from_json(stored), measurement.loss, call.cost if charged else FREE, account
+        )
 
     def publish(
         self,
@@ -314,16 +314,15 @@ class Curator(Asking):
 
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        from discreet.synthesis.publication import publication
+        from discreet.synthesis.publication import PublishOptions, publication
         from discreet.synthesis.run import carried_out
         from discreet.synthesis.synthetic import Synthetic
 
         account = self._account(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell is no function", "tell", "write tell=print")
-        call = publication(
-            self._declaration,
-            table,
+        options = PublishOptions(
+            table=table,
             epsilon=epsilon,
             delta=delta,
             rows=rows,
@@ -332,6 +331,7 @@ class Curator(Asking):
             bins=bins,
             workload=workload,
         )
+        call = publication(self._declaration, options)
         held = self._holdings.held(call.table)
         showing = progress("publishing") if tell is None else nullcontext(print)
         with showing as bar:
@@ -339,10 +339,10 @@ class Curator(Asking):
                 call,
                 self._door,
                 analyst=account,
-                key=key_of(call.table, held.numbers, self._engine.name, *call.parts),
+                key=request_key(call.table, held.numbers, self._engine.name, *call.parts),
                 request=request,
                 rows=held.rows,
                 tell=tell or (lambda step: bar(step.step, step.steps)),
             )
         plain = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
-        return Synthetic(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
+        return Synthetic(plain.holds, plain.charged, plain.balance, plain.loss, plain.notes)

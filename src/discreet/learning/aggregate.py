@@ -14,13 +14,13 @@ from typing import Any
 
 from discreet.catalog import Declaration
 from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
-from discreet.errors import QuestionError
+from discreet.errors import QuestionError, refused
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.plan.quantization import lattice
-from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, refused, whole, within
+from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, whole, within
 from discreet.procedures.progress import progress
+from discreet.release.content import Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE, half_width
-from discreet.release.table import Cost
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Column, Table
@@ -78,12 +78,11 @@ class Aggregation:
         with processes, progress("blocks", self.blocks) as tell:
             yield Blocks(self.table, self.columns, self.blocks, self.lattice, self.mechanism, processes, tell)
 
-    def content(self, noisy: int) -> dict[str, Any]:
+    def content(self, noisy: int) -> ReleaseContent:
         """The content of the release: one row with the value; for a mean an interval of the noise."""
         low, high = (float(bound) for bound in self.bounds)
         share = self.lattice.step / (self.blocks if self.aggregate == "mean" else 1)
         value = _inside(float(noisy * share), low, high)
-        row: dict[str, Any] = {"value": value}
         interval: dict[str, tuple[float, float]] = {}
         mechanism = self.mechanism
         if isinstance(mechanism, Laplace):
@@ -92,18 +91,16 @@ class Aggregation:
                 _inside(float(noisy * share) - wide, low, high),
                 _inside(float(noisy * share) + wide, low, high),
             )
-        return {
-            "columns": ["value"],
-            "types": {} if interval else {"value": "number"},
-            "rows": [row],
-            "intervals": [interval],
-            "simultaneous": [interval],
-            "confidence": CONFIDENCE,
-            "cost": self.cost,
-            "mechanisms": [self._described()],
-            "bounds": self._bounds(),
-            "unit": "one person, added or removed with all rows",
-        }
+        return ReleaseContent(
+            columns=["value"],
+            types={} if interval else {"value": "number"},
+            rows=[{"value": value}],
+            intervals=[interval],
+            simultaneous=[interval],
+            cost=self.cost,
+            mechanisms=[self._described()],
+            bounds=self._bounds(),
+        )
 
     def _described(self) -> dict[str, str]:
         mechanism = self.mechanism
@@ -129,35 +126,38 @@ class Aggregation:
         return [*words, f"the value is a multiple of {show(self.lattice.step)}"]
 
 
-def aggregation(
-    declaration: Declaration,
-    function: Callable[[Any], object],
-    table: str,
-    *,
-    low: Number,
-    high: Number,
-    blocks: int | None,
-    aggregate: str,
-    columns: Sequence[str] | None,
-    epsilon: Number | None,
-    step: Number | None,
-    limits: BlockLimits,
-    analyst: str | None,
-) -> Aggregation:
+@dataclass(frozen=True, kw_only=True)
+class AggregateOptions:
+    """What a call of `Curator.sample_and_aggregate` names, as it was written: that method says what each means."""
+
+    table: str
+    low: Number
+    high: Number
+    blocks: int | None = None
+    aggregate: str = "median"
+    columns: Sequence[str] | None = None
+    epsilon: Number | None = None
+    step: Number | None = None
+    limits: BlockLimits
+    analyst: str | None = None
+
+
+def aggregation(declaration: Declaration, function: Callable[[Any], object], options: AggregateOptions) -> Aggregation:
     """The checked call. Raises QuestionError; nothing is spent and no row is read.
 
     Without `blocks`: 50/ε of them, at least 50 and at most 1,000, so the noise of a mean is about a fiftieth of the
     width at every price, and a median has so many values to stand out from noise. Nothing of it comes from the rows.
     """
-    if analyst is not None:
+    if options.analyst is not None:
         fix = "leave analyst out: only the owner, who reads the rows anyway, runs functions on them"
         raise refused("analyst", "an analyst's function cannot be run on private rows", "analyst", fix)
-    known = private_table(declaration, table)
-    chosen = tuple(columns_of(known, columns, "columns"))
-    price = epsilon_of(declaration, epsilon)
-    bounds = amount("low", low, "low=0"), amount("high", high, "high=100")
+    known = private_table(declaration, options.table)
+    chosen = tuple(columns_of(known, options.columns, "columns"))
+    price = epsilon_of(declaration, options.epsilon)
+    bounds = amount("low", options.low, "low=0"), amount("high", options.high, "high=100")
     if bounds[0] >= bounds[1]:
         raise refused("bounds", "low must be below high", "low", "write bounds that the value lies in")
+    aggregate, blocks, limits = options.aggregate, options.blocks, options.limits
     if aggregate not in ("mean", "median"):
         raise refused("aggregate", "aggregate must be mean or median", "aggregate", 'write aggregate="median"')
     if blocks is None:
@@ -166,7 +166,7 @@ def aggregation(
     whole("seconds", limits.seconds, 1, 86_400, "seconds=60")
     whole("memory_gib", limits.memory_gib, 1, 1_024, "memory_gib=2")
     packed = _packed(function)
-    grid = _grid(bounds, aggregate, step)
+    grid = _grid(bounds, aggregate, options.step)
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return Aggregation(known, packed, name, chosen, count, aggregate, bounds, grid, price, limits, _code(function))
 

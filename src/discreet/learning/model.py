@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.door.training import STEPS_OF_CLIP, Trained, Training
+from discreet.errors import refused
 from discreet.learning.noise import Noise, noise_for
 from discreet.plan.features import MOST_FEATURES, Features, OneHot, Scaled, feature
-from discreet.procedures.arguments import columns_of, epsilon_of, private_table, refused, whole, within
-from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import Cost
+from discreet.procedures.arguments import columns_of, epsilon_of, private_table, whole, within
+from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 
@@ -69,22 +68,18 @@ class Fit:
             tell,
         )
 
-    def content(self, trained: Trained) -> dict[str, Any]:
+    def content(self, trained: Trained) -> ReleaseContent:
         """The content of the release: one row for each weight."""
         names = [*self.features.names, "(intercept)"]
-        return {
-            "columns": ["feature", "weight"],
-            "types": {"feature": "text", "weight": "number"},
-            "rows": [{"feature": n, "weight": w} for n, w in zip(names, trained.weights, strict=True)],
-            "intervals": [{}] * len(names),
-            "simultaneous": [{}] * len(names),
-            "confidence": CONFIDENCE,
-            "persons": trained.persons,
-            "cost": self.cost,
-            "mechanisms": self._mechanisms(),
-            "bounds": self._bounds(),
-            "unit": "one person, added or removed with all rows",
-        }
+        return ReleaseContent(
+            columns=["feature", "weight"],
+            types={"feature": "text", "weight": "number"},
+            rows=[{"feature": n, "weight": w} for n, w in zip(names, trained.weights, strict=True)],
+            cost=self.cost,
+            mechanisms=self._mechanisms(),
+            bounds=self._bounds(),
+            more={"persons": trained.persons},
+        )
 
     def _mechanisms(self) -> list[dict[str, str]]:
         sigma, rate = show(self.noise.sigma, 4), show(self.sample_rate)
@@ -118,34 +113,39 @@ class Fit:
         ]
 
 
-def fit(
-    declaration: Declaration,
-    table: str,
-    *,
-    target: str,
-    features: Sequence[str] | None,
-    model: str,
-    epsilon: Number | None,
-    delta: Number | None,
-    sample_rate: Number,
-    steps: int,
-    clip: Number,
-    learning_rate: Number | None,
-    positive: Value | None,
-) -> Fit:
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """What a call of `Curator.fit` names, as it was written: that method says what each means."""
+
+    table: str
+    target: str
+    features: Sequence[str] | None = None
+    model: str = _LOGISTIC
+    epsilon: Number | None = None
+    delta: Number | None = None
+    sample_rate: Number = "0.1"
+    steps: int = 200
+    clip: Number = 1
+    learning_rate: Number | None = None
+    positive: Value | None = None
+
+
+def fit(declaration: Declaration, options: FitOptions) -> Fit:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
-    known = private_table(declaration, table)
+    known = private_table(declaration, options.table)
+    model = options.model
     if model not in (_LOGISTIC, _LINEAR):
         raise refused("model", "model must be logistic or linear", "model", 'write model="logistic"')
-    (wanted,) = columns_of(known, [target], "target")
-    aim = _two_values(wanted, positive) if model == _LOGISTIC else _bounded(wanted, positive)
-    used = _features(known, wanted, features)
-    price = epsilon_of(declaration, epsilon)
-    rate = within("sample_rate", sample_rate, 0, 1, "sample_rate=0.1")
-    count = whole("steps", steps, 1, 100_000, "steps=200")
-    length = within("clip", clip, 0, 1_000, "clip=1")
-    speed = within("learning_rate", _SPEED[model] if learning_rate is None else learning_rate, 0, 1_000, "0.5")
-    whole_delta, event = _deltas(declaration, price, delta, rate)
+    (wanted,) = columns_of(known, [options.target], "target")
+    aim = _two_values(wanted, options.positive) if model == _LOGISTIC else _bounded(wanted, options.positive)
+    used = _features(known, wanted, options.features)
+    price = epsilon_of(declaration, options.epsilon)
+    rate = within("sample_rate", options.sample_rate, 0, 1, "sample_rate=0.1")
+    count = whole("steps", options.steps, 1, 100_000, "steps=200")
+    length = within("clip", options.clip, 0, 1_000, "clip=1")
+    named = _SPEED[model] if options.learning_rate is None else options.learning_rate
+    speed = within("learning_rate", named, 0, 1_000, "0.5")
+    whole_delta, event = _deltas(declaration, price, options.delta, rate)
     noise = noise_for(price, whole_delta, event, rate, count)
     if noise is None:
         raise refused("price", "no noise makes a run so cheap", "epsilon", "write a larger epsilon or delta")

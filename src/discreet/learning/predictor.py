@@ -140,7 +140,7 @@ class Predictor:
 
     @cached_property
     def _weights(self) -> Floats:
-        return np.array([row["weight"] for row in self.release.content["rows"]], np.float64)
+        return np.array([row["weight"] for row in self.release.holds.rows], np.float64)
 
     @property
     def _half(self) -> float:

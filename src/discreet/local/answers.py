@@ -7,15 +7,19 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from numbers import Integral
 from typing import Any
 
-from discreet.errors import DeclarationError, Fault, QuestionError
+from discreet.errors import DeclarationError, Fault, refused
 from discreet.local import choose
 from discreet.local.channels import Hashed, Odds, Projective, Response
 from discreet.local.hybrid import Hybrid, hybrid
 from discreet.trusted.ring_a.exact import Number as Amount
 from discreet.trusted.ring_a.exact import fraction, show
+
+outside = partial(refused, "value", "this is no answer of the collection", "value")
+"""An answer that the collection does not know. What it was is not said: it is private."""
 
 Value = str | int
 AnyChannel = Response | Projective | Hybrid | Hashed
@@ -29,11 +33,6 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 def fault(where: str, message: str, fix: str) -> DeclarationError:
     """A collection that cannot be."""
     return DeclarationError([Fault(where, message, fix)], code="collection")
-
-
-def outside(fix: str) -> QuestionError:
-    """An answer that the collection does not know. What it was is not said: it is private."""
-    return QuestionError("value", "this is no answer of the collection", where="value", fix=fix)
 
 
 def plain(text: object, where: str, longest: int = _TEXT) -> str:

@@ -7,15 +7,12 @@ import datetime
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from discreet.errors import Error, QuestionError
-from discreet.local.collection import today
+from discreet.local.collection import Collection, today
 from discreet.local.page import page
 from discreet.local.report import LARGEST, Report, refused
-
-if TYPE_CHECKING:
-    from discreet.local.collector import Collector
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -37,6 +34,15 @@ RECEIVED = {"status": "received"}
 """The reply to every report that could be one: new or not, whatever it says."""
 
 
+class Receiver(Protocol):
+    """What takes the reports of a collection."""
+
+    @property
+    def collection(self) -> Collection: ...
+
+    def add(self, reports: Report, /) -> int: ...
+
+
 class App:
     """The paths: / (a page), /collection.json, /client.mjs, /page.mjs, /page.css, and POST /reports.
 
@@ -44,7 +50,7 @@ class App:
     Only JSON is taken, which a page of another origin cannot send without asking; it is never allowed to.
     """
 
-    def __init__(self, collector: Collector) -> None:
+    def __init__(self, collector: Receiver) -> None:
         self._collector = collector
         collection = collector.collection
         own = files("discreet.local")

@@ -6,12 +6,13 @@ import datetime
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.errors import QuestionError
 from discreet.local.answers import Choice, Number, Ordered, Part
+from discreet.local.app import App
 from discreet.local.channels import Hashed, Projective, Response, composed
 from discreet.local.collection import Attribute, Collection, today
 from discreet.local.estimate import Estimate, Oracle, mean_of, rows_of, shares_of
@@ -23,9 +24,6 @@ from discreet.local.shuffle import Central, central
 from discreet.local.store import Store, document
 from discreet.trusted.ring_a.exact import Number as Amount
 from discreet.trusted.ring_a.exact import fraction
-
-if TYPE_CHECKING:
-    from discreet.local.app import App
 
 MOST_WEIGHTS = 8_000_000
 
@@ -116,8 +114,6 @@ class Collector:
 
     def app(self) -> App:
         """An ASGI application that takes reports and shows respondents a page."""
-        from discreet.local.app import App
-
         return App(self)
 
     def close(self) -> None:

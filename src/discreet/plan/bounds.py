@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TypeVar
 
 from discreet.errors import QuestionError
-from discreet.plan.expressions import interval
 from discreet.plan.measurement import Plan
 from discreet.plan.nulls import may_be_null
 from discreet.plan.outputs import Output
 from discreet.plan.quantization import clamping, lattice, sized
+from discreet.plan.ranges import interval
 from discreet.plan.specials import MOMENTS, expanded, special
 from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together

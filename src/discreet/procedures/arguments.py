@@ -6,15 +6,10 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from discreet.catalog import Declaration
-from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
-from discreet.errors import QuestionError
+from discreet.catalog.price import price_of
+from discreet.errors import refused
 from discreet.trusted.ring_a.exact import Number, fraction
 from discreet.trusted.ring_a.table import Column, Table
-
-
-def refused(code: str, message: str, where: str, fix: str) -> QuestionError:
-    """A refusal that spends nothing."""
-    return QuestionError(code, message, where=where, fix=fix)
 
 
 def amount(name: str, value: Number, fix: str) -> Fraction:
@@ -44,15 +39,8 @@ def whole(name: str, value: object, low: int, high: int, fix: str) -> int:
 
 def epsilon_of(declaration: Declaration, epsilon: Number | None) -> Fraction:
     """The price that the call names, else the declared one."""
-    if epsilon is None:
-        if declaration.question_epsilon is None:
-            fix = "name epsilon, or declare [question] epsilon = 0.1"
-            raise refused("price", "the question has no price", "epsilon", fix)
-        return declaration.question_epsilon
-    known = amount("epsilon", epsilon, "epsilon=0.5")
-    if not MINIMUM_EPSILON <= known <= MAXIMUM_EPSILON:
-        raise refused("price", "epsilon must lie between 1e-9 and 1e30", "epsilon", "write epsilon=0.5")
-    return known
+    named = None if epsilon is None else amount("epsilon", epsilon, "epsilon=0.5")
+    return price_of(declaration, named, "epsilon=0.5")
 
 
 def private_table(declaration: Declaration, name: object) -> Table:

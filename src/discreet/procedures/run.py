@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from discreet.door import Door
 from discreet.ledger import Stored
@@ -17,27 +16,34 @@ from discreet.trusted.ring_a.table import Source, Table
 Released = TypeVar("Released")
 
 
-def key_of(table: Table, snapshot: str, engine: str, *parts: str) -> str:
-    """What makes two calls the same: the declaration, the snapshot, the engine and all that decides the answer.
+def digest(*parts: str) -> str:
+    """SHA-256 of the parts, a line each."""
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
-    Where the source's file lies is no part of it: the snapshot says what was read.
-    """
-    known = [repr(replace(table, source=Source(table.source.kind))), snapshot, engine, *parts]
-    return hashlib.sha256("\n".join(known).encode()).hexdigest()
+
+def declared(*tables: Table) -> list[str]:
+    """Tables as they are declared, but for where their files lie: the snapshot says what was read."""
+    return [repr(replace(table, source=Source(table.source.kind))) for table in tables]
+
+
+def request_key(table: Table, snapshot: str, engine: str, *parts: str) -> str:
+    """What makes two calls the same: the declaration, the snapshot, the engine and all that decides the answer."""
+    return digest(*declared(table), snapshot, engine, *parts)
 
 
 def released(
     door: Door,
     measurement: Measurable[Released],
-    content: Callable[[Released], Mapping[str, Any]],
+    written: Callable[[Released], bytes],
     *,
     analyst: str,
     question: str,
     key: str,
     request: str | None,
     rows: object,
-) -> tuple[dict[str, Any], bool]:
-    """The content of the release, and whether this call was charged. A signal waits until the answer is stored.
+) -> tuple[bytes, bool]:
+    """What was released, as `written` says it and the ledger stores it, and whether this call was charged. A
+    signal waits until the answer is stored.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
     """
@@ -51,8 +57,8 @@ def released(
             rows=rows,
         )
         if isinstance(reserved, Stored):
-            return json.loads(reserved.answer), bool(reserved.charged)
+            return reserved.answer, bool(reserved.charged)
         with reserved:
-            stored = json.dumps(content(reserved.measure()), ensure_ascii=False).encode()
+            stored = written(reserved.measure())
             reserved.commit(stored)
-        return json.loads(stored), True  # what a repeat will read
+        return stored, True  # what a repeat will read

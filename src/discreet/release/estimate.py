@@ -16,10 +16,12 @@ from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output
 from discreet.release import joint
+from discreet.release.content import Cost, ReleaseContent
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
 from discreet.release.left_out import left_out, size_of
 from discreet.release.moments import moment_error, moments
+from discreet.release.rows import arranged
 from discreet.release.shown import shown_intervals
 from discreet.release.specials import (
     depends_on_bounds,
@@ -29,7 +31,6 @@ from discreet.release.specials import (
     special_type,
     special_values,
 )
-from discreet.release.table import Cost, arranged
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.lattice import Lattice
@@ -44,8 +45,8 @@ GROUP_FOR_MEANS = 1_000
 Interval = tuple[float, float]
 
 
-def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None) -> dict[str, Any]:
-    """The content of a release, ready for JSON. It follows from the question and what was measured for it; where that
+def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None) -> ReleaseContent:
+    """The content of a release. It follows from the question and what was measured for it; where that
     was measured for another question, `asked` is the plan of this one."""
     measurement = priced.settled(noisy.found)
     plan = measurement.plan
@@ -84,20 +85,19 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
                 row[output.name] = reported(row[output.name], (other if picked else one).pop(output.name, None))
                 (one if picked else other).pop(output.name, None)
     remarks = left_out(priced, measurement, noisy, table, columns.of, asked)
-    return {
-        "columns": [output.name for output in visible],
-        "types": types,
-        "keys": [output.name for output in visible if output.kind == "key"],
-        "rows": [rows[index] for index in order],
-        "intervals": [shown[index] for index in order],
-        "simultaneous": [joint[index] for index in order],
-        "confidence": CONFIDENCE,
-        "cost": cost(priced),
-        "mechanisms": [*described_ranges(priced), *mechanisms(measurement)],
-        "bounds": [one.line for one in remarks],
-        "left_out": [one.to_dict() for one in remarks],
-        "unit": unit(table),
-    }
+    return ReleaseContent(
+        columns=[output.name for output in visible],
+        types=types,
+        keys=[output.name for output in visible if output.kind == "key"],
+        rows=[rows[index] for index in order],
+        intervals=[shown[index] for index in order],
+        simultaneous=[joint[index] for index in order],
+        cost=cost(priced),
+        mechanisms=[*described_ranges(priced), *mechanisms(measurement)],
+        bounds=[one.line for one in remarks],
+        left_out=remarks,
+        unit=unit(table),
+    )
 
 
 @dataclass

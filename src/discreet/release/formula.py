@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from discreet.release.table import value_of
+from discreet.release.rows import value_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 
 Interval = tuple[float, float]

@@ -11,16 +11,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.errors import QuestionError
+from discreet.release.data import ReleaseData
 from discreet.release.save import given
 from discreet.release.show import estimate
 from discreet.texts import visible
 from discreet.trusted.ring_a.table import Type
-
-if TYPE_CHECKING:
-    from discreet.release.table import Release
 
 LEAST_OF_A_LINE = 3
 """Fewer points make no line."""
@@ -49,7 +47,7 @@ def target(path: str | Path) -> Path:
     return found
 
 
-def plot(release: Release, path: str | Path | None) -> Any:
+def plot(release: ReleaseData, path: str | Path | None) -> Any:
     """Draws the release. Writes it to `path` (.png, .svg, .html) and returns the path, or returns the figure."""
     found = target(path) if path is not None else None
     figure = _figure(release, figure_class())
@@ -109,9 +107,9 @@ class _Drawn:
         return f"{self.name}, with 95 % intervals" if known else self.name
 
 
-def _drawn(release: Release, name: str, places: Sequence[int]) -> _Drawn:
+def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:
     values, low, high = [], [], []
-    dates = release.content["types"].get(name) in _MOMENTS
+    dates = release.holds.types.get(name) in _MOMENTS
     for place in places:
         value, interval = release.rows[place][name], release.intervals[place].get(name)
         if dates and value is not None:
@@ -123,12 +121,14 @@ def _drawn(release: Release, name: str, places: Sequence[int]) -> _Drawn:
     return _Drawn(name, values, low, high, dates)
 
 
-def _figure(release: Release, kind: Any) -> Any:
+def _figure(release: ReleaseData, kind: Any) -> Any:
     """Bars for each group; over one key that has an order, a line in a band. All rows are drawn."""
-    types = release.content["types"]
-    keys = [name for name in release.content.get("keys", types) if name in types]
+    types = release.holds.types
+    about = types if release.holds.keys is None else release.holds.keys
+    keys = [name for name in about if name in types]
     numbers = [name for name in release.columns if name not in keys and types.get(name, "number") in _ORDERED]
-    names = [name for name in release.content.get("drawn", numbers) if name in release.columns]
+    drawn = numbers if release.holds.drawn is None else release.holds.drawn
+    names = [name for name in drawn if name in release.columns]
     ordered = keys[0] if len(keys) == 1 and types[keys[0]] in _ORDERED else None
     if ordered is not None and names:
         places = [place for place, row in enumerate(release.rows) if row[ordered] is not None]
@@ -137,7 +137,7 @@ def _figure(release: Release, kind: Any) -> Any:
     return _bars(release, kind, keys, names)
 
 
-def _lines(release: Release, kind: Any, key: str, names: Sequence[str], places: Sequence[int]) -> Any:
+def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], places: Sequence[int]) -> Any:
     """One axis below the other, for each column a line in the band of its intervals."""
     across = [release.rows[place][key] for place in places]
     height = 2.6 * len(names) + 0.6
@@ -157,15 +157,15 @@ def _lines(release: Release, kind: Any, key: str, names: Sequence[str], places: 
             value, interval = release.rows[place][name], release.intervals[place].get(name)
             shown = value if value is None or interval is None else estimate(value, interval)
             axis.set_title(f"where {key} is NULL: {shown}", fontsize=8, loc="left", parse_math=False)
-    axis.tick_params(axis="x", labelrotation=0 if release.content["types"][key] in _NUMBERS else 20)
+    axis.tick_params(axis="x", labelrotation=0 if release.holds.types[key] in _NUMBERS else 20)
     axis.set_xlabel(key, parse_math=False)
     return _signed(release, figure)
 
 
-def _bars(release: Release, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
+def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
     """One axis beside the other, in each a bar a row; points where an axis from zero would hide what differs."""
     rows = release.rows
-    passed = "(all)" if "drawn" in release.content else ""  # in a workload, a column that a row is not about
+    passed = "(all)" if release.holds.drawn is not None else ""  # in a workload, a column that a row is not about
     labels = [_label(row, [key for key in keys if not passed or row[key] != passed]) for row in rows]
     height = min(MOST_INCHES, max(2.4, 0.3 * len(rows) + 1.4))
     figure = kind(figsize=(2.2 + 4.2 * max(1, len(names)), height), layout="constrained")
@@ -203,7 +203,7 @@ def _plain(axis: Any, side: str) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _signed(release: Release, figure: Any) -> Any:
+def _signed(release: ReleaseData, figure: Any) -> Any:
     """The figure with its price, and with what changes how the numbers may be read."""
     figure.suptitle(f"{release.cost}, per person", fontsize=9, x=0.99, ha="right")
     wide = int(figure.get_figwidth() * LETTERS)

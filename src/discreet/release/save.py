@@ -7,12 +7,10 @@ import importlib
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.errors import QuestionError
-
-if TYPE_CHECKING:
-    from discreet.release.table import Release
+from discreet.release.data import ReleaseData
 
 
 def place(path: str | Path) -> Path:
@@ -36,7 +34,7 @@ def given(path: object, example: str) -> Path:
     return Path(path)
 
 
-def save(release: Release, path: str | Path) -> Path:
+def save(release: ReleaseData, path: str | Path) -> Path:
     """Writes a release. Raises QuestionError where that cannot be done."""
     found = place(path)
     try:
@@ -47,7 +45,7 @@ def save(release: Release, path: str | Path) -> Path:
     return found
 
 
-def _write(release: Release, found: Path) -> None:
+def _write(release: ReleaseData, found: Path) -> None:
     if found.suffix.lower() == ".json":
         found.write_text(release.to_json() + "\n", "utf-8")
         return

@@ -6,20 +6,18 @@ import html as escape
 import itertools
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import east_asian_width
 
+from discreet.release.data import ReleaseData
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import figure, fraction
 from discreet.trusted.ring_a.table import Type
 
-if TYPE_CHECKING:
-    from discreet.release.table import Release
-
 MOST_ROWS = 60
 
 
-def text(release: Release) -> str:
+def text(release: ReleaseData) -> str:
     """The answer as aligned columns; a line with the price and what is left; and a line for each thing that changes how
     the numbers may be read."""
     cells = _cells(release)
@@ -35,7 +33,7 @@ def text(release: Release) -> str:
     return "\n".join([*lines, footer(release), *remarks(release.bounds)])
 
 
-def html(release: Release) -> str:
+def html(release: ReleaseData) -> str:
     """The same for a notebook."""
     sides = ["right" if number else "left" for number in _numbers(release)]
     head = "".join(map(_in_html, itertools.repeat("th"), release.columns, sides))
@@ -48,7 +46,7 @@ def html(release: Release) -> str:
     return f"{table}<p>{escape.escape(footer(release))}</p><ul>{items}</ul>"
 
 
-def footer(release: Release) -> str:
+def footer(release: ReleaseData) -> str:
     """Price and budget in one line."""
     paid = str(release.cost)
     if not release.charged:
@@ -64,7 +62,7 @@ def remarks(bounds: Iterable[str]) -> list[str]:
     return [f"· {visible(one)}" for one in bounds]
 
 
-def used(release: Release) -> list[str]:
+def used(release: ReleaseData) -> list[str]:
     """How much of the whole budget is used, and of the asker's own account."""
     parts, own = [f"{percent(release.used)} of the budget used"], release.balance.account()
     return parts if own is None else [*parts, f"{percent(own['used'])} of {own['name']}'s ε {own['epsilon']} used"]
@@ -77,7 +75,7 @@ def percent(part: float) -> str:
     return f"{math.ceil(part - 1e-9)} %" if part >= 1 else f"{part:.1g} %"
 
 
-def _cells(release: Release) -> list[list[str]]:
+def _cells(release: ReleaseData) -> list[list[str]]:
     table = []
     for row, interval in zip(release.rows, release.intervals, strict=True):
         table.append([_cell(row[name], interval.get(name)) for name in release.columns])
@@ -121,9 +119,9 @@ def _padded(cell: str, width: int, right: bool) -> str:
     return blanks + cell if right else cell + blanks
 
 
-def _numbers(release: Release) -> list[bool]:
+def _numbers(release: ReleaseData) -> list[bool]:
     """Of each column whether it stands at the right: estimates, and keys that are numbers."""
-    types = release.content["types"]
+    types = release.holds.types
     return [types.get(name, Type.NUMBER) in (Type.INTEGER, Type.NUMBER) for name in release.columns]
 
 

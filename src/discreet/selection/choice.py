@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 from discreet.accounting import Loss
 from discreet.door import Choice, Chosen
-from discreet.errors import QuestionError
+from discreet.errors import refused
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Plan
+from discreet.release.content import Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE, three_digits
 from discreet.release.left_out import LeftOut, of_plan
-from discreet.release.table import Cost
 from discreet.release.values import plain
 from discreet.sql import Question
 from discreet.trusted.ring_a.nodes import Clip, LimitGroups
 from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Type
+
+_refused = partial(refused, "select")
 
 _LARGEST = 10**9
 
@@ -54,7 +56,7 @@ class Select:
     def measurement(self) -> Choice:
         return Choice(self.plan, self.table, self.mechanism, self.gap)
 
-    def content(self, chosen: Chosen) -> dict[str, Any]:
+    def content(self, chosen: Chosen) -> ReleaseContent:
         """The content of the release: the winners' keys, best first."""
         outputs = [output for output in self.plan.outputs if output.kind == "key"]
         names = [output.name for output in outputs]
@@ -66,21 +68,17 @@ class Select:
                 beside += "_"
             names, types[beside] = [*names, beside], str(Type.INTEGER)
             rows[0][beside] = chosen.gap
-        empty: list[dict[str, Any]] = [{} for _ in rows]
         remarks = (*of_plan(self.plan, self.table), LeftOut("choice", self._accuracy()))
-        return {
-            "columns": names,
-            "types": types,
-            "rows": rows,
-            "intervals": empty,
-            "simultaneous": empty,
-            "confidence": CONFIDENCE,
-            "cost": self.cost,
-            "mechanisms": [self._described()],
-            "bounds": [one.line for one in remarks],
-            "left_out": [one.to_dict() for one in remarks],
-            "unit": unit(self.table),
-        }
+        return ReleaseContent(
+            columns=names,
+            types=types,
+            rows=rows,
+            cost=self.cost,
+            mechanisms=[self._described()],
+            bounds=[one.line for one in remarks],
+            left_out=remarks,
+            unit=unit(self.table),
+        )
 
     def _described(self) -> dict[str, str]:
         each = self.mechanism.sensitivity
@@ -135,7 +133,3 @@ def _every_group(plan: Plan) -> Plan:
     if isinstance(clip, Clip) and isinstance(clip.child, LimitGroups):
         return replace(plan, root=replace(plan.root, child=Clip(clip.child.child)))
     return plan
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("select", message, where=where, fix=fix)

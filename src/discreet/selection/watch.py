@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
-from types import TracebackType
+from functools import partial
 
 from discreet.door import Watching
-from discreet.errors import EngineError, QuestionError
+from discreet.errors import refused
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
+from discreet.selection.run import OpenRun
 from discreet.sql import Question
-from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+
+_refused = partial(refused, "above-threshold")
 
 _CONFIDENCE = 0.95
 
@@ -28,7 +29,7 @@ def mechanism(threshold: int, epsilon: Fraction, limit: int, sensitivity: int) -
     return AboveThreshold(threshold, epsilon, sensitivity, limit, monotone=True, one_sided=True)
 
 
-class AboveThresholdRun:
+class AboveThresholdRun(OpenRun[bool]):
     """An open run. `ask` says of each count whether it seems to reach the threshold; after `limit` times yes it ends.
 
     The whole price was charged when it opened, whatever is asked; nothing comes back. Use it in a `with` block, or call
@@ -42,21 +43,19 @@ class AboveThresholdRun:
         lower: Callable[[str], tuple[Question, Table]],
         load: Callable[[], None],
     ) -> None:
+        super().__init__(watching, "above_threshold", "replies")
         self._watching, self._kind = watching, kind
         self._lower, self._load = lower, load
-        self._replies: list[tuple[str, bool]] = []
-        self._closed = False
-        self._lock = Lock()
 
     @property
     def halted(self) -> bool:
         """Whether nothing more can be asked."""
-        return self._closed or self._watching.ended
+        return self._over
 
     @property
     def replies(self) -> list[tuple[str, bool]]:
         """The questions so far with their replies."""
-        return list(self._replies)
+        return list(self._given)
 
     def half_width(self, questions: int) -> float:
         """With 95 %, over this many questions: each yes stands for a count of at least threshold − h, each no for one
@@ -69,26 +68,11 @@ class AboveThresholdRun:
         checked, table = self._lower(question)
         self._check(checked)
         self._load()
-        with self._lock:
-            return self._ask(question, checked.plan, table)
-
-    def _ask(self, question: str, plan: Plan, table: Table) -> bool:
-        if self.halted:
-            raise _refused("the run has ended", "above_threshold", "open another one")
-        try:
-            above = self._watching.ask(plan, table)
-        except EngineError:
-            self.close()
-            raise
-        self._replies.append((question, above))
-        if self._watching.ended:
-            self.close()
-        return above
+        return self._answered(question, lambda: self._watching.ask(checked.plan, table))
 
     def _check(self, question: Question) -> None:
         plan: Plan = question.plan
-        if question.epsilon is not None or question.delta is not None:
-            raise _refused("the price was paid when the run opened", "epsilon", "ask without a price")
+        self._unpriced(question)
         usual = [output.kind for output in plan.outputs] == ["count"] and not plan.specials
         counted = [part.kind for part in plan.parts] in (["count"], ["persons"])
         if plan.keys or plan.having is not None or not usual or not counted:
@@ -98,24 +82,3 @@ class AboveThresholdRun:
             fix = f"write COUNT(DISTINCT person), or open the run with sensitivity={moved}"
             message = f"one person can move this count by {moved}, more than the run's {self._kind.sensitivity}"
             raise _refused(message, "SELECT", fix)
-
-    def close(self) -> None:
-        """Ends the run and stores its replies."""
-        if not self._closed:
-            self._closed = True
-            self._watching.commit(json.dumps({"replies": self._replies}, ensure_ascii=False).encode())
-
-    def __enter__(self) -> AboveThresholdRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<{self._kind.name}, {len(self._replies)} replies, {'ended' if self.halted else 'open'}>"
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("above-threshold", message, where=where, fix=fix)

@@ -3,25 +3,26 @@ wrong."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from types import TracebackType
+from functools import partial
 
 from discreet.catalog import Declaration
 from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.door.weights import Weighing
-from discreet.errors import EngineError, QuestionError
+from discreet.errors import refused
 from discreet.plan.coding import Coding, Listed, rows_of_person
 from discreet.procedures import arguments
+from discreet.selection.run import OpenRun
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
-from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.trusted.ring_a.table import Column, Table
+
+_refused = partial(refused, "multiplicative-weights")
 
 MOST_CELLS = 1 << 16
 """Of the universe of a run."""
@@ -59,12 +60,12 @@ def weighted(
     cells = math.prod(coding.sizes)
     if cells > MOST_CELLS:
         message = f"these columns have {cells:,} combinations of values, and a run at most {MOST_CELLS:,}"
-        raise arguments.refused("columns", message, "columns", "name fewer columns")
+        raise refused("columns", message, "columns", "name fewer columns")
     try:
         rows = rows_of_person(known)
     except ValueError:
         fix = "declare rows_per_person"
-        raise arguments.refused("table", "the rows of a person are not limited", "table", fix) from None
+        raise refused("table", "the rows of a person are not limited", "table", fix) from None
     construction = OnlineMultiplicativeWeights(
         epsilon=price,
         beta=Fraction(arguments.amount("beta", beta, "beta=0.05")),
@@ -81,11 +82,11 @@ def _listed(column: Column) -> Listed:
     if values is None:
         fix = "declare its values, or leave it out"
         message = f"the values of {column.name!r} are not declared"
-        raise arguments.refused("columns", message, "columns", fix)
+        raise refused("columns", message, "columns", fix)
     return Listed(column, values)
 
 
-class WeightsRun:
+class WeightsRun(OpenRun[int]):
     """An open run. `ask` answers one count after another; the whole price was charged when it opened, however many are
     asked. `half_width` is what all answers are within, in rows, with probability 1 − beta.
 
@@ -95,20 +96,18 @@ class WeightsRun:
     """
 
     def __init__(self, weighing: Weighing, call: Weighted, lower: Callable[[str], tuple[Question, Table]]) -> None:
+        super().__init__(weighing, "multiplicative_weights", "answers")
         self._weighing, self._call, self._lower = weighing, call, lower
-        self._answers: list[tuple[str, int]] = []
-        self._closed = False
-        self._lock = Lock()
 
     @property
     def ended(self) -> bool:
         """Whether nothing more can be asked."""
-        return self._closed or self._weighing.ended
+        return self._over
 
     @property
     def answers(self) -> list[tuple[str, int]]:
         """The questions so far with their answers."""
-        return list(self._answers)
+        return list(self._given)
 
     @property
     def half_width(self) -> float:
@@ -120,24 +119,12 @@ class WeightsRun:
         has ended; EngineError where it failed, which ends the run."""
         checked, _ = self._lower(question)
         predicate = self._predicate(checked)
-        with self._lock:
-            if self.ended:
-                raise _refused("the run has ended", "multiplicative_weights", "open another one")
-            try:
-                answer = self._weighing.ask(predicate)
-            except EngineError:
-                self.close()
-                raise
-            self._answers.append((question, answer))
-            if self._weighing.ended:
-                self.close()
-            return answer
+        return self._answered(question, lambda: self._weighing.ask(predicate))
 
     def _predicate(self, question: Question) -> Expression | None:
         """Which rows are counted. Raises QuestionError on anything else than such a count."""
         plan, table = question.plan, self._call.table
-        if question.epsilon is not None or question.delta is not None:
-            raise _refused("the price was paid when the run opened", "epsilon", "ask without a price")
+        self._unpriced(question)
         root = plan.root
         usual = [output.kind for output in plan.outputs] == ["count"] and not plan.keys and plan.having is None
         if not usual or plan.specials or not isinstance(root, Aggregate) or root.totals != (Total("rows"),):
@@ -155,24 +142,3 @@ class WeightsRun:
             message = f"{', '.join(sorted(others))} is no column of the run"
             raise _refused(message, "WHERE", f"ask about {', '.join(self._call.coding.names)}")
         return predicate
-
-    def close(self) -> None:
-        """Ends the run and stores its answers."""
-        if not self._closed:
-            self._closed = True
-            self._weighing.commit(json.dumps({"answers": self._answers}, ensure_ascii=False).encode())
-
-    def __enter__(self) -> WeightsRun:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<multiplicative weights, {len(self._answers)} answers, {'ended' if self.ended else 'open'}>"
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("multiplicative-weights", message, where=where, fix=fix)

@@ -24,7 +24,7 @@ from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.scope import Scope
 from discreet.sql.sources import PublicValues, Sources, named_queries
-from discreet.sql.subquery import group_item
+from discreet.sql.subquery import group_item, select
 from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
@@ -114,7 +114,7 @@ class _Select:
         self.tree = statement
         self.declaration = declaration
         self._clauses()
-        sources = Sources(declaration, values)
+        sources = Sources(declaration, values, select)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
         self._where(scope)

@@ -27,6 +27,7 @@ from discreet.trusted.ring_b.relations import (
     Renamed,
     Shape,
     Stacked,
+    bases,
     conjuncts,
     depth,
     shape,
@@ -45,6 +46,8 @@ class Query:
 
 
 Queries = Mapping[str, Query]
+Select = Callable[["Sources", exp.Select, Queries, bool], Relation]
+"""Reads an inner SELECT into a relation; whether rows about people have to show the person."""
 
 MOST_TABLES = 16
 """How many tables a question may read, each as often as it is named."""
@@ -54,10 +57,14 @@ DEEPEST = 60
 
 
 class Sources:
-    """Reads what stands below a question's groups. Counts the tables, so that no question explodes."""
+    """Reads what stands below a question's groups. Counts the tables, so that no question explodes.
 
-    def __init__(self, declaration: Declaration, values: PublicValues | None) -> None:
+    `select` reads a SELECT in FROM, which has a FROM of its own.
+    """
+
+    def __init__(self, declaration: Declaration, values: PublicValues | None, select: Select) -> None:
         self.declaration = declaration
+        self.select = select
         self.values = values
         self.count = 0
 
@@ -254,9 +261,7 @@ class Sources:
             return self._union(node, queries)
         if not isinstance(node, exp.Select):
             raise refused(node, "write (SELECT … FROM table)")
-        from discreet.sql.subquery import select
-
-        return select(self, node, queries, shown=shown)
+        return self.select(self, node, queries, shown)
 
     def _union(self, node: exp.Union, queries: Queries) -> Relation:
         only(node, "this", "expression", "distinct", "with_", fix="write SELECT … UNION ALL SELECT …")
@@ -400,8 +405,6 @@ def _no_subquery(node: exp.Expression) -> None:
 
 
 def _reads_private(among: Relation) -> QuestionError:
-    from discreet.trusted.ring_b.relations import bases
-
     name = next(table.name for table in bases(among) if not table.public)
     message = f"Reading the table {name} containing user data in expression subqueries is not allowed"
     fix = f"join {name} in FROM, or compare persons: person IN (SELECT person FROM {name} …)"

@@ -8,8 +8,8 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.plan.expressions import interval
 from discreet.plan.quantization import lattice, sized
+from discreet.plan.ranges import interval
 from discreet.plan.steps import step_of
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
@@ -33,7 +33,7 @@ _SCALE = Fraction(2**10)
 """Sums in a subquery of values without bounds are counted in steps of 2^−20."""
 
 
-def select(sources: Sources, tree: exp.Select, queries: Queries, *, shown: bool = True) -> Relation:
+def select(sources: Sources, tree: exp.Select, queries: Queries, shown: bool) -> Relation:
     """The relation of a subquery. Rows about people keep their person, and its column has to be in the list."""
     for name, value in tree.args.items():
         if value not in (None, False, [], "") and name not in _KNOWN:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.errors import refused
 from discreet.plan.coding import Binned, Listed
-from discreet.procedures.arguments import columns_of, refused
+from discreet.procedures.arguments import columns_of
 from discreet.synthesis.cells import FINE, Line, line
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type

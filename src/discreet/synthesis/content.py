@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
-from discreet.release.intervals import CONFIDENCE
+from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
 from discreet.synthesis.adaptive import Result
 from discreet.synthesis.cells import Histogram
@@ -27,8 +26,8 @@ def content(
     looks: Mapping[str, Histogram],
     left_out: Mapping[str, str],
     result: Result,
-) -> dict[str, Any]:
-    """The content of the release."""
+) -> ReleaseContent:
+    """The content of the release: its rows stand packed in `more`."""
     drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
@@ -37,45 +36,43 @@ def content(
         for place, one in enumerate(coding.columns)
     }
     names = list(coding.names)
-    return {
-        "columns": names,
-        "types": {one.column.name: str(one.column.type) for one in coding.columns},
-        "rows": [],
-        "intervals": [],
-        "simultaneous": [],
-        "confidence": CONFIDENCE,
-        "cost": call.cost,
-        "unit": "one person, added or removed with all rows",
-        "name": call.table.name,
-        "table": table,
-        "rows_drawn": len(drawn),
-        "total": result.model.total,
-        "cells": {
-            name: pack(np.bincount(drawn[:, place], minlength=size))
-            for place, (name, size) in enumerate(zip(coding.names, coding.sizes, strict=True))
+    return ReleaseContent(
+        columns=names,
+        types={one.column.name: str(one.column.type) for one in coding.columns},
+        rows=(),
+        cost=call.cost,
+        mechanisms=_mechanisms(call, result),
+        bounds=_bounds(call, coding, left_out),
+        more={
+            "name": call.table.name,
+            "table": table,
+            "rows_drawn": len(drawn),
+            "total": result.model.total,
+            "cells": {
+                name: pack(np.bincount(drawn[:, place], minlength=size))
+                for place, (name, size) in enumerate(zip(coding.names, coding.sizes, strict=True))
+            },
+            "domain": {one.column.name: list(one.names) for one in coding.columns},
+            "declaration": _declaration(call, coding),
+            "measured": [
+                {"columns": list(one.clique), "sigma": float(one.sigma), "counts": pack(one.values)}
+                for one in result.measurements
+            ],
+            "marginals": [
+                {
+                    "columns": list(clique),
+                    "rows": bound.l1,
+                    "cell": bound.cell,
+                    "share": bound.l1 / max(1.0, result.model.total),
+                    "by": bound.source,
+                }
+                for clique, bound in result.bounds.items()
+            ],
+            "columns_left_out": dict(left_out),
+            "ended_early": not result.complete,
+            "method": call.method,
         },
-        "domain": {one.column.name: list(one.names) for one in coding.columns},
-        "declaration": _declaration(call, coding),
-        "measured": [
-            {"columns": list(one.clique), "sigma": float(one.sigma), "counts": pack(one.values)}
-            for one in result.measurements
-        ],
-        "marginals": [
-            {
-                "columns": list(clique),
-                "rows": bound.l1,
-                "cell": bound.cell,
-                "share": bound.l1 / max(1.0, result.model.total),
-                "by": bound.source,
-            }
-            for clique, bound in result.bounds.items()
-        ],
-        "columns_left_out": dict(left_out),
-        "ended_early": not result.complete,
-        "method": call.method,
-        "mechanisms": _mechanisms(call, result),
-        "bounds": _bounds(call, coding, left_out),
-    }
+    )
 
 
 def _mechanisms(call: Publication, result: Result) -> list[dict[str, str]]:

@@ -9,21 +9,19 @@ import io
 import itertools
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.plot import figure_class, target
+from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.packed import unpack
-
-if TYPE_CHECKING:
-    from discreet.synthesis.synthetic import Synthetic
 
 _MOST_BARS = 40
 
 
-def page(release: Synthetic, path: str | Path | None) -> Any:
+def page(release: SyntheticData, path: str | Path | None) -> Any:
     """The pictures: as a figure, or written to a path that ends in .png, .svg or .html."""
     found = target(path) if path is not None else None
     figure = _figure(release)
@@ -38,7 +36,7 @@ def page(release: Synthetic, path: str | Path | None) -> Any:
     return found
 
 
-def _figure(release: Synthetic) -> Any:
+def _figure(release: SyntheticData) -> Any:
     """Each column measured and synthetic; then, for all pairs, what is known of their error."""
     names = release.columns
     across = min(3, len(names))
@@ -51,14 +49,14 @@ def _figure(release: Synthetic) -> Any:
     for axis in axes[len(names) :]:
         axis.set_visible(False)
     _pairs(lower, release)
-    figure.suptitle(f"{release.content['name']}, synthetic: {release.cost}, per person", fontsize=10)
+    figure.suptitle(f"{release.holds.more['name']}, synthetic: {release.cost}, per person", fontsize=10)
     return figure
 
 
-def _column(axis: Any, release: Synthetic, name: str) -> None:
+def _column(axis: Any, release: SyntheticData, name: str) -> None:
     """Shares of a column's cells: bars as synthetic, points with 95 % bars as measured."""
     cells = release.domain[name]
-    drawn = unpack(release.content["cells"][name])
+    drawn = unpack(release.holds.more["cells"][name])
     places = np.arange(len(cells))
     axis.bar(places, drawn / max(1, drawn.sum()), color="#9fc5e8", label="synthetic")
     known = measured(release, name)
@@ -76,10 +74,10 @@ def _column(axis: Any, release: Synthetic, name: str) -> None:
     axis.legend(fontsize=6, frameon=False)
 
 
-def measured(release: Synthetic, name: str) -> tuple[NDArray[np.float64], float] | None:
+def measured(release: SyntheticData, name: str) -> tuple[NDArray[np.float64], float] | None:
     """The column's noisy counts, and their deviation: from the measurement that says most of it."""
     best: tuple[NDArray[np.float64], float] | None = None
-    for one in release.content["measured"]:
+    for one in release.holds.more["measured"]:
         if name not in one["columns"]:
             continue
         counts = unpack(one["counts"]).astype(float)
@@ -91,7 +89,7 @@ def measured(release: Synthetic, name: str) -> tuple[NDArray[np.float64], float]
     return best
 
 
-def _pairs(figure: Any, release: Synthetic) -> None:
+def _pairs(figure: Any, release: SyntheticData) -> None:
     names = release.columns
     bounds = np.full((len(names), len(names)), np.nan)
     together = np.zeros_like(bounds, bool)
@@ -113,7 +111,7 @@ def _pairs(figure: Any, release: Synthetic) -> None:
     figure.colorbar(shown, ax=axis, shrink=0.6)
 
 
-def _html(release: Synthetic, figure: Any) -> str:
+def _html(release: SyntheticData, figure: Any) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     picture = base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -122,14 +120,14 @@ def _html(release: Synthetic, figure: Any) -> str:
         f"<tr><td>{html.escape(', '.join(one['columns']))}</td><td>{one['sigma']:.4g}</td></tr>"
         for one in release.measured
     )
-    title = html.escape(f"{release.content['name']}, synthetic")
+    title = html.escape(f"{release.holds.more['name']}, synthetic")
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
         "<style>body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em}"
         "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}"
         f"img{{max-width:100%}}</style><h1>{title}</h1>"
         f"<p>{len(release):,} made-up rows; none is anybody's. The real table seems to hold {release.total:,.0f} rows. "
-        f"Price {html.escape(str(release.cost))}, {html.escape(release.content['unit'])}.</p><ul>{items}</ul>"
+        f"Price {html.escape(str(release.cost))}, {html.escape(release.holds.unit)}.</p><ul>{items}</ul>"
         '<img alt="each column, measured and synthetic; pairs and their error bounds" '
         f'src="data:image/png;base64,{picture}">'
         "<h2>What was measured, in order</h2><table><tr><th>columns</th><th>sigma of the noise, in rows</th></tr>"

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
+from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
 from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.plan.measurement import Measurement, Price
-from discreet.procedures.arguments import amount, epsilon_of, private_table, refused, whole
-from discreet.release.table import Cost
+from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
+from discreet.release.content import Cost
 from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, Line
@@ -78,27 +79,30 @@ class Publication:
         return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
 
 
-def publication(
-    declaration: Declaration,
-    table: object,
-    *,
-    epsilon: Number | None,
-    delta: Number | None,
-    rows: int | None,
-    method: str,
-    columns: Sequence[str] | None,
-    bins: Mapping[str, Any] | None,
-    workload: Sequence[Sequence[str]] | None = None,
-) -> Publication:
+@dataclass(frozen=True, kw_only=True)
+class PublishOptions:
+    """What a call of `Curator.publish` names, as it was written: that method says what each means."""
+
+    table: object
+    epsilon: Number | None = None
+    delta: Number | None = None
+    rows: int | None = None
+    method: str = "adaptive"
+    columns: Sequence[str] | None = None
+    bins: Mapping[str, Any] | None = None
+    workload: Sequence[Sequence[str]] | None = None
+
+
+def publication(declaration: Declaration, options: PublishOptions) -> Publication:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
-    known = private_table(declaration, table)
+    known, method, rows = private_table(declaration, options.table), options.method, options.rows
     if method not in METHODS:
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
-    kept, left_out = wanted(known, columns, bins or {})
-    price = epsilon_of(declaration, epsilon)
-    spend = _delta(declaration, price, delta)
+    kept, left_out = wanted(known, options.columns, options.bins or {})
+    price = epsilon_of(declaration, options.epsilon)
+    spend = _delta(declaration, price, options.delta)
     search = [one for one in kept if one.found]
     budget = declaration.budget
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
@@ -113,7 +117,7 @@ def publication(
     finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
     before = [part for one in finders.values() for part in one.loss.parts]
     before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
-    named = _workload(kept, method, workload)
+    named = _workload(kept, method, options.workload)
     _small(known, kept, (named or []) if method == "workload" else [])
     domain = Domain.of({one.column.name: _cells(one) for one in kept})
     schedule = Schedule.of(

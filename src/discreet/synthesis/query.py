@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from discreet.errors import QuestionError
-
-if TYPE_CHECKING:
-    from discreet.synthesis.synthetic import Synthetic
+from discreet.errors import refused
+from discreet.synthesis.data import SyntheticData
 
 _MOST = 100_000
 
@@ -35,14 +33,14 @@ class Answer:
         return "\n".join([*lines, self.words])
 
 
-def answered(release: Synthetic, question: str) -> Answer:
+def answered(release: SyntheticData, question: str) -> Answer:
     """Runs one SELECT on the rows of the release. Raises QuestionError where it is none, or fails."""
     statement = _parsed(question)
-    name = str(release.content["name"])
+    name = str(release.holds.more["name"])
     tables = {table.name.casefold() for table in statement.find_all(exp.Table)}
     named = {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
     if not tables - named <= {name.casefold()}:
-        raise _refused("it reads another table", f"write FROM {name}")
+        raise refused("synthetic", "it reads another table", "question", f"write FROM {name}")
     rounded = abs(release.total - len(release)) <= 0.5  # as many rows as the real table seems to hold
     scale = 1.0 if rounded else release.total / max(1, len(release))
     columns, rows = _run(release, name, _scaled(statement, scale).sql("duckdb"))
@@ -54,9 +52,9 @@ def _parsed(question: str) -> exp.Query:
     try:
         statements = [one for one in sqlglot.parse(question, read="duckdb") if one is not None]
     except (SqlglotError, RecursionError, TypeError):
-        raise _refused("it cannot be read", "write one SELECT") from None
+        raise refused("synthetic", "it cannot be read", "question", "write one SELECT") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise _refused("it is not one SELECT", "write one SELECT")
+        raise refused("synthetic", "it is not one SELECT", "question", "write one SELECT")
     return statements[0]
 
 
@@ -81,14 +79,14 @@ def _scaled(statement: exp.Query, scale: float) -> exp.Query:
     return statement
 
 
-def _run(release: Synthetic, name: str, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
+def _run(release: SyntheticData, name: str, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
     import duckdb
 
     connection = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
     try:
         arrays = {column: one.values for column, one in release._read.items()}
         connection.register("synthetic_rows", arrays)
-        types = release.content["types"]
+        types = release.holds.types
         casts = ", ".join(f"CAST({_quoted(one)} AS {_TYPES[types[one]]}) AS {_quoted(one)}" for one in release.columns)
         connection.execute(f"CREATE TABLE {_quoted(name)} AS SELECT {casts} FROM synthetic_rows")
         connection.execute("SET enable_external_access = false")
@@ -97,7 +95,8 @@ def _run(release: Synthetic, name: str, sql: str) -> tuple[list[str], list[dict[
         columns = [one[0] for one in found.description or ()]
         return columns, [dict(zip(columns, row, strict=True)) for row in found.fetchmany(_MOST)]
     except duckdb.Error as error:
-        raise _refused(f"the database refused it: {str(error).splitlines()[0][:200]}", "correct the question") from None
+        message = f"the database refused it: {str(error).splitlines()[0][:200]}"
+        raise refused("synthetic", message, "question", "correct the question") from None
     finally:
         connection.close()
 
@@ -116,7 +115,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _used(release: Synthetic, statement: exp.Query) -> Sequence[str]:
+def _used(release: SyntheticData, statement: exp.Query) -> Sequence[str]:
     known = {name.casefold(): name for name in release.columns}
     named = [
         known[column.name.casefold()] for column in statement.find_all(exp.Column) if column.name.casefold() in known
@@ -124,7 +123,7 @@ def _used(release: Synthetic, statement: exp.Query) -> Sequence[str]:
     return list(dict.fromkeys(named))
 
 
-def _within(release: Synthetic, statement: exp.Query) -> float | None:
+def _within(release: SyntheticData, statement: exp.Query) -> float | None:
     """Rows by which counts over cells of the columns that the question reads are off, added up: the marginal's bound
     times the number of rows."""
     selects = list(statement.find_all(exp.Select))
@@ -140,7 +139,3 @@ def _words(statement: exp.Query, within: float | None, scale: float) -> str:
     words = f"all counts of cells are off by at most {within:,.0f} rows in sum (95 %), before what falls inside a bin"
     others = [one for one in statement.find_all(exp.AggFunc) if not isinstance(one, exp.Count | exp.CountIf)]
     return words + ("; of other functions no bound is known" if others else "") + scaled
-
-
-def _refused(message: str, fix: str) -> QuestionError:
-    return QuestionError("synthetic", message, where="question", fix=fix)

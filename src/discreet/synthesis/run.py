@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +15,7 @@ from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.plan.coding import Binned, Coding, Listed
+from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import Progress, synthesise
 from discreet.synthesis.cells import Histogram, gathered, refined
 from discreet.synthesis.columns import BINS, Wanted
@@ -39,7 +38,7 @@ class Found:
 
 def carried_out(
     call: Publication, door: Door, *, analyst: str, key: str, request: str | None, rows: object, tell: Tell
-) -> tuple[dict[str, Any], bool]:
+) -> tuple[ReleaseContent, bool]:
     """The content of the release, and whether this call was charged.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
@@ -55,19 +54,18 @@ def carried_out(
         publishing=True,
     )
     if isinstance(grant, Stored):
-        return json.loads(grant.answer), bool(grant.charged)
+        return ReleaseContent.from_json(grant.answer), bool(grant.charged)
     run = Marginals(grant)
     with grant:
         try:
-            made = _made(call, run, tell)
-            stored = json.dumps(made, ensure_ascii=False).encode()
+            stored = _made(call, run, tell).to_json()
             run.commit(stored)
         finally:
             run.close()
-    return json.loads(stored), True  # what a repeat will read
+    return ReleaseContent.from_json(stored), True  # what a repeat will read
 
 
-def _made(call: Publication, run: Marginals, tell: Tell) -> dict[str, Any]:
+def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
     found = _found(call, run)
     domain = Domain(found.coding.names, found.coding.sizes)
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}

@@ -13,12 +13,14 @@ from binascii import Error as Base64Error
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import QuestionError
+from discreet.errors import refused
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
+
+_refused = partial(refused, "session")
 
 VERSION = 1
 MOST_PARTIES, MOST_CELLS, MOST_SECONDS, LONGEST = 64, 1_000_000, 86_400, 100_000
@@ -256,7 +258,3 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError("not text")
     return value
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return QuestionError("session", message, where=where, fix=fix)

@@ -18,11 +18,12 @@ from discreet.accounting import Filter, Loss
 from discreet.accounting.balance import price_delta
 from discreet.catalog import Declaration
 from discreet.door.workload import Linear, LinearQueries
+from discreet.errors import refused
 from discreet.mechanisms import Gaussian
 from discreet.plan.coding import rows_of_person
-from discreet.procedures.arguments import amount, epsilon_of, private_table, refused
+from discreet.procedures.arguments import amount, epsilon_of, private_table
+from discreet.release.content import Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.table import Cost
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
 from discreet.trusted.ring_a.table import Table
@@ -93,7 +94,7 @@ class Answering:
             words.append("(none) stands for NULL and for what is not declared")
         return (*words, self._comparison())
 
-    def content(self, released: Sequence[Integers]) -> dict[str, Any]:
+    def content(self, released: Sequence[Integers]) -> ReleaseContent:
         """The content of the release: one row for each answer."""
         estimates = self.strategy.reconstruction.estimates(released)
         of, count, variance_of = (self._beside(word) for word in ("of", "count", "variance"))
@@ -110,20 +111,18 @@ class Answering:
                 ends = zip((values - wide).tolist(), (values + wide).tolist(), strict=True)
                 found += [{count: pair} for pair in ends]
         texts = [of, *self.coded.coding.names]
-        return {
-            "columns": [*texts, count, variance_of],
-            "types": {**dict.fromkeys(texts, "text"), variance_of: "number"},
-            "keys": texts,
-            "drawn": [count],
-            "rows": rows,
-            "intervals": intervals,
-            "simultaneous": simultaneous,
-            "confidence": CONFIDENCE,
-            "cost": self.cost,
-            "mechanisms": self.mechanisms,
-            "bounds": list(self.bounds),
-            "unit": "one person, added or removed with all rows",
-        }
+        return ReleaseContent(
+            columns=[*texts, count, variance_of],
+            types={**dict.fromkeys(texts, "text"), variance_of: "number"},
+            keys=texts,
+            drawn=[count],
+            rows=rows,
+            intervals=intervals,
+            simultaneous=simultaneous,
+            cost=self.cost,
+            mechanisms=self.mechanisms,
+            bounds=self.bounds,
+        )
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:

@@ -10,9 +10,9 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
-from discreet.errors import QuestionError
+from discreet.errors import QuestionError, refused
 from discreet.plan.coding import Binned, Coding, Listed
-from discreet.procedures.arguments import columns_of, refused
+from discreet.procedures.arguments import columns_of
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, Item, Marginal

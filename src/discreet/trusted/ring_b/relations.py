@@ -30,8 +30,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.plan.expressions import case_results, interval
+from discreet.plan.expressions import case_results
 from discreet.plan.nulls import may_be_null, without_nulls
+from discreet.plan.ranges import interval
 from discreet.plan.steps import step_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.lattice import Lattice

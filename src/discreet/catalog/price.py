@@ -1,0 +1,20 @@
+"""The price that a call takes: the one that it names, else the declared one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.catalog.declare import MAXIMUM_EPSILON, MINIMUM_EPSILON
+from discreet.catalog.model import Declaration
+from discreet.errors import refused
+
+
+def price_of(declaration: Declaration, named: Fraction | None, example: str) -> Fraction:
+    """ε of a call. Raises QuestionError where there is none, or none that can be charged; `example` shows one."""
+    price = declaration.question_epsilon if named is None else named
+    if price is None:
+        fix = "name epsilon, or declare [question] epsilon = 0.1"
+        raise refused("price", "the question has no price", "epsilon", fix)
+    if not MINIMUM_EPSILON <= price <= MAXIMUM_EPSILON:
+        raise refused("price", "epsilon must lie between 1e-9 and 1e30", "epsilon", f"write {example}")
+    return price

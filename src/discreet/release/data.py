@@ -1,0 +1,172 @@
+"""The data of a release: its table with intervals, its price, and what is left."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import importlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discreet.accounting import Loss
+from discreet.accounting.balance import Balance, used
+from discreet.errors import QuestionError
+from discreet.release.content import Cost, ReleaseContent
+from discreet.release.left_out import LeftOut
+from discreet.trusted.ring_a.table import Type
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseData:
+    """What a release says, apart from how it is shown. `Release` has the words."""
+
+    holds: ReleaseContent
+    charged: Cost
+    balance: Balance
+    """What whoever asked has left, as it was when this was answered."""
+    loss: Loss
+    notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def content(self) -> dict[str, Any]:
+        """What it holds, as plain values."""
+        return self.holds.to_dict()
+
+    @property
+    def used(self) -> float:
+        """The part of the whole budget that is used, in percent."""
+        return used(self.balance.total)
+
+    @functools.cached_property
+    def more(self) -> int:
+        """How many more questions of this price fit. Worked out when somebody looks: it takes as long as the rest of a
+        small question."""
+        return self.balance.more(self.loss)
+
+    @functools.cached_property
+    def left(self) -> str:
+        """What is left for questions or for publishing, in words."""
+        return self.balance.left
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.holds.columns)
+
+    @functools.cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        types = self.holds.types
+        return [
+            {name: _typed(value, types[name]) if name in types else value for name, value in row.items()}
+            for row in self.holds.rows
+        ]
+
+    @property
+    def intervals(self) -> list[dict[str, tuple[float, float]]]:
+        """95 %, each row for itself; where rows were picked by noisy values (HAVING, LIMIT), for all cells at once."""
+        return _pairs(self.content["intervals"])
+
+    def simultaneous(self) -> list[dict[str, tuple[float, float]]]:
+        """Intervals that hold for all cells at once with 95 % (Dwork & Roth 2014, Theorem 3.8)."""
+        return _pairs(self.content["simultaneous"])
+
+    @property
+    def cost(self) -> Cost:
+        return self.holds.cost
+
+    @property
+    def mechanisms(self) -> list[dict[str, str]]:
+        return [dict(one) for one in self.holds.mechanisms]
+
+    @property
+    def bounds(self) -> list[str]:
+        """All that changes how the answer may be read: what was limited, clamped or left out, and questions that tell
+        by how much."""
+        return list(self.holds.bounds)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """The same with numbers: how much limits may have left out."""
+        return tuple(self.holds.left_out or ())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
+
+    def left_to_ask(self) -> dict[str, Any]:
+        """The balance as plain values; `analyst` is the asker's own account, None where there is none."""
+        return {"used": self.used, "more": self.more, "left": self.left, "analyst": self.balance.account()}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """The table as lists: the columns, then for each estimate x its interval x_low, x_high."""
+        table: dict[str, list[Any]] = {name: [row[name] for row in self.rows] for name in self.columns}
+        for name in self.columns:
+            if name not in self.holds.types:
+                for place, end in enumerate(("low", "high")):
+                    beside = f"{name}_{end}"
+                    while beside in table or beside in self.columns:
+                        beside += "_"
+                    table[beside] = [interval[name][place] for interval in self.intervals]
+        return table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas frame: the columns, then for each estimate x its interval x_low, x_high. Its `attrs` say the price
+        and the bounds."""
+        frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self.to_columns())
+        frame.attrs |= {"price": dict(self.cost), "bounds": self.bounds, "unit": self.holds.unit}
+        return frame
+
+    def to_polars(self) -> polars.DataFrame:
+        """A polars frame of the same shape."""
+        frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self.to_columns(), strict=False)
+        return frame
+
+    def to_arrow(self) -> pyarrow.Table:
+        """An Arrow table of the same shape."""
+        table: pyarrow.Table = _extra("pyarrow", "arrow").table(self.to_columns())
+        return table
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        """A row by its place. Raises QuestionError on the name of a column: a row has to be named first."""
+        if not isinstance(place, str):
+            return self.rows[place]
+        fix = f'write release.rows[0]["{self.columns[0]}"], or release.to_pandas()'
+        raise QuestionError("column", "a release is a list of rows", where="release", fix=fix)
+
+
+def _extra(module: str, extra: str) -> Any:
+    """A package that only an extra installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        fix = f'run pip install "discreet[{extra}]"'
+        raise QuestionError("extra", f"this needs {module}", where="release", fix=fix) from None
+
+
+def _typed(value: Any, kind: str) -> Any:
+    if value is None:
+        return None
+    if kind.startswith("list of "):
+        return [_typed(one, kind.removeprefix("list of ")) for one in value]
+    if kind == Type.DATE:
+        return datetime.date.fromisoformat(value)
+    return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
+
+
+def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tuple[float, float]]]:
+    return [{name: (low, high) for name, (low, high) in row.items()} for row in rows]
