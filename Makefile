@@ -1,18 +1,29 @@
 # Two commands matter: `make demo` and `make test`. Each installs what it needs into .venv first.
+# `make test` is what a change can break; `make test-all` is the rest: storms, many draws, pages, a browser, and properties
+# with many more examples. `make test ARGS="-k name"` runs some of them.
 
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
+PYTEST = .venv/bin/pytest -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test format bench lock clean
+.PHONY: demo check test test-all format bench lock clean
 
 demo: .venv/run.stamp
 	.venv/bin/discreet demo --output out
 
-test: .venv/dev.stamp
+check: .venv/dev.stamp
 	.venv/bin/ruff format --check src tests bench docs/theory/*.py
 	.venv/bin/ruff check src tests bench docs/theory/*.py
 	.venv/bin/mypy
-	.venv/bin/pytest -n 2 --dist loadfile
+
+# Files of tests lie in memory where there is room for them: ledgers then wait for no disk.
+test: export PYTEST_DEBUG_TEMPROOT ?= $(shell [ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 4000000 ] \
+	2>/dev/null && echo /dev/shm || echo $${TMPDIR:-/tmp})
+test: check
+	$(PYTEST) -m "not (storm or power or outside)" $(ARGS)
+
+test-all: .venv/dev.stamp
+	$(PYTEST) -m "storm or power or outside or hypothesis" --hypothesis-profile thorough $(ARGS)
 
 format: .venv/dev.stamp
 	.venv/bin/ruff format src tests bench docs/theory/*.py

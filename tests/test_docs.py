@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import discreet
+from kinds import some
 from page_tools import CHANGING, PAGES, ROOT, blocks, compared, demonstrated, folder_for, followed
 
 
@@ -22,7 +23,13 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return demonstrated(tmp_path_factory.mktemp("install"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    some(
+        sorted((page for page in PAGES if blocks(page)), key=lambda page: page.stem != "workloads"), pytest.mark.outside
+    ),
+    ids=lambda page: page.stem,
+)
 def test_a_page_shows_what_is_printed(page: Path, demo: Path, tmp_path: Path) -> None:
     for shown in followed(page, folder_for(page, tmp_path, demo)):
         assert not shown.faults, "\n".join([shown.where, *shown.faults])
@@ -70,6 +77,7 @@ def test_every_page_is_reached_from_the_first() -> None:
     assert {*PAGES, *ROOT.glob("*.md")} <= reached
 
 
+@pytest.mark.outside
 def test_a_wheel_has_the_pages(tmp_path: Path) -> None:
     """Its `--help` names the first of them, and they link to each other; links to code are for a clone. Its demo leaves
     the data."""

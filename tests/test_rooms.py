@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -90,9 +91,14 @@ def imports(tree: ast.AST) -> Iterator[str]:
                 yield node.module
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text("utf-8"))
+
+
 def trees() -> Iterator[tuple[Path, ast.Module]]:
     for file in FILES:
-        yield file, ast.parse(file.read_text("utf-8"))
+        yield file, parsed(file)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
@@ -101,7 +107,7 @@ def test_a_room_knows_only_those_below_it(file: Path) -> None:
     if str(file.relative_to(SOURCE)) in OLD_NAMES:
         return
     assert room in BELOW, f"say in BELOW where {room} stands"
-    for module in imports(ast.parse(file.read_text("utf-8"))):
+    for module in imports(parsed(file)):
         other = module.split(".")[1] if "." in module else "__init__"
         assert other == room or other in BELOW[room], f"{room} must not know {other}"
 

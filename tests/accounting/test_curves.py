@@ -11,6 +11,7 @@ from accounting_tools import best_mu, delta_of, pure_mu, real
 
 from discreet.trusted.ring_a.curves import delta_bounds, mu_beside_pure, mu_of_budget, mu_of_pure
 from discreet.trusted.ring_b.further_losses import mu_of_range
+from kinds import some
 
 BUDGETS = {
     ("0.1", "1e-6"): ".02754465024",
@@ -106,7 +107,12 @@ def test_no_delta_no_mu_and_more_of_either_is_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "epsilon", ["1e-12", "1e-9", "1e-6", "9.99e-7", "0.001", "0.01", "0.1", "1", "3", "20", "150", "600"]
+    "epsilon",
+    some(
+        ["1e-12", "1e-9", "1e-6", "9.99e-7", "0.001", "0.01", "0.1", "1", "3", "20", "150", "600"],
+        pytest.mark.power,
+        quick=10,
+    ),
 )
 def test_the_mu_of_a_pure_epsilon_is_never_below_the_truth(epsilon: str) -> None:
     with mpmath.workdps(400):

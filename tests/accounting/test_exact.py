@@ -24,6 +24,7 @@ from discreet.trusted.ring_a.exact import (
     show,
     sqrt_ceiling,
 )
+from kinds import examples
 
 POSITIVE = st.fractions(min_value=Fraction(1, 10**40), max_value=10**40).filter(lambda value: value > 0)
 
@@ -74,7 +75,7 @@ def test_short_decimals_for_people(value: str, digits: int, expected: str) -> No
     assert show(Fraction(value), digits) == expected
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(value=POSITIVE, digits=st.integers(1, 60))
 def test_ceiling_and_floor_are_the_nearest_decimals_on_their_side(value: Fraction, digits: int) -> None:
     up, down = ceiling(value, digits), floor(value, digits)
@@ -94,7 +95,7 @@ def test_ceiling_and_floor_keep_short_decimals_and_zero() -> None:
     assert floor(Fraction(2, 3), 3) == Fraction("0.666")
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(value=POSITIVE)
 def test_a_square_root_is_rounded_up_and_hardly(value: Fraction) -> None:
     root = sqrt_ceiling(value)
@@ -150,7 +151,7 @@ def test_bounds_of_the_normal_distribution(text: str, sign: int, bits: int) -> N
     assert high - low <= Fraction(1, 2**bits)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(x=st.fractions(min_value=-30, max_value=30), bits=st.sampled_from([60, 200]))
 def test_bounds_of_the_normal_distribution_anywhere(x: Fraction, bits: int) -> None:
     low, high = normal_cdf_bounds(x, bits)

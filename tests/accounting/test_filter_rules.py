@@ -22,6 +22,7 @@ from discreet.accounting import (
     Spent,
     ZeroConcentrated,
 )
+from kinds import examples
 
 DECIMALS = st.integers(20, 400).map(lambda n: Fraction(n, 1000))
 LOSSES: st.SearchStrategy[Loss] = st.one_of(
@@ -120,7 +121,7 @@ def test_a_gaussian_release_ends_the_pure_sum_for_good() -> None:
     assert not old.admits(Pure(Fraction(1)))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=12), data=st.data())
 def test_sums_do_not_depend_on_the_order(budget: tuple[str, str, str], losses: list[Loss], data: st.DataObject) -> None:
     first = second = Filter(*budget)
@@ -136,7 +137,7 @@ def test_sums_do_not_depend_on_the_order(budget: tuple[str, str, str], losses: l
         assert first.spent.mu_squared <= plain * CLOSE  # never dearer than the plain Gaussian sum
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=25))
 def test_dead_stays_dead_and_spending_only_grows(budget: tuple[str, str, str], losses: list[Loss]) -> None:
     """Whatever is admitted: each of the filters, once dead, is dead for ever, and one is always alive."""
@@ -163,7 +164,7 @@ def test_dead_stays_dead_and_spending_only_grows(budget: tuple[str, str, str], l
     assert 0 <= state.used() <= 1
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=6), like=LOSSES)
 def test_left_is_what_is_admitted(budget: tuple[str, str, str], losses: list[Loss], like: Loss) -> None:
     state = Filter(*budget)
@@ -172,7 +173,7 @@ def test_left_is_what_is_admitted(budget: tuple[str, str, str], losses: list[Los
     assert state.left(like) == admitted(state, like)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(budget=BUDGETS, losses=st.lists(LOSSES, max_size=8))
 def test_a_state_comes_back_as_it_was_written(budget: tuple[str, str, str], losses: list[Loss]) -> None:
     state = Filter(*budget)

@@ -25,6 +25,7 @@ from discreet.accounting import (
     loss_from_json,
 )
 from discreet.trusted.ring_a.curves import mu_of_pure
+from kinds import examples
 
 TENTH = Fraction(1, 10)
 GOLDEN: list[tuple[Loss, str]] = [
@@ -70,7 +71,7 @@ SINGLE = st.one_of(
 LOSSES = st.one_of(SINGLE, st.lists(SINGLE, max_size=4).map(lambda parts: Batch(tuple(parts))))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
 @given(loss=LOSSES)
 def test_a_loss_comes_back_as_it_was_written(loss: Loss) -> None:
     assert loss_from_json(json.loads(json.dumps(loss.to_json()))) == loss

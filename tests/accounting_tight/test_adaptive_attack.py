@@ -19,6 +19,7 @@ from tight_oracles import float_curve
 from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss, Pure
 from discreet.trusted.ring_b.further_losses import Laplace
 from discreet.trusted.ring_b.gdp_filter import charge, opening
+from kinds import some
 
 Charge = Callable[[Loss, Fraction | None], Fraction | None]
 Menu = list[tuple[Loss, list[tuple[int, float]]]]  # a release, and its losses in units of the lattice with their masses
@@ -70,7 +71,7 @@ def menus(seed: int) -> tuple[float, Menu]:
     return unit, kinds
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12), pytest.mark.power, quick=4))
 def test_no_adaptive_attack_exceeds_the_budget(seed: int) -> None:
     unit, menu = menus(seed)
     values = random.Random(seed)

@@ -19,6 +19,7 @@ from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, Subsam
 from discreet.trusted.ring_c.batch import Composition, compose
 from discreet.trusted.ring_c.convolve import PrivacyLosses, add
 from discreet.trusted.ring_c.search_window import TiltedMoments, locate
+from kinds import some
 
 THOUSAND = 1000
 
@@ -229,7 +230,10 @@ def inverted(gaussian: float, sigma: float, rate: float, steps: int, epsilon: fl
 
 @pytest.mark.parametrize(
     ("mu", "sigma", "rate", "steps", "delta"),
-    [("0.56", "1", "0.15", 7, "1e-12"), ("0.8", "0.7", "0.3", 5, "1e-6"), ("1.5", "2", "0.02", 40, "1e-20")],
+    some(
+        [("0.56", "1", "0.15", 7, "1e-12"), ("0.8", "0.7", "0.3", 5, "1e-6"), ("1.5", "2", "0.02", 40, "1e-20")],
+        pytest.mark.power,
+    ),
 )
 def test_gaussian_with_a_run(mu: str, sigma: str, rate: str, steps: int, delta: str) -> None:
     """At the ε of removing a person adding one costs next to nothing, and the bounds of that are right as well."""
@@ -248,7 +252,7 @@ def test_gaussian_with_a_run(mu: str, sigma: str, rate: str, steps: int, delta: 
                 assert batch.delta_bounds(epsilon) == pytest.approx((least, most), rel=1e-9)
 
 
-@pytest.mark.parametrize("tail", [1e-5, 1e-40, 1e-300])
+@pytest.mark.parametrize("tail", some([1e-5, 1e-40, 1e-300], pytest.mark.power))
 def test_a_bad_window_costs_width_and_not_truth(tail: float) -> None:
     """Tilts too small and too steep, laws cut too early, windows in the wrong place; e^700 ends no bound."""
     batch = compose([Gaussian("0.56"), SubsampledGaussian(1, "0.15", 7)])

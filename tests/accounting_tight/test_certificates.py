@@ -21,6 +21,7 @@ from tight_oracles import (
 
 from discreet.trusted.ring_b.interval import Interval, around, exponential, point, tail
 from discreet.trusted.ring_b.shape import Shape, _lattice, _spread
+from kinds import examples, some
 
 EPSILONS = [Fraction(1, 100), Fraction(1, 10), Fraction(7, 10), Fraction(2), Fraction(5)]
 
@@ -38,7 +39,7 @@ def as_real(value: Fraction) -> mp.mpf:
     return mp.mpf(value.numerator) / value.denominator
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", some(EPSILONS, pytest.mark.power))
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 9])
 def test_the_inequality_holds_for_every_threshold(epsilon: Fraction, steps: int) -> None:
     """H(f ⊗ G_s) ≤ H(G_r) at many e, negative ones too, to a relative error of 10^−25."""
@@ -180,7 +181,9 @@ def test_what_cannot_be_charged() -> None:
             Shape(*bad)
 
 
-@pytest.mark.parametrize("q", [Fraction(1, 2), Fraction(9, 10), Fraction(99, 100), Fraction(1, 20)])
+@pytest.mark.parametrize(
+    "q", some([Fraction(1, 2), Fraction(9, 10), Fraction(99, 100), Fraction(1, 20)], pytest.mark.power)
+)
 def test_one_long_shift_dominates_every_vector(q: Fraction) -> None:
     """Exact rationals, every way to part up to seven steps among up to four coordinates, at and between all kinks of H.
 
@@ -205,7 +208,7 @@ intervals = st.tuples(st.integers(-(2**40), 2**40), st.integers(0, 2**30)).map(
 shares = st.fractions(0, 1, max_denominator=97)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(intervals, intervals, shares, shares)
 def test_intervals_enclose(
     a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction], here: Fraction, there: Fraction

@@ -40,6 +40,7 @@ def test_laplace_noise(delta: str) -> None:
         assert each * count <= size or batch.epsilon(delta) >= float(size) * 0.99
 
 
+@pytest.mark.power
 def test_training() -> None:
     delta, sizes = "1e-5", SIZES[2:6]
     found = [noise_for(size, Fraction(delta), Fraction(delta) / 10, Fraction("0.1"), 20) for size in sizes]

@@ -29,6 +29,7 @@ from discreet.accounting import (
 )
 from discreet.trusted.ring_a import curves
 from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
+from kinds import some
 
 BUDGETS = [(1, "1e-6"), (3, "1e-6"), ("0.1", "1e-9"), (10, "1e-5"), ("0.5", "1e-3"), (30, "1e-6"), (250, "1e-8")]
 
@@ -235,7 +236,7 @@ def composed(laws: Counter[int], mu_squared: Fraction, epsilon: float) -> float:
     return float(mass @ float_curve(left, float(mu_squared) ** 0.5))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", some(range(10), pytest.mark.power, quick=3))
 def test_random_sequences_keep_the_promise(seed: int) -> None:
     """Until nothing more of a few kinds is admitted, and at the end one Gaussian release of all that is left. With a
     thousand for each seed it takes a minute, and held as well."""

@@ -13,6 +13,7 @@ from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian,
 from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 from discreet.trusted.ring_c.batch import compose
+from kinds import some
 
 KINDS = (SumFilter, ConcentratedFilter, GaussianFilter)
 
@@ -42,7 +43,7 @@ BUDGETS = [
 ]
 
 
-@pytest.mark.parametrize(("epsilon", "delta", "expected"), BUDGETS)
+@pytest.mark.parametrize(("epsilon", "delta", "expected"), some(BUDGETS, pytest.mark.power, quick=2))
 def test_rho_of_a_budget(epsilon: str, delta: str, expected: float) -> None:
     """The published figures; and no ρ noticeably larger has an order that proves the budget."""
     rho = rho_of_budget(Fraction(epsilon), Fraction(delta))

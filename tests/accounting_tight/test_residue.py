@@ -13,6 +13,7 @@ from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
 from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
 from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
 from discreet.trusted.ring_b.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
+from kinds import examples
 
 HUNDREDTH = Fraction(1, 100)
 
@@ -143,7 +144,7 @@ losses = st.one_of(
 states = st.integers(1, 4000).map(lambda n: Fraction(n, 500))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(losses, states, st.integers(0, 1000))
 def test_more_left_before_is_more_left_after(loss: Loss, left: Fraction, more: int) -> None:
     """Monotone up to the ten digits to which a charge is proved."""
@@ -154,7 +155,7 @@ def test_more_left_before_is_more_left_after(loss: Loss, left: Fraction, more: i
         assert 0 <= after < left
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(losses, states)
 def test_never_worse_than_the_plain_rule(loss: Loss, left: Fraction) -> None:
     """μ-GDP of the noise alone always gives a charge; the residue's is no larger, so it refuses no more."""

@@ -55,6 +55,7 @@ def curator() -> Iterator[discreet.Curator]:
         yield one
 
 
+@pytest.mark.power
 @pytest.mark.parametrize("epsilon", [3, 12])
 def test_intervals_cover(curator: discreet.Curator, epsilon: int) -> None:
     frame = rows()

@@ -44,6 +44,7 @@ def clinic(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.power
 def test_a_quick_audit_of_a_real_declaration(audited: Callable[..., Any], clinic: Path) -> None:
     """The command as it is, with its own draws: right code passes, the picture is there, and no ledger."""
     said = audited(str(clinic), "--hunt", "8", "--plot", str(clinic.with_name("found.png")))
@@ -75,6 +76,7 @@ def test_a_finding_is_exit_code_5(audited: Callable[..., Any], monkeypatch: pyte
     assert found["false_alarm"] == 1e-6
 
 
+@pytest.mark.power
 @pytest.mark.usefixtures("small")
 def test_a_machine_reads_the_same(audited: Callable[..., Any]) -> None:
     said = audited("--json", "--hunt", "4", "--seed", "9")

@@ -21,6 +21,7 @@ from discreet.mechanisms import AboveThreshold, Gaussian, Laplace, NoisyMax, lap
 from discreet.reference.partition import PartitionSelection
 from discreet.reference.response import randomised_response
 from discreet.trusted.ring_a import additive
+from kinds import some
 
 ONE = Fraction(1)
 SIZES = Sizes(pair=3_000, fit=12_000)
@@ -50,6 +51,7 @@ def test_noise_of_four_fifths(monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings(textbook.additive(Laplace(ONE), 1, SIZES), "fit")
 
 
+@pytest.mark.power
 def test_noise_of_four_fifths_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """25,000 test draws prove an ε of 1.171 ± .008 of the true 1.25."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(4, 5)))
@@ -114,6 +116,7 @@ def test_a_threshold_that_is_one_too_low() -> None:
     assert findings(textbook.groups(low, Sizes(100, 100)), "exact")
 
 
+@pytest.mark.power
 def test_a_threshold_that_is_one_too_low_from_outside() -> None:
     """P(shown) = .12 where δ is .05, and never on the other table: 10,000 test draws prove an ε of 3.55 ± .04."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
@@ -132,7 +135,7 @@ def test_partition_selection_that_pays_for_one_group_and_shows_two() -> None:
     assert findings(textbook.groups(Careless(ONE, Fraction(1, 20), cells=2), Sizes(100, 100)), "exact")
 
 
-@pytest.mark.parametrize("wrong", [mutants.WinnersCount, mutants.PlainGap])
+@pytest.mark.parametrize("wrong", some([mutants.WinnersCount, mutants.PlainGap], pytest.mark.power))
 def test_more_than_place_and_gap(wrong: Callable[[Fraction], NoisyMax]) -> None:
     """The draws are not those of place and gap: the winner's count is 0 in four of ten where the gap would be."""
     assert findings(textbook.largest(wrong(ONE), SIZES), "fit")

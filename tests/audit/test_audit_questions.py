@@ -29,6 +29,7 @@ from discreet.plan.split import measurement
 from discreet.sql import lower
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.sensitivity import Sensitivity
+from kinds import some
 
 COLUMNS: dict[str, Any] = {
     "who": {"type": "text"},
@@ -85,7 +86,7 @@ ONE = Price(Fraction(1))
 TWO = Price(Fraction(2), Fraction(1, 20))
 
 
-@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("unit", some(UNITS, pytest.mark.power))
 def test_right_questions_pass_and_the_bounds_are_reached(stage: Stage, unit: str) -> None:
     """Every kind of question, on every kind of unit. The extreme person takes the whole claim in nearly all of them:
     an attack on persons who could do more would be a weak one."""
@@ -120,6 +121,7 @@ def test_a_group_more_than_is_paid_for(
     assert findings(attacked(stage, question, price), 40, "change")
 
 
+@pytest.mark.power
 def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any limit, three groups instead of one: the true ε is 3, 3,000 test draws prove 2.3 ± .08."""
     known = declare(
@@ -179,7 +181,8 @@ def test_one_persons_rows_that_make_the_engine_fail(stage: Stage, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("question", "price", "draws"), [(COUNT, ONE, 1_200), (MEAN, ONE, 1_200), (PRIVATE, TWO, 3_000)]
+    ("question", "price", "draws"),
+    some([(COUNT, ONE, 1_200), (MEAN, ONE, 1_200), (PRIVATE, TWO, 3_000)], pytest.mark.power),
 )
 def test_half_the_noise_at_the_door(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked, price: Price, draws: int
@@ -188,6 +191,7 @@ def test_half_the_noise_at_the_door(
     assert findings(attacked(stage, question, price), draws, "fit")
 
 
+@pytest.mark.power
 def test_half_the_noise_at_the_door_from_outside(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """2,000 test draws prove an ε of 1.58 ± .05 of the true 2."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(1, 2)))
@@ -224,6 +228,7 @@ def test_gaussian_noise_is_attacked_by_mu(stage: Stage, monkeypatch: pytest.Monk
     assert findings(attack, 1_200, "fit")
 
 
+@pytest.mark.power
 def test_whole_questions_without_noise(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred answers of a curator that forgets its noise: 50 against 50, and nothing in common."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.nothing)
@@ -236,6 +241,7 @@ def test_whole_questions_without_noise(stage: Stage, monkeypatch: pytest.MonkeyP
 # no private row, no budget
 
 
+@pytest.mark.power
 @pytest.mark.usefixtures("small")
 def test_nothing_but_made_up_tables_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that hold a header alone, one that states its types, and a ledger that is never made."""

@@ -33,6 +33,7 @@ from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_b import relations
+from kinds import some
 
 KNOWN = world()
 QUESTIONS = 60
@@ -49,8 +50,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_once(monkeypatch)
 
 
-def test_no_question_fails_and_nothing_printed_differs(pair: Pair) -> None:
-    assert hunt.hunt(KNOWN, pair, 7, QUESTIONS, smaller=False) == []
+@pytest.mark.parametrize("questions", some([QUESTIONS // 5, QUESTIONS], pytest.mark.power))
+def test_no_question_fails_and_nothing_printed_differs(pair: Pair, questions: int) -> None:
+    assert hunt.hunt(KNOWN, pair, 7, questions, smaller=False) == []
 
 
 def test_every_function_of_the_table_is_written_and_read() -> None:
@@ -113,6 +115,7 @@ def test_the_persons_are_hostile_and_the_rest_is_not_touched() -> None:
     assert max(len(value) for value in values if isinstance(value, str)) >= 10_000
 
 
+@pytest.mark.power
 def test_an_engine_that_fails_on_a_row_is_found_and_made_small(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cast that is not total: an error of the engine where a text is no number."""
     monkeypatch.setitem(scalars.BUILDERS, "to_integer", lambda nodes, _: exp.cast(nodes[0], "BIGINT"))

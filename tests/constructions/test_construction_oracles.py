@@ -31,6 +31,7 @@ from discreet.constructions.construction import rounded
 from discreet.constructions.domain import histograms, log_multisets, multisets
 from discreet.constructions.linear import _solved, synthesised
 from discreet.constructions.weights import moved
+from kinds import examples
 
 THREE = LinearQueries(universe(3), [[1, 0, 1], [0, 1, 0], [1, 1, 0], [1, 1, 1]])
 GENERATOR = BaseGenerator(queries=THREE, epsilon=2000, delta=0, beta="0.1", most_rows=4)
@@ -102,7 +103,7 @@ def test_sizes_of_the_fractional_generator_solve_each_other(alpha: str) -> None:
 # the linear program
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.sampled_from([(1, 0), (0, 1), (1, 1), (0, 0)]), st.integers(-5, 40)), min_size=1, max_size=5),
     st.integers(1, 30),
@@ -164,7 +165,7 @@ def test_the_synthesiser_stays_within_three_alpha(counts: list[int], data: st.Da
 # multiplicative weights
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.lists(st.integers(0, 50), min_size=4, max_size=4).filter(any),
     st.lists(st.integers(1, 50), min_size=4, max_size=4),
@@ -198,7 +199,7 @@ def test_rounds_are_the_fewest_that_the_proof_allows() -> None:
     assert shrinks == pytest.approx(math.sqrt(1 - 4 / 9), rel=1e-4)  # what the best α of all has
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 10**6))
 def test_the_median_is_right_when_every_round_is_right_on_five_of_six(seed: int) -> None:
     """The statement of Theorem 6.1 without its randomness: each round an adversary answers a set of D_t-weight at most

@@ -21,6 +21,7 @@ from discreet.plan.ranges import interval
 from discreet.sql.documentation import page
 from discreet.trusted.ring_a.expressions import columns_of
 from discreet.trusted.ring_a.table import Column, Type
+from kinds import examples
 
 TABLE_OF_ROWS = rows(120)
 
@@ -153,6 +154,7 @@ EXTRA = ["POWER(number_1, 3)", "POWER(number_1, -2)", "ROUND(number_1, 2)", "LOG
 DAYS = st.dates()
 
 
+@pytest.mark.power
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_results_lie_in_their_intervals(data: st.DataObject) -> None:
@@ -206,7 +208,7 @@ LETTERS = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(pattern=st.lists(LETTERS, max_size=12).map("".join))
 def test_every_expression_that_is_let_through_is_one_of_the_engine(pattern: str) -> None:
     try:

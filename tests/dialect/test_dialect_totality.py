@@ -123,6 +123,7 @@ def deepest(text: str, name: str) -> str | None:
     return None
 
 
+@pytest.mark.power
 def test_functions_of_themselves_take_no_longer_than_they_are_long() -> None:
     """What the reader lets through, the engine takes, at once: guards do not multiply what they guard."""
     few, slow = Plain(rows(3)), []

@@ -96,6 +96,7 @@ def test_salts_choose_independently(bench: Bench) -> None:
     assert stats.binomtest(agreed, 6 * PERSONS, 1 / 4).pvalue > LEVEL
 
 
+@pytest.mark.power
 def test_the_limits_together_keep_legal_rows_only(bench: Bench) -> None:
     """Rows and groups limited at once, for one person with five rows in three groups: every outcome that the two
     limits allow is met, and no other. The 300 salts and 30 loads are fixed; the rarest outcome has probability 1/30."""

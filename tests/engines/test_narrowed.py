@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from discreet.catalog import Table
 from discreet.errors import QuestionError
 from discreet.trusted.ring_a.table import Source
+from kinds import examples
 
 TEXTS = ["", "a", "B", "ab", "ß", "é", "e\u0301", "\uffff", "😀", "it's"]
 WHOLE = [-12, -1, 0, 5, 14, 15, 25, 29]
@@ -170,7 +171,7 @@ def all_keys(text: str) -> Any:
         return planned(text, KNOWN)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(condition=CONDITIONS, keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=2, unique=True))
 def test_what_is_left_has_the_same_totals_and_what_is_gone_had_none(
     bench: Bench, table: Table, condition: str, keys: list[str]

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.nodes import Aggregate, Clip, LimitGroups, LimitRows, PersonGroup, Project
 from discreet.trusted.ring_a.sensitivity import sensitivity
+from kinds import examples
 
 LARGE = 2**63 - 1
 ROW = st.fixed_dictionaries(
@@ -130,7 +131,7 @@ R2 = {"person": "p", "rows_per_person": 2}
 A = {"p": "a", "g": "x"}
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(case=cases())
 @example(case=(R2, f"SELECT COUNT(*, {BOUNDS} => (5, 5)), SUM(v) FROM t", [A], 0, "0"))
 @example(case=(R2, f"SELECT COUNT(v, {BOUNDS} => (5, 9)), AVG(w) FROM t GROUP BY g", [A, A | {"g": "y"}], 0, "0"))

@@ -19,6 +19,7 @@ from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Lite
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.table import Table, Type
+from kinds import some
 
 INTEGERS = [None, 0, 1, -1, 7, 2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]
 DOUBLES = [
@@ -180,9 +181,12 @@ def edges(bench: Bench) -> Table:
     return bench.load(declaration({"one_row_per_person": True}, COLUMNS).tables["t"], rows())
 
 
-@pytest.mark.parametrize("operator", sorted(OPERATORS))
-def test_no_value_makes_an_operator_fail(bench: Bench, edges: Table, operator: str) -> None:
-    expressions = calls(operator)
+@pytest.mark.parametrize(
+    ("every", "operator"),
+    some([(every, operator) for every in (5, 1) for operator in sorted(OPERATORS)], pytest.mark.power, len(OPERATORS)),
+)
+def test_no_value_makes_an_operator_fail(bench: Bench, edges: Table, every: int, operator: str) -> None:
+    expressions = calls(operator)[::every]
     for start in range(0, len(expressions), 150):
         plan = question(expressions[start : start + 150])
         ((_, found),) = bench.run(plan, edges, "salt")

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 from reference_tools import totals
 from test_neighbours import BOUNDS, LARGE, ROWS, UNITS, A, questions
 
+from kinds import examples
+
 MANY = [
     {"one_row_per_person": True},
     {"person": "p", "rows_per_person": 100, "groups_per_person": 100},
 ]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), unit=st.sampled_from(MANY), rows=ROWS)
 def test_the_engine_and_python_agree_on_every_integer(
     bench: Bench, data: st.DataObject, unit: Mapping[str, Any], rows: list[dict[str, Any]]

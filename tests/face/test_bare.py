@@ -91,6 +91,7 @@ def test_a_release_needs_no_extra(bare: Path) -> None:
     ]
 
 
+@pytest.mark.power
 def test_commands_need_no_extra(bare: Path) -> None:
     discreet = Path(sys.executable).with_name("discreet")
 

@@ -168,6 +168,7 @@ columns = {{ p = {{ type = "integer" }}, k = {{ type = "text" }} }}
 """
 
 
+@pytest.mark.power
 def test_a_memory_limit(crowd: Path, cli: Command, tmp_path: Path) -> None:
     """The tables fit, the question does not: charged, one text, and the machine's memory is left alone."""
     path = tmp_path / "crowd.toml"
@@ -179,6 +180,7 @@ def test_a_memory_limit(crowd: Path, cli: Command, tmp_path: Path) -> None:
     assert spent(path.with_suffix(".ledger")) == 2 * PRICE
 
 
+@pytest.mark.power
 def test_a_table_larger_than_memory(tmp_path: Path) -> None:
     path = tmp_path / "large.parquet"
     duckdb.execute(f"COPY (SELECT repeat('x', 500) || (i % 9) AS a FROM range(4000000) AS a(i)) TO '{path}'")

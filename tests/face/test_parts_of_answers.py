@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import discreet
+from kinds import some
 
 COLUMNS = {
     "age": {"type": "integer", "min": 0, "max": 99, "nulls": False},
@@ -68,7 +69,7 @@ def _asked(curator: discreet.Curator, wanted: str, epsilon: float) -> discreet.R
     return curator.ask(_text(wanted), epsilon=epsilon)
 
 
-@pytest.mark.parametrize("first", HELD)
+@pytest.mark.parametrize("first", some(HELD, pytest.mark.power, quick=2))
 def test_what_is_held_is_free_and_true(curator: discreet.Curator, first: str) -> None:
     assert _asked(curator, first, EXACT).charged
     for wanted in HELD[first]:
@@ -85,6 +86,7 @@ def test_what_is_held_is_free_and_true(curator: discreet.Curator, first: str) ->
                 assert low - 1e-6 <= truth[name] <= high + 1e-6, wanted
 
 
+@pytest.mark.power
 def test_the_interval_is_that_of_the_noise_that_was_drawn(curator: discreet.Curator) -> None:
     """Of 200 counts made of a mean's sums, those that miss the truth are as many as the interval says: with 10 of 200
     expected, 30 or more have a probability below 1e-7."""

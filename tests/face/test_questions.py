@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import Curator, QuestionError
+from kinds import examples
 
 Rows = list[dict[str, Any]]
 
@@ -169,7 +170,7 @@ CONDITIONS = st.recursive(
 
 
 @given(condition=CONDITIONS, number=NUMBERS)
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=examples(250), deadline=None, derandomize=True)
 def test_any_condition(condition: str, number: str, exact: Curator, data: Data) -> None:
     question = f"SELECT COUNT(*) AS n, COUNT({number}) AS m FROM visits WHERE {condition}"
     assert ask(exact, question) == truth(data, question)

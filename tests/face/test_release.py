@@ -65,6 +65,7 @@ def test_picked_rows_carry_the_simultaneous_intervals(curator: Curator) -> None:
     assert len(picked.rows) == 4
 
 
+@pytest.mark.power
 def test_intervals_cover(curator: Curator) -> None:
     """600 draws of one count. At 95 %, 541 or fewer covered has a probability below 1e-6, as has 596 or more."""
     truth = 0
@@ -82,6 +83,7 @@ def test_intervals_cover(curator: Curator) -> None:
     assert joint == 600  # one cell alone
 
 
+@pytest.mark.power
 def test_simultaneous_intervals_cover_all_cells(curator: Curator) -> None:
     """150 answers of 21 empty groups each: all at once in 95 % of them or more (124 has a probability below 1e-6)."""
     question = "SELECT age, COUNT(DISTINCT person) AS n FROM visits WHERE cost = {} AND city = 'nowhere' GROUP BY age"

@@ -37,6 +37,7 @@ def test_relative_errors_are_absolute_ones_at_a_size(curator: Any) -> None:
     assert price(curator, within={"n": "5% of 2000"}) == price(curator, within={"n": "100"})
 
 
+@pytest.mark.power
 def test_a_mean_is_as_exact_as_its_group_is_large(curator: Any) -> None:
     default = price(curator, within={"a": 1})
     assert price(curator, within={"a": "1 of 1000"}) == default

@@ -121,6 +121,7 @@ def test_scores_change_by_at_most_one_and_are_largest_at_the_median() -> None:
             assert max(abs(a - b) for a, b in zip(known, near, strict=True)) <= 1
 
 
+@pytest.mark.power
 def test_the_median_is_drawn_with_that_distribution(people: Curator) -> None:
     """3,000 draws through the door's own code against the enumeration; false alarm below 1e-6."""
     blocks = measured(people, [0, 1, 4], aggregate="median", epsilon=2)
@@ -149,6 +150,7 @@ def both(people: Curator) -> tuple[list[int], list[int]]:
     return [one.draw(engine) for _ in range(4_000)], [two.draw(engine) for _ in range(4_000)]
 
 
+@pytest.mark.power
 def test_the_attack_finds_no_more_than_the_price_and_half_the_noise(
     people: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -270,6 +272,7 @@ BAD: list[Callable[[Any], object]] = [broken, wordy, hungry, parricide, dead, bu
 BAD += [lambda _: math.nan, lambda _: True, lambda _: None, lambda _: 10**400, lambda _: 1j, lambda _: [1.0]]
 
 
+@pytest.mark.storm
 def test_bad_functions_give_nothing_and_harm_no_other_block(capfd: pytest.CaptureFixture[str]) -> None:
     """Each in a block of its own, between blocks that are well. Three kinds take a time limit or a new process."""
     functions: list[Callable[[Any], object]] = [one for bad in BAD for one in (bad, lambda block: block.k[0] + 0.5)]
@@ -287,6 +290,7 @@ def test_bad_functions_give_nothing_and_harm_no_other_block(capfd: pytest.Captur
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.power
 @pytest.mark.parametrize("function", [broken, wordy])
 def test_a_bad_function_counts_as_the_middle(people: Curator, function: Callable[[Any], object]) -> None:
     assert ask(people, function) == 50
@@ -303,6 +307,7 @@ def test_one_bad_block_is_one_block(people: Curator) -> None:
     assert ask(people, some, blocks=10) == pytest.approx(5)
 
 
+@pytest.mark.power
 def test_no_block_meets_what_another_left(people: Curator) -> None:
     """Every block's process begins afresh: what one wrote into the module is gone, and seeds differ."""
 
@@ -325,6 +330,7 @@ def test_no_block_meets_what_another_left(people: Curator) -> None:
     assert len(set(spread)) == 3
 
 
+@pytest.mark.power
 def test_more_blocks_than_persons_and_an_empty_table() -> None:
     with curator(ROWS[:3], epsilon="1e25") as few:
         assert ask(few, lambda block: len(block), blocks=40, low=0, high=2) == pytest.approx(3 / 40)

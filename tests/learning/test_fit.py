@@ -25,6 +25,7 @@ from discreet.ledger import TOTAL
 from discreet.mechanisms import Gaussian
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
+from kinds import some
 
 SECRET = "name-of-a-person"
 ROWS = [
@@ -40,7 +41,7 @@ def people() -> Iterator[Curator]:
 
 
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
-@pytest.mark.parametrize(("rate", "steps"), [("0.1", 200), ("0.02", 300), ("1", 40)])
+@pytest.mark.parametrize(("rate", "steps"), some([("0.1", 200), ("0.02", 300), ("1", 40)], pytest.mark.power))
 def test_the_noise_is_worth_its_price(epsilon: str, rate: str, steps: int) -> None:
     """The charged loss is what the accountant says of the very sigma, fits the price, and wastes little."""
     delta, event = Fraction(1, 10**5), Fraction(1, 10**6)
@@ -77,6 +78,7 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_charged(people: Curator, m
     assert drawn == [call.noise.sigma * 2**20] * 4
 
 
+@pytest.mark.power
 def test_asked_again_is_free_and_the_same(people: Curator) -> None:
     arguments: dict[str, Any] = {"target": "y", "epsilon": 2, "steps": 10, "features": ["v", "g"]}
     first = people.fit("t", **arguments)
@@ -221,6 +223,7 @@ def run(ledger: Path, clip: str, **environment: str) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
+@pytest.mark.storm
 @pytest.mark.parametrize("step", ["before-measure", "after-measure", "commit-before-insert"])
 def test_a_kill_in_the_middle_stays_charged(step: str, tmp_path: Path) -> None:
     """The price is on disk before the first step: after the kill half of the budget is gone, without an answer."""
@@ -236,6 +239,7 @@ def test_a_kill_in_the_middle_stays_charged(step: str, tmp_path: Path) -> None:
     assert [line.endswith("True") for line in said] in ([True], [])
 
 
+@pytest.mark.storm
 def test_two_processes_never_overspend(tmp_path: Path) -> None:
     ledger = tmp_path / "t.ledger"
     run(ledger, "1")
@@ -260,6 +264,7 @@ def census(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Curator, 
         yield one, frame
 
 
+@pytest.mark.power
 def test_income_is_learned_from_a_census(census: tuple[Curator, pandas.DataFrame]) -> None:
     """At ε = 1: 76 % are right without a model, 85.3 % without privacy. In 20 runs this one had 85.0 % or more."""
     metrics = pytest.importorskip("sklearn.metrics")

@@ -23,6 +23,7 @@ from discreet.plan.features import UNIT
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.bits import SystemWords
 from discreet.trusted.ring_c.sampling import PoissonSample, RandomBlocks
+from kinds import examples
 
 S = STEPS_OF_CLIP
 CROWD = [
@@ -111,7 +112,7 @@ def test_each_row_may_be_a_person() -> None:
 WILD = st.integers(-(2**62), 2**62)
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(arrays.arrays(numpy.int64, (3, 7), elements=st.one_of(WILD, st.integers(-3, 3), st.integers(-(2**27), 2**27))))
 def test_clipped_gradients_are_within_the_bound_and_point_the_same_way(gradients: Any) -> None:
     parts = clipped(gradients, Fraction(1))
@@ -122,7 +123,7 @@ def test_clipped_gradients_are_within_the_bound_and_point_the_same_way(gradients
         assert numpy.allclose(part, ideal, atol=2)
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=examples(150), derandomize=True)
 @given(arrays.arrays(numpy.float64, (2, 5)))
 def test_the_certificate_holds_whatever_floats_come(parts: Any) -> None:
     """Not-a-number, infinities, anything: whole numbers within the bound come out, or nothing."""
@@ -154,6 +155,7 @@ class Known:
         return self.found
 
 
+@pytest.mark.power
 def test_the_attack_finds_no_more_than_the_price_and_half_the_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """One step over everybody, whose last weight times the persons is the noisy sum of the intercepts' gradients."""
     first, second = [], []

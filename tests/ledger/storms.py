@@ -24,7 +24,7 @@ import apsw
 import discreet.ledger.store
 from discreet.accounting import Pure
 from discreet.errors import BudgetError, LedgerError
-from discreet.ledger import TOTAL, Caps, Ledger, Reserved
+from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Stored
 
 SHORE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where storms are: a kill is no power cut, so what a process has written is there, on a disk or in memory."""
@@ -260,6 +260,23 @@ def _writer(path: str, name: str, count: str) -> None:
         ledger.commit(given.reserve_id, b"{}" * 50)
 
 
+def _registrar(path: str, name: str) -> None:
+    """Registers the budget under a declaration of its own, so that it writes whatever others did."""
+    Ledger(Path(path)).register({TOTAL: caps(8)}, name)
+
+
+def _refresher(path: str, name: str) -> None:
+    """Takes a snapshot of a table anew."""
+    Ledger(Path(path)).register_snapshots({"visits": name}, anew=True)
+
+
+def _repeater(path: str, name: str) -> None:
+    """Asks under an account of its own what is stored already, and says what it is charged and told."""
+    given = Ledger(Path(path)).reserve(PRICE, question="what is stored", key="stored", account=name)
+    assert isinstance(given, Stored)
+    os.write(1, f"{len(given.charged)} {given.answer.decode()}\n".encode())
+
+
 # other misfortunes
 
 
@@ -334,6 +351,9 @@ ROLES = {
     "writer": _writer,
     "brood": _brood,
     "creator": _creator,
+    "registrar": _registrar,
+    "refresher": _refresher,
+    "repeater": _repeater,
     "holder": _holder,
     "nobody": _nobody,
     "filler": _filler,

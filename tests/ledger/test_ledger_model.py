@@ -15,6 +15,7 @@ from storms import PRICE, caps
 
 from discreet.errors import BudgetError, LedgerError, QuestionError
 from discreet.ledger import TOTAL, Ledger, Reserved
+from kinds import examples
 
 ANALYSTS = ("", "ana", "bob", "eve")
 KEYS = ("a", "b", "c")
@@ -154,4 +155,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestModel = Machine.TestCase
-TestModel.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestModel.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)

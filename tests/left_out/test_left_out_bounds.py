@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kinds import some
+
 pytest.importorskip("pandas")
 
 import limited_tools as tools
@@ -38,6 +40,7 @@ def test_the_bound_is_met_where_everybody_has_as_many_as_declared() -> None:
         assert (said.share, said.at_most, said.persons) == (0.25, 60, None)
 
 
+@pytest.mark.power
 def test_a_bound_fails_as_seldom_as_it_says() -> None:
     """Where the bound is met, it holds if the upper end of the interval does: in 97.5 % of the answers or a bit more.
     13 failures of 60 have a probability below 1e-6; a bound from the estimate itself fails in half of them."""
@@ -85,7 +88,9 @@ DRAWN = [
 """Limits after which a person may count for less than the limit: the bound is one over the draw."""
 
 
-@pytest.mark.parametrize(("options", "rest"), DRAWN, ids=[rest[:60] for _, rest in DRAWN])
+@pytest.mark.parametrize(
+    ("options", "rest"), some(DRAWN, pytest.mark.power, quick=6), ids=[rest[:60] for _, rest in DRAWN]
+)
 def test_less_is_missing_than_is_said(curator: discreet.Curator, options: str, rest: str) -> None:
     """At 15 fresh draws; one fails with at most 2.5 %, and 7 of them with a probability below 1e-7."""
     whole = total(curator.ask(f"SELECT {unbounded(rest)}", epsilon=NOTHING), "n")
@@ -152,6 +157,7 @@ def test_private_groups_claim_no_total_but_for_clamps() -> None:
         assert "in the groups shown" in said.words
 
 
+@pytest.mark.power
 def test_a_small_group_is_shown_as_often_as_is_said() -> None:
     """A group of as many persons as are named: of 60 answers 57 show it, and less than 44 with probability 1e-7."""
     with tools.curator([{"uid": 0, "x": 1, "y": 1, "cat": "a"}], private=True) as curator:

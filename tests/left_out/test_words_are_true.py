@@ -258,6 +258,7 @@ def visited() -> Iterator[discreet.Curator]:
         yield one
 
 
+@pytest.mark.power
 def test_a_hundred_answers_lie_where_their_sentences_say(visited: discreet.Curator) -> None:
     frame, differ = visits(), 0
     assert len(VISITS) > 80
@@ -354,6 +355,7 @@ def test_clamped_values_of_the_census_are_said() -> None:
     assert clamped >= 4
 
 
+@pytest.mark.power
 def test_ranks_and_shown_groups_hold_as_often_as_is_said() -> None:
     """5 % may be off; 40 quantiles of which 14 are, or 60 groups of which 17 are not shown, come by chance once in a
     million."""

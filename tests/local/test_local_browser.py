@@ -53,6 +53,7 @@ def served(collection: Collection, folder: Path) -> Iterator[str]:
             server.wait(timeout=60)
 
 
+@pytest.mark.outside
 @needs_server
 def test_the_command_serves_and_leaves_the_file_whole(tmp_path: Path) -> None:
     from urllib.request import Request, urlopen
@@ -70,6 +71,7 @@ def test_the_command_serves_and_leaves_the_file_whole(tmp_path: Path) -> None:
         assert found.estimate().reports == 1
 
 
+@pytest.mark.outside
 @needs_server
 @needs_browser
 def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:

@@ -321,6 +321,7 @@ def _spend(path: str, results: multiprocessing.Queue[int]) -> None:
     results.put(given)
 
 
+@pytest.mark.storm
 def test_two_processes_cannot_both_spend_what_is_left(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[int] = context.Queue()

@@ -118,6 +118,7 @@ while True:
 """
 
 
+@pytest.mark.storm
 def test_of_two_processes_one_waits_and_what_was_taken_survives_a_kill(tmp_path: Path) -> None:
     """kill -9 in the middle of adding: every report that was acknowledged is in the file, and the other goes on."""
     path, tokens = str(tmp_path / "reports.duckdb"), set()

@@ -151,6 +151,7 @@ def both(cases: list[tuple[str, list[Any]]], folder: Path) -> list[tuple[Any, An
     return list(zip([taken(*one) for one in cases], there, strict=True))
 
 
+@pytest.mark.outside
 @needs_node
 @pytest.mark.parametrize(("base", "answers"), BASES, ids=lambda one: getattr(one, "name", ""))
 def test_both_clients_refuse_the_same_documents(base: Collection, answers: list[Any], tmp_path: Path) -> None:

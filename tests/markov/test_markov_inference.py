@@ -14,6 +14,7 @@ from discreet.errors import QuestionError
 from discreet.markov import Domain, MarkovRandomField
 from discreet.markov.calibrate import Calibrator, aligned, summed
 from discreet.markov.tree import Graph, junction_tree
+from kinds import examples
 
 NAMES = "abcdef"
 
@@ -45,7 +46,7 @@ def whole(domain: Domain, cliques, factors):
     return mass / mass.sum(), top + math.log(mass.sum())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(models())
 def test_a_junction_tree_holds_every_clique_and_has_the_running_intersection_property(model) -> None:
     domain, cliques, _ = model
@@ -63,7 +64,7 @@ def test_a_junction_tree_holds_every_clique_and_has_the_running_intersection_pro
         assert set(tree.separators[place]) == (set(tree.cliques[place]) & set(tree.cliques[parent]) if place else set())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(models(zeros=True))
 def test_calibration_gives_the_constant_and_every_marginal_of_the_joint_distribution(model) -> None:
     domain, cliques, factors = model

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from textbook_tools import SMALLEST, Script, SeededWords, every_outcome, goodness, power
+from textbook_tools import SMALLEST, goodness, power
 from textbook_tools import geometric as closed
 
 from discreet.trusted.ring_a.bits import SystemWords
@@ -20,13 +20,15 @@ from discreet.trusted.ring_a.sampler import sample
 from discreet.trusted.ring_b import choice
 from discreet.trusted.ring_b.choice import CERTAIN, coins, decays, order, weighted
 from discreet.trusted.ring_b.geometric import build, geometric
+from kinds import examples
+from random_words import Script, SeededWords, every_outcome
 
 
 def real(value: Fraction) -> mpmath.mpf:
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.fractions(Fraction(1, 10**12), 50), st.fractions(0, 10**6))
 def test_weights_are_below_the_truth_by_less_than_two(rate: Fraction, distance: Fraction) -> None:
     (weight,) = decays(rate, [distance])

@@ -14,7 +14,6 @@ from itertools import permutations, product
 import pytest
 from textbook_tools import (
     SMALLEST,
-    SeededWords,
     averaged,
     changes,
     geometric,
@@ -33,6 +32,8 @@ from textbook_tools import (
 from discreet import accounting
 from discreet.trusted.ring_b import noisy_max
 from discreet.trusted.ring_b.noisy_max import NoisyMax, winner
+from kinds import some
+from random_words import SeededWords
 
 ONE = Fraction(1)
 THIRD = Fraction(1, 3)
@@ -55,7 +56,7 @@ def worst(of: Callable[[tuple[int, ...]], dict], size: int) -> Fraction | float:
 
 
 @pytest.mark.parametrize("q", [THIRD, Fraction(9, 10), Fraction(1, 50)])
-@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("size", some([2, 3], pytest.mark.power))
 def test_place_and_gap_lose_exactly_the_rate(size: int, q: Fraction) -> None:
     """For every order of ties, not only on average."""
     for keys in permutations(range(size)):
@@ -199,7 +200,7 @@ def law(counts: Sequence[int], rate: float) -> dict:
 
 @pytest.mark.parametrize(
     ("mechanism", "rate"),
-    [(NoisyMax(ONE), 1), (NoisyMax(2 * ONE, monotone=False), 1), (NoisyMax(ONE, 2), 0.5)],
+    some([(NoisyMax(ONE), 1), (NoisyMax(2 * ONE, monotone=False), 1), (NoisyMax(ONE, 2), 0.5)], pytest.mark.power),
 )
 def test_draws_fit(mechanism: NoisyMax, rate: float) -> None:
     """10,000 releases with their gaps (p < 1e-6 fails); noise at .8 is found with probability above .99, and is."""

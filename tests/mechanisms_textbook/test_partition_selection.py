@@ -9,20 +9,14 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from textbook_tools import (
-    SMALLEST,
-    Script,
-    SeededWords,
-    exp_above,
-    goodness,
-    hockey_stick,
-    power,
-)
+from textbook_tools import SMALLEST, exp_above, goodness, hockey_stick, power
 
 from discreet import accounting
 from discreet.reference.partition import PartitionSelection, chances, delta_share
 from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
 from discreet.trusted.ring_b.choice import CERTAIN
+from kinds import examples
+from random_words import Script, SeededWords
 
 ONE = Fraction(1)
 
@@ -67,7 +61,7 @@ def test_closed_form() -> None:
             assert float(selection.chance(n)) == pytest.approx(value, rel=1e-10, abs=1e-300)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.fractions(Fraction(1, 20), 120), st.integers(1, 60).map(lambda power: Fraction(2, 3**power)))
 def test_the_inequalities_hold_exactly(epsilon: Fraction, delta: Fraction) -> None:
     """All four, with a rational below e^ε that is closer to it than the one used; and next to nothing is given away."""

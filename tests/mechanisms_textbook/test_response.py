@@ -8,20 +8,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from textbook_tools import (
-    SMALLEST,
-    Script,
-    SeededWords,
-    every_outcome,
-    exp_above,
-    goodness,
-    hockey_stick,
-    power,
-    ratio,
-)
+from textbook_tools import SMALLEST, exp_above, goodness, hockey_stick, power, ratio
 
 from discreet import accounting
 from discreet.reference.response import RandomisedResponse, randomised_response, two_coins
+from random_words import Script, SeededWords, every_outcome
 
 ONE = Fraction(1)
 SMALL = RandomisedResponse(7, 3, 4, 4, ONE)  # 7 + 3·3 = 16 cases; ln(7/3) < 1

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 from textbook_tools import (
     SMALLEST,
-    Script,
-    SeededWords,
     changes,
     exp_above,
     exp_below,
@@ -30,6 +28,8 @@ from textbook_tools import (
 from discreet import accounting
 from discreet.trusted.ring_b.choice import CERTAIN, decays
 from discreet.trusted.ring_b.selection import ExponentialMechanism, PermuteAndFlip, Score, Selection, TopK
+from kinds import some
+from random_words import Script, SeededWords
 
 ONE = Fraction(1)
 Exact = Callable[[Selection, Sequence[Score]], dict]
@@ -226,12 +226,16 @@ def test_permute_and_flip_takes_one_of_the_heads() -> None:
 
 @pytest.mark.parametrize(
     ("mechanism", "exact"),
-    [
-        (ExponentialMechanism(ONE), exponential),
-        (PermuteAndFlip(ONE), flipping),
-        (PermuteAndFlip(ONE, monotone=True), flipping),
-        (TopK(ONE, k=2), top),
-    ],
+    some(
+        [
+            (ExponentialMechanism(ONE), exponential),
+            (PermuteAndFlip(ONE), flipping),
+            (PermuteAndFlip(ONE, monotone=True), flipping),
+            (TopK(ONE, k=2), top),
+        ],
+        pytest.mark.power,
+        quick=2,
+    ),
 )
 def test_draws_fit(mechanism: ExponentialMechanism | PermuteAndFlip | TopK, exact: Exact) -> None:
     """20,000 releases (p < 1e-6 fails); noise at .8 is found with probability above .99, and is with fixed words."""

@@ -17,11 +17,13 @@ from functools import cache
 from itertools import product
 
 import pytest
-from textbook_tools import SMALLEST, SeededWords, changes, geometric, goodness, moved, power, ratio, two_sided
+from textbook_tools import SMALLEST, changes, geometric, goodness, moved, power, ratio, two_sided
 
 from discreet import accounting
 from discreet.trusted.ring_b import sparse
 from discreet.trusted.ring_b.sparse import AboveThreshold, Watch
+from kinds import some
+from random_words import SeededWords
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 REACH = 60
@@ -222,7 +224,7 @@ def test_threads_share_the_limit() -> None:
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-@pytest.mark.parametrize(("limit", "monotone"), [(1, False), (2, True)])
+@pytest.mark.parametrize(("limit", "monotone"), some([(1, False), (2, True)], pytest.mark.power))
 def test_draws_fit(limit: int, monotone: bool, one_sided: bool) -> None:
     """6,000 runs (p < 1e-6 fails); noise of .7 of the scale is found with probability above .99, and is."""
     mechanism = AboveThreshold(10, ONE, 1, limit, monotone, one_sided)

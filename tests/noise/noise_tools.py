@@ -1,9 +1,8 @@
-"""Bit strings played to a sampler one by one, a seeded source, and exact probabilities to compare with."""
+"""Exact probabilities to compare a sampler with."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -11,60 +10,6 @@ import numpy as np
 from scipy import stats
 
 DIGITS = 80
-
-
-class Branch(Exception):
-    """The tape ended where so many more bits were wanted."""
-
-
-class Tape:
-    """Plays the integers of one tape to draws of size 1."""
-
-    def __init__(self, tape: tuple[int, ...]) -> None:
-        self.tape, self.place = tape, 0
-
-    def big(self, bits: int) -> int:
-        if bits == 0:
-            return 0
-        if self.place == len(self.tape):
-            raise Branch(bits)
-        self.place += 1
-        return self.tape[self.place - 1]
-
-    def integers(self, bits: int, size: int) -> np.ndarray:
-        assert size <= 1
-        return np.array([self.big(bits) for _ in range(size)], np.uint16 if bits <= 16 else np.uint64)
-
-
-def every_outcome(run: Callable[[Tape], Hashable]) -> dict[Hashable, Fraction]:
-    """The exact distribution of `run` over all bit strings it can ask for."""
-    found: dict[Hashable, Fraction] = defaultdict(Fraction)
-    open_tapes: list[tuple[tuple[int, ...], int]] = [((), 0)]
-    while open_tapes:
-        tape, length = open_tapes.pop()
-        try:
-            outcome = run(Tape(tape))
-        except Branch as branch:
-            (bits,) = branch.args
-            open_tapes += [((*tape, value), length + bits) for value in range(1 << bits)]
-        else:
-            found[outcome] += Fraction(1, 1 << length)
-    assert sum(found.values()) == 1
-    return dict(found)
-
-
-class SeededWords:
-    """The same words every time."""
-
-    def __init__(self, seed: int) -> None:
-        self.source = np.random.Generator(np.random.PCG64(seed))
-
-    def integers(self, bits: int, size: int) -> np.ndarray:
-        kind = np.uint16 if bits <= 16 else np.uint64
-        return self.source.integers(0, 1 << bits, size, dtype=kind) if bits else np.zeros(size, kind)
-
-    def big(self, bits: int) -> int:
-        return int.from_bytes(self.source.bytes((bits + 7) // 8), "little") >> (-bits % 8)
 
 
 def real(value: Fraction | int) -> mpmath.mpf:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from noise_tools import DIGITS, SeededWords, Tape, every_outcome, fit, gaussian_cdf, gaussian_pmf, real
+from noise_tools import DIGITS, fit, gaussian_cdf, gaussian_pmf, real
 
 from discreet.noise import rounded_gaussian
 from discreet.trusted.ring_a import gaussian
@@ -25,6 +25,8 @@ from discreet.trusted.ring_a.gaussian import build_table
 from discreet.trusted.ring_a.inversion import Digits, Sizes
 from discreet.trusted.ring_a.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
 from discreet.trusted.ring_a.sampler import sample
+from kinds import examples, some
+from random_words import SeededWords, Tape, every_outcome
 
 FULL = 192
 
@@ -76,7 +78,7 @@ def test_the_privacy_is_that_of_the_gaussian_mechanism(sigma: Fraction) -> None:
                     assert loss > mpmath.ncdf(1 / (2 * more)) - mpmath.ncdf(-1 / (2 * more))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(2, 10**40), st.integers(1, 1000), st.fractions(0, 17), st.integers(8, 260))
 def test_heights_lie_between_their_bounds(over: int, under: int, place: Fraction, bits: int) -> None:
     variance = Fraction(over, under)
@@ -155,7 +157,7 @@ def reduced(sigma: int, width: int, levels: Levels) -> Cells:
     return built
 
 
-@pytest.mark.parametrize(("small", "offset"), [(512, 0), (512, 1), (0, 16)])
+@pytest.mark.parametrize(("small", "offset"), some([(512, 0), (512, 1), (0, 16)], pytest.mark.power))
 @pytest.mark.parametrize(
     ("sigma", "width", "levels"),
     [(6, 1, Levels(2, 4, 6)), (8, 2, Levels(1, 5, 7)), (12, 4, Levels(2, 5, 6)), (8, 2, Levels(3, 3, 3))],
@@ -223,7 +225,7 @@ def test_draws_fit(sigma: str) -> None:
     assert fit(values, gaussian_cdf(float(sigma)), float(sigma)) > 1e-6
 
 
-@pytest.mark.parametrize("sigma", [1, 20, 1000])
+@pytest.mark.parametrize("sigma", some([1, 20, 1000], pytest.mark.power))
 def test_a_smaller_sigma_is_caught(sigma: int) -> None:
     """Noise of 0.9 of sigma must fail the test above; with fixed words, so that it always does."""
     for wrong in (Fraction(9, 10), Fraction(98, 100)):
@@ -233,7 +235,7 @@ def test_a_smaller_sigma_is_caught(sigma: int) -> None:
     assert fit(values, gaussian_cdf(sigma), sigma) > 1e-3
 
 
-@pytest.mark.parametrize("sigma", [Fraction(40), Fraction(1500)])
+@pytest.mark.parametrize("sigma", some([Fraction(40), Fraction(1500)], pytest.mark.power))
 def test_the_last_step_alone_gives_the_same_distribution(sigma: Fraction) -> None:
     """With no quick decision and a chord of endless slack, each of 20,000 values is decided by `below`.
 
@@ -245,7 +247,7 @@ def test_the_last_step_alone_gives_the_same_distribution(sigma: Fraction) -> Non
     assert fit(values, gaussian_cdf(float(sigma)), float(sigma)) > 1e-4
 
 
-@pytest.mark.parametrize("sigma", [Fraction(40), Fraction(1500), Fraction(10**25)])
+@pytest.mark.parametrize("sigma", some([Fraction(40), Fraction(1500), Fraction(10**25)], pytest.mark.power))
 def test_all_steps_agree_on_the_same_words(sigma: Fraction) -> None:
     """Uniforms around the acceptance probability: the last step confirms what earlier steps have decided."""
     cells = Cells.build(sigma)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise_tools import DIGITS, SeededWords, every_outcome, fit, laplace_cdf, laplace_pmf, real
+from noise_tools import DIGITS, fit, laplace_cdf, laplace_pmf, real
 from scipy import stats
 
 from discreet.noise import discrete_laplace
@@ -21,6 +21,8 @@ from discreet.trusted.ring_a import laplace
 from discreet.trusted.ring_a.inversion import Digits, Sizes
 from discreet.trusted.ring_a.laplace import build, digit_weights, powers
 from discreet.trusted.ring_a.sampler import sample
+from kinds import examples
+from random_words import SeededWords, every_outcome
 
 FULL = 192
 
@@ -81,7 +83,7 @@ def test_digit_weights_are_those_of_two_geometric_digits(base: int) -> None:
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.fractions(Fraction(1, 10**30), 200), st.integers(1, 60), st.integers(20, 300))
 def test_powers_err_as_stated(rate: Fraction, count: int, bits: int) -> None:
     with mpmath.workdps(150):

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise_tools import DIGITS, Branch, SeededWords, Tape, fit, laplace_cdf, real
+from noise_tools import DIGITS, fit, laplace_cdf, real
 from scipy import stats
 
 from discreet.trusted.ring_a.inversion import Digits, Table
 from discreet.trusted.ring_a.sampler import sample
 from discreet.trusted.ring_c.polya import Polya, accepted, build, parts_mean, poisson, polya, sampler
+from random_words import Branch, SeededWords, Tape
 
 Chances = dict[int, mpmath.mpf]
 
@@ -137,7 +138,7 @@ def test_a_part_is_accepted_with_the_stated_chance(bits: int) -> None:
                 continue
             try:
                 place, mask = np.array([u]), np.array([(1 << bits) - 1])
-                mass[bool(accepted(Tape(tape), place, mask, bits)[0])] += Fraction(1, 1 << length)
+                mass[bool(accepted(Tape(*tape), place, mask, bits)[0])] += Fraction(1, 1 << length)
             except Branch as branch:
                 (more,) = branch.args
                 waiting += [((*tape, value), length + more) for value in range(1 << more)]

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from noise_tools import SeededWords, Tape, every_outcome
 from scipy import stats
 
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a.bits import SystemWords, whole
 from discreet.trusted.ring_a.inversion import Digits, Sizes, Table, thresholds
+from random_words import SeededWords, Tape, every_outcome
 
 SMALL_SIZES = Sizes(3, 6, 9)
 
@@ -249,4 +249,4 @@ def test_a_tape_is_read_to_its_end() -> None:
         (3, 0): Fraction(1, 8),
         (3, 1): Fraction(1, 8),
     }
-    assert Tape((5,)).big(3) == 5
+    assert Tape(5).big(3) == 5

@@ -17,6 +17,7 @@ from discreet.plan.ranges import interval
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Type
+from kinds import examples
 
 TABLE = declaration({"one_row_per_person": True}).tables["t"]
 KNOWN = {column.name: column for column in TABLE.columns}
@@ -72,7 +73,7 @@ def value(expression: Expression, row: Mapping[str, Any]) -> Fraction | None:
     }[expression.operator]
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=examples(1000), deadline=None, derandomize=True)
 @given(expression=EXPRESSIONS, row=ROWS)
 def test_every_value_lies_in_its_interval(expression: Expression, row: Mapping[str, Any]) -> None:
     known, found = interval(expression, KNOWN), value(expression, row)
@@ -120,7 +121,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(500), deadline=None, derandomize=True)
 @given(ends=st.tuples(WIDE, WIDE).map(sorted), step=STEPS)
 def test_a_lattice_encloses_its_bounds_and_is_fine_enough(ends: list[Fraction], step: Fraction | None) -> None:
     """The ends lie within a step of the bounds, a double holds every point, a declared step is kept if it can be."""
@@ -163,7 +164,7 @@ EXTREME = st.one_of(
 )
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=examples(500), deadline=None, derandomize=True)
 @given(middle=EXTREME, width=st.fractions(min_value=0, max_value=10**9), step=STEPS, most=st.sampled_from([256, 2**16]))
 def test_buckets_are_numbers_that_a_double_holds(
     middle: Fraction, width: Fraction, step: Fraction | None, most: int
@@ -183,7 +184,7 @@ def test_no_lattice_leaves_what_a_double_holds(ends: tuple[int, int]) -> None:
         Lattice(Fraction(1), *ends)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(ends=st.tuples(WIDE, WIDE).map(sorted).filter(any), step=STEPS)
 def test_a_clamp_is_to_the_bounds_that_were_asked_for(ends: list[Fraction], step: Fraction | None) -> None:
     """To exactly these, or where the step would be too fine, to some that are off by a billionth of the larger."""

@@ -18,6 +18,7 @@ from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
 from discreet.trusted.ring_a.exact import sqrt_ceiling
+from kinds import examples
 
 QUESTIONS = [
     (ONE, "SELECT COUNT(*) FROM t"),
@@ -32,7 +33,7 @@ PRIVATE = [
 EPSILONS = st.fractions(min_value=Fraction(1, 10**6), max_value=100, max_denominator=10**6)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(case=st.sampled_from(QUESTIONS), epsilon=EPSILONS)
 def test_pure_noise_costs_its_price_exactly(case: tuple[Mapping[str, Any], str], epsilon: Fraction) -> None:
     """The parts' epsilons add up to the price, and each one's scale is its sensitivity over its share."""
@@ -47,7 +48,7 @@ def test_pure_noise_costs_its_price_exactly(case: tuple[Mapping[str, Any], str],
         assert event == DiscreteLaplace(part.sensitivity.l1 / part.mechanism.scale, part.sensitivity.l1)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(case=st.sampled_from(PRIVATE), epsilon=EPSILONS, exponent=st.integers(3, 30))
 def test_private_keys_cost_epsilon_and_their_delta(
     case: tuple[Mapping[str, Any], str], epsilon: Fraction, exponent: int

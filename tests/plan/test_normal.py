@@ -14,6 +14,7 @@ from discreet.engines.functions import compiled
 from discreet.plan.normal import normal
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type
+from kinds import examples
 
 COLUMNS = {"i": Type.INTEGER, "j": Type.INTEGER, "f": Type.NUMBER, "s": Type.TEXT, "b": Type.BOOLEAN}
 LARGE = 2**63 - 1
@@ -76,7 +77,7 @@ def rows() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(condition=CONDITIONS)
 def test_the_normal_form_has_the_same_value_on_every_row(
     rows: duckdb.DuckDBPyConnection, condition: Expression

@@ -104,6 +104,7 @@ def test_the_attack_finds_noise_of_half_the_scale(
     assert found(neighbours, question, price, kinds, places) > claimed
 
 
+@pytest.mark.power
 def test_whole_questions_one_after_another(neighbours: tuple[Curator, Curator]) -> None:
     """150 whole questions to either curator, each with its own condition so that none is a repeat: below ε as well, and
     a small price is no licence: the answers differ from each other, and follow the table."""

@@ -21,6 +21,7 @@ from discreet import Curator, EngineError, QuestionError
 from discreet import open as open_declaration
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.process import Failed, Stopped
+from kinds import some
 
 ROWS = pandas.DataFrame({"p": range(60), "age": [20 + i % 40 for i in range(60)], "sex": ["a", "b"] * 30})
 COLUMNS = {"p": int, "age": {"type": "integer", "min": 0, "max": 99}, "sex": ["a", "b"]}
@@ -307,7 +308,7 @@ def process(code: str, declared: Path, kill_at: str = "") -> int:
     return subprocess.run([sys.executable, "-c", code, str(declared)], env=environment, check=False).returncode
 
 
-@pytest.mark.parametrize("moment", ["before-measure", "after-measure"])
+@pytest.mark.parametrize("moment", some(["after-measure", "before-measure"], pytest.mark.storm))
 def test_a_process_that_dies_in_a_measurement_has_failed(declared: Path, moment: str) -> None:
     """As a kill between a failure and its record would be: it counts from the next opening on."""
     assert process(ASK, declared, moment) == -signal.SIGKILL
@@ -345,6 +346,7 @@ def test_the_owner_sees_who_is_suspended_and_lifts_it(declared: Path) -> None:
     assert "t: 1 of 3 failures in snapshot 1\n" in say("ledger", "--verify")
 
 
+@pytest.mark.storm
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_terminal_that_is_gone_does_not_lose_the_answer(declared: Path, number: signal.Signals) -> None:
     if signal.getsignal(number) is signal.SIG_IGN:

@@ -22,7 +22,7 @@ from discreet.door.marginals import Declaring, Marginals
 from discreet.door.shares import Shares
 from discreet.door.weights import Weigh
 from discreet.door.workload import Linear, LinearQueries
-from discreet.learning.model import fit
+from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
 from discreet.mechanisms import (
     AboveThreshold,
@@ -119,20 +119,8 @@ def test_no_measurement_takes_a_loss() -> None:
 
 def test_a_training_with_little_noise_costs_what_it_tells(curator: Curator) -> None:
     """With a multiplier of 1e-6 and an ε of 1e6 for the count, which gave the exact number of persons."""
-    call = fit(
-        curator.declaration,
-        "t",
-        target="b",
-        features=["v"],
-        model="logistic",
-        epsilon=1,
-        delta=None,
-        sample_rate=1,
-        steps=2,
-        clip=1,
-        learning_rate=None,
-        positive=None,
-    )
+    options = FitOptions("t", "b", ["v"], epsilon=1, sample_rate=1, steps=2)
+    call = fit(curator.declaration, options)
     honest = call.measurement(lambda _: None)
     assert honest.loss.parts[1].pure == honest.count_epsilon
     assert honest.loss.mu_squared is not None

@@ -12,6 +12,7 @@ import pytest
 
 from discreet import Curator, Error, Table
 from discreet.ledger import TOTAL
+from kinds import some
 
 COLUMNS = {
     "p": {"type": "text"},
@@ -135,7 +136,7 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[Any
         yield [asked(curator, question, epsilon=Fraction(1, 2)) for question in [*PUBLIC, *KEYS, *REFUSED]]
 
 
-@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+@pytest.mark.parametrize("target", some(TARGETS.values(), pytest.mark.power), ids=TARGETS)
 def test_one_row_changes_no_error_no_charge_and_no_shape(
     tmp_path: Path, without: list[tuple[Any, ...]], target: str
 ) -> None:

@@ -22,6 +22,7 @@ from discreet.markov import Domain
 from discreet.synthesis.publication import PublishOptions, publication
 from discreet.synthesis.schedule import held
 from discreet.trusted.ring_a.curves import mu_of_budget
+from kinds import some
 
 COLUMNS: dict[str, Any] = {
     "sex": {"type": "text", "values": ["F", "M"], "nulls": False},
@@ -73,6 +74,7 @@ def curator(frame: pd.DataFrame, *, epsilon: float = 10, columns: Any = None, **
     )
 
 
+@pytest.mark.power
 def test_a_mixed_table_is_published_and_looks_like_the_real_one() -> None:
     frame = people(5000)
     with curator(frame) as holder:
@@ -332,7 +334,7 @@ def test_odd_names_and_values_are_written_as_toml_reads_them() -> None:
     assert made["columns"]['so "odd" \U0001f600']["values"] == values
 
 
-@pytest.mark.parametrize("ending", ["html", "png"])
+@pytest.mark.parametrize("ending", some(["html", "png"], pytest.mark.power))
 def test_a_page_is_drawn_from_the_release(tmp_path: Any, ending: str) -> None:
     with curator(people(500)) as holder:
         release = holder.publish("people", epsilon=4, rows=50)

@@ -11,6 +11,7 @@ from test_traps import FULL, ME
 
 from discreet.audit.maker import Maker
 from discreet.errors import QuestionError
+from kinds import some
 
 KNOWN = shop(WHOLE, WORD)
 ODD = r"""
@@ -53,7 +54,7 @@ def torn(seed: int) -> str:
     return " ".join(words)
 
 
-@pytest.mark.parametrize("start", [0, 10_000])
+@pytest.mark.parametrize("start", some([0, 10_000], pytest.mark.power))
 def test_a_torn_question_is_refused_in_words_or_holds(bench: Bench, start: int) -> None:
     """No other error than QuestionError, with a code, a place and a remedy. Some of those that are accepted are run:
     the engine does not fail, persons stay apart, and the sensitivity holds."""

@@ -13,6 +13,7 @@ from relation_tools import WHOLE, WORD, Bench, Database, Rows, apart, shop, with
 
 from discreet.audit.maker import Maker
 from discreet.errors import QuestionError
+from kinds import some
 
 LARGE = 2**63 - 1
 LONG: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -63,7 +64,9 @@ def shops(persons: Sequence[Any], orders: Sequence[Any]) -> st.SearchStrategy[Da
     )
 
 
-@pytest.mark.parametrize("kinds", [("whole", "word"), ("word", "whole")], ids=str)
+@pytest.mark.parametrize(
+    "kinds", [("whole", "word"), pytest.param(("word", "whole"), marks=pytest.mark.power)], ids=str
+)
 def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kinds: tuple[str, str]) -> None:
     """Random databases, random questions, one person taken out everywhere. What everybody adds is exactly what the
     others add and what the person adds alone, whose norms are within the bounds. So nobody else's rows are touched."""
@@ -94,17 +97,21 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kin
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "SELECT COUNT(*), SUM(s.age), COUNT(m) FROM solo s LEFT JOIN (SELECT cur, MAX(rate) AS m FROM rates"
-        " GROUP BY cur) r"
-        " ON s.cur = r.cur",
-        "SELECT age, AVG(n) FROM (SELECT age, CASE WHEN w > 1 THEN age ELSE -1 END AS n FROM solo) GROUP BY age",
-        "SELECT r.cur, COUNT(*) FROM solo RIGHT JOIN (SELECT DISTINCT cur FROM rates) r ON solo.cur = r.cur"
-        " GROUP BY r.cur",
-        "SELECT cur, COUNT(*) FROM solo WHERE cur IN (SELECT word FROM rates) AND w NOT IN (SELECT rate FROM"
-        " rates) GROUP BY 1",
-        "SELECT COUNT(*) FROM solo s JOIN (SELECT COUNT(*) AS n FROM rates) r ON s.age < r.n",
-    ],
+    some(
+        [
+            "SELECT COUNT(*), SUM(s.age), COUNT(m) FROM solo s LEFT JOIN (SELECT cur, MAX(rate) AS m FROM rates"
+            " GROUP BY cur) r"
+            " ON s.cur = r.cur",
+            "SELECT age, AVG(n) FROM (SELECT age, CASE WHEN w > 1 THEN age ELSE -1 END AS n FROM solo) GROUP BY age",
+            "SELECT r.cur, COUNT(*) FROM solo RIGHT JOIN (SELECT DISTINCT cur FROM rates) r ON solo.cur = r.cur"
+            " GROUP BY r.cur",
+            "SELECT cur, COUNT(*) FROM solo WHERE cur IN (SELECT word FROM rates) AND w NOT IN (SELECT rate FROM"
+            " rates) GROUP BY 1",
+            "SELECT COUNT(*) FROM solo s JOIN (SELECT COUNT(*) AS n FROM rates) r ON s.age < r.n",
+        ],
+        pytest.mark.power,
+        quick=2,
+    ),
 )
 def test_a_row_that_is_a_person_adds_a_fixed_vector_too(bench: Bench, text: str) -> None:
     known = shop(WHOLE, WORD)

@@ -160,9 +160,9 @@ def joins(one: discreet.Curator, sql: str) -> list[tuple[str, int, int]]:
     for name in names:
         columns = run(one, f"SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{name}'")
         connection.execute(f"CREATE TABLE {name} ({', '.join(f'{column} {kind}' for column, kind in columns)})")
-        connection.executemany(
-            f"INSERT INTO {name} VALUES ({', '.join('?' for _ in columns)})", run(one, f"SELECT * FROM {name}")
-        )
+        values = list(map(list, zip(*run(one, f"SELECT * FROM {name}"), strict=True)))
+        listed = ", ".join(f"unnest(?::{kind}[])" for _, kind in columns)
+        connection.execute(f"INSERT INTO {name} SELECT {listed}", values or [[]] * len(columns))
     ((_, plan),) = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}").fetchall()
     found: list[tuple[str, int, int]] = []
 

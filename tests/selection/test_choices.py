@@ -98,6 +98,7 @@ def test_one_person_moves_all_counts_the_same_way_within_the_sensitivity(questio
     assert mechanism.monotone
 
 
+@pytest.mark.power
 def test_a_choice_is_as_random_as_its_mechanism() -> None:
     """Two groups a person apart at ε = 1: the larger one wins with 1 − e^(−1)/2 = .816 (two empty groups matter by less
     than 1e-20). 1,000 draws through the engine: 756 to 876 but for p < 1e-6; with noise at half, 932 ± 8."""

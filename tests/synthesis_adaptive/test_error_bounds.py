@@ -28,6 +28,7 @@ def table(seed: int):
     return np.stack([a, b, c], axis=1)
 
 
+@pytest.mark.power
 def test_whole_runs_are_covered(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 runs with three pairs and four selections each. A bound may fail in 5 % of runs. The mean over the three
     of a run of 'failed' lies in [0, 1] and has mean at most .05: by Hoeffding's inequality it is above .235 over 200

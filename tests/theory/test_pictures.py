@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from pictures import PICTURES, draw
 from theory_tools import THEORY
 
 
+@pytest.mark.outside
 def test_every_picture_can_be_drawn(tmp_path: Path) -> None:
     draw(tmp_path, quick=True)
     assert {file.stem for file in tmp_path.iterdir()} == set(PICTURES)

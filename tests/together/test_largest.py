@@ -183,6 +183,7 @@ def test_three_parties_find_the_largest_total(keys: dict[str, tuple[str, Path]],
     assert ends[0].endswith(" -c\n")  # the command line was put back
 
 
+@pytest.mark.storm
 @needs_mpyc
 @needs_openssl
 def test_who_is_killed_meanwhile_ends_the_search(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:

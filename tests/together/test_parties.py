@@ -205,6 +205,7 @@ with Curator.of(read(declaration), load=True) as curator:
 """
 
 
+@pytest.mark.storm
 def test_a_kill_in_the_middle_ends_the_others_and_all_stay_charged(place: Place, tmp_path: Path) -> None:
     """SIGKILL after west was charged and has measured, before it sent anything: the others' commands end with code 4,
     print nothing, and each ledger has a charge without an answer. West cannot come again."""
@@ -315,6 +316,7 @@ def test_the_commands_say_what_is_wrong(place: Place, tmp_path: Path, monkeypatc
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.outside
 def test_what_the_demonstration_prints_can_be_run(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command that it shows for agreeing, with the parties in place of the dots, writes the same session; a price
     that no budget allows lets it end there. Nothing that lies in the folder is run by the way."""

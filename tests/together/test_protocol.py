@@ -26,6 +26,7 @@ from discreet.together.protocol import _Progress, _Round, added_up
 from discreet.together.session import most_absent
 from discreet.together.wire import Gone, Kind, Link
 from discreet.trusted.ring_c.shares import Residues
+from kinds import examples
 
 pytestmark = needs_openssl
 NAMES, FOUR = "abc", "abcd"
@@ -596,7 +597,7 @@ def written(keys: dict[str, tuple[str, Path]]) -> dict[str, object]:
     return json.loads(session({name: keys[name] for name in "ab"}).to_json())  # type: ignore[no-any-return]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_documents_of_others_end_in_one_error(written: dict[str, object], data: st.DataObject) -> None:
     """Any JSON in the place of any field, or of the whole."""

@@ -21,6 +21,7 @@ from discreet.together.protocol import added_up
 from discreet.trusted.ring_a.bits import SystemWords, Words
 from discreet.trusted.ring_c.polya import sampler
 from discreet.trusted.ring_c.shares import PERSONS, Residues, Ring, split
+from kinds import examples
 
 EPSILON = 1.0
 REACH = 60
@@ -184,7 +185,7 @@ def test_every_bit_of_a_share_is_drawn(bits: int) -> None:
         assert max(values) < 1 << bits
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from([64, 128, 192]), st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=6), st.integers(2, 5)
 )

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from windows_tools import BITS, CLIP, KINDS, Bench, Row, known, planned
 
 from discreet.trusted.ring_a.sensitivity import sensitivity
+from kinds import examples
 
 GROUPS = ["a", "b", "", "ü", "it's", None]
 
@@ -117,7 +118,7 @@ QUESTIONS = (
 )
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(40), suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     table=tables(),
     most=st.tuples(st.integers(1, 3), st.integers(1, 3)),

@@ -23,6 +23,7 @@ from discreet.door.workload import Linear, LinearQueries, differences, loss_of
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.plan.coding import Binned, Coding, Listed
 from discreet.workload.plan import strategy
+from kinds import examples
 
 Matrix = list[list[Fraction]]
 
@@ -74,7 +75,7 @@ def test_a_residual_moves_as_far_as_the_projection_of_a_row(shape: tuple[int, ..
 
 
 @given(st.lists(st.integers(1, 4), max_size=3), st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_what_a_residual_releases_is_the_subtractions(shape: list[int], data: st.DataObject) -> None:
     """The released array is 0 at every first place, and H·x elsewhere: nothing more leaves."""
     cells = math.prod(shape)

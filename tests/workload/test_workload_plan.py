@@ -19,6 +19,7 @@ from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, optimum, singular_value_bound, tree, whole
 from discreet.workload.plan import GAUSSIAN, LAPLACE, Bounds, Noise, Planner, Strategy, strategy
+from kinds import examples
 
 SAME = {"rtol": 1e-6, "atol": 1e-9}
 KINDS = st.sampled_from(NOISES)
@@ -31,7 +32,7 @@ def strategies(items: list[Item], sizes: tuple[int, ...], noise: Noise) -> list[
 
 
 @given(workloads(), KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_variances_are_those_of_the_best_linear_estimate(case: tuple[Any, Any], noise: Noise) -> None:
     items, sizes = case
     for one in strategies(items, sizes, noise):
@@ -75,7 +76,7 @@ def test_answers_are_the_best_linear_estimate_and_agree(case: tuple[Any, Any], n
 
 
 @given(workloads(), KINDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: Noise) -> None:
     """No answer's variance is above that of its own question with an equal share, by the mechanism that a single count
     would have; nor is the sum of all, or the mean of an item, of which both bounds can be kept."""
@@ -103,7 +104,7 @@ def test_the_better_kind_of_noise_is_taken(case: tuple[Any, Any]) -> None:
 
 
 @given(workloads(), KINDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_loss_is_the_price_at_most(case: tuple[Any, Any], noise: Noise) -> None:
     items, sizes = case
     for one in strategies(items, sizes, noise):

@@ -19,6 +19,8 @@ import sys
 from fractions import Fraction
 from typing import Any, BinaryIO
 
+import sqlglot.dialects.duckdb  # noqa: F401  what it else loads with its first statement: each child anew
+
 from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
 from discreet.engines.compile import statement
