@@ -32,7 +32,8 @@ BELOW: dict[str, set[str]] = {
     "constructions": {"reference", "mechanisms", "accounting"} | GROUND,  # no table, no engine, no ledger
     "markov": GROUND,
     "catalog": GROUND,
-    "ledger": {"accounting"} | GROUND,  # bytes and losses, never plans
+    "trusted": {"accounting"} | GROUND - {"texts"},  # what the promise rests on: closed but for the ground
+    "ledger": {"trusted", "accounting"} | GROUND,  # bytes and losses, never plans
     "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
     "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
     "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release

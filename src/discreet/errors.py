@@ -6,8 +6,9 @@ compare it. Texts are built from declarations, questions and file names only, so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 
 class Error(Exception):
@@ -104,9 +105,146 @@ class BudgetError(Error):
 
 
 class LedgerError(Error):
-    """The ledger cannot be opened, trusted or written. No private question is answered until it can."""
+    """The ledger cannot be opened, trusted or written. No private question is answered until it can. `facts` are what
+    a longer text may be made of."""
 
     exit_code = 4
+    facts: Mapping[str, object] = {}
+
+    @classmethod
+    def of(cls, reason: str, *, where: str = "", **facts: object) -> Self:
+        """The error for a reason of `LEDGER_REASONS`, with its facts put in."""
+        code, message, fix = LEDGER_REASONS[reason]
+        error = cls(code, message.format(**facts), where=where, fix=fix.format(**facts))
+        error.facts = facts
+        return error
+
+    @classmethod
+    def unless(cls, holds: object, reason: str, *, where: str = "", **facts: object) -> None:
+        """Raises the error for a reason unless something holds."""
+        if not holds:
+            raise cls.of(reason, where=where, **facts)
+
+    @classmethod
+    def of_storage(cls, error: Exception, *, where: str) -> Self:
+        """The error for one of the database's, of the operating system's, or for stored text that is none: by its kind
+        alone, since its own words may quote what is stored."""
+        if isinstance(error, OSError | UnicodeError):
+            return cls.of("unwritable" if isinstance(error, OSError) else "corrupt", where=where)
+        kind = type(error).__name__.removesuffix("Error")
+        kinds = (reason for reason, its in _STORAGE.items() if kind in its.split())
+        return cls.of(next(kinds, "storage"), where=where)
+
+
+_SPENT_SINCE = (
+    "lower the budget by what was spent since: `discreet ledger DECLARATION --spend-unknown AMOUNT` (0, if nothing was)"
+)
+_RESTORE = f"restore the ledger from its latest backup, and {_SPENT_SINCE}"
+_UPGRADE = "upgrade discreet"
+_STORAGE = {  # kinds of the database's errors
+    "busy": "Busy Locked Protocol",
+    "full": "Full",
+    "unwritable": "Auth CantOpen IO Permissions ReadOnly",
+    "corrupt": "Constraint Corrupt Format Mismatch NotADB Range SQL SchemaChange",
+}
+LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
+    "account": (
+        "account",
+        "the ledger has no such account",
+        "register the declaration's budget and analysts first",
+    ),
+    "apart": (
+        "apart",
+        "the budget would be larger in one part and smaller in another",
+        "declare what holds for both",
+    ),
+    "balances": ("corrupt", "the ledger's balances do not fit its last entry", _RESTORE),
+    "busy": ("busy", "another process holds the ledger", "try again, or end that process"),
+    "closed": ("closed", "the ledger was closed", "open it again"),
+    "committed": ("committed", "this reserve has its answer", "reserve again"),
+    "corrupt": ("corrupt", "the ledger file is damaged, or no ledger", _RESTORE),
+    "damaged": ("corrupt", "the ledger file is damaged", _RESTORE),
+    "empty": ("corrupt", "the ledger file is empty", _RESTORE),
+    "entry": ("corrupt", "{entry} is not as it was written", _RESTORE),
+    "foreign": ("foreign", "the file is a database of another program", "name another file for the ledger"),
+    "forked": (
+        "forked",
+        "the ledger belongs to the process that opened it",
+        "keep the ledger in a file, and let Python do the fork",
+    ),
+    "full": ("full", "the disk is full: the ledger cannot grow", "free some space"),
+    "linked": (
+        "linked",
+        "the ledger file has several names",
+        "remove the other hard links, or make the ledger's name a file of its own: copy it, and rename the copy",
+    ),
+    "missing": (
+        "missing",
+        "the ledger is gone: its last entry is noted in {note}",
+        f"put it back; else {_RESTORE}; for other persons, begin anew: remove {{note}}",
+    ),
+    "moved": (
+        "moved",
+        "the ledger file was moved, replaced or deleted while it was open",
+        "put it back, and start again",
+    ),
+    "nested": ("busy", "this thread is in the middle of another charge", "try again after it"),
+    "newer": ("newer", "a newer version of this program wrote the ledger", _UPGRADE),
+    "newer filters": ("newer", "the ledger began with filters that this version does not know", _UPGRADE),
+    "newer loss": ("newer", "the ledger holds a kind of loss that this version does not know", _UPGRADE),
+    "no entries": ("corrupt", "the ledger has no entries", _RESTORE),
+    "note busy": (
+        "busy",
+        "another process holds the note of the ledger's head",
+        "try again, or end that process",
+    ),
+    "note damaged": (
+        "corrupt",
+        "the note of the ledger's last entry, {note}, is damaged",
+        f"put a whole one back; else {_SPENT_SINCE}",
+    ),
+    "note moved": (
+        "moved",
+        "the note of the ledger's last entry, {note}, was moved or deleted while it was open",
+        "put it back, and start again",
+    ),
+    "overcharged": (
+        "corrupt",
+        "entry {entry} charges more than its account allows",
+        f"answer nothing more from it, and {_RESTORE}",
+    ),
+    "pending": (
+        "pending",
+        "this request was already charged but has no stored answer (still running, or lost in a crash)",
+        "ask again with a new request id",
+    ),
+    "raised": (
+        "raised",
+        "the declaration allows more than the ledger does",
+        "the owner runs `discreet ledger DECLARATION --raise-budget`",
+    ),
+    "rewritten": (
+        "rewritten",
+        "noted history is missing: the ledger was cut, restored from an older copy or rewritten",
+        f"find the newest copy; else {_RESTORE}",
+    ),
+    "storage": ("storage", "the ledger's storage failed", "try again"),
+    "tables": ("corrupt", "the ledger's tables are not as they must be", _RESTORE),
+    "unit": ("unit", "answers were charged for other persons", "declare the person as before"),
+    "unknown": ("unknown", "there is no such reserve", "commit what `reserve` gave"),
+    "unnoted": (
+        "unnoted",
+        "{note} is missing, where the ledger's last entry was noted: nothing shows that this copy is whole",
+        f"put it back beside the ledger; else {_SPENT_SINCE}",
+    ),
+    "unwritable": (
+        "unwritable",
+        "the ledger file cannot be read and written",
+        "look at its disk, and at the rights of the file and of its folder",
+    ),
+    "version": ("corrupt", "the ledger's version is unknown", _RESTORE),
+}
+"""Why the trusted ledger refuses: the code, what was wrong and what to do, with facts in braces."""
 
 
 class SessionError(Error):

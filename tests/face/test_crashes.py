@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import asker
 import pytest
 from face_tools import CLINIC, Data, spent
 
+import deaths
 from discreet import open as open_declaration
 from kinds import some
 
@@ -53,9 +52,9 @@ def begun(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path.parent
 
 
-def start(path: Path, analyst: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, asker.__file__, str(path), analyst, str(OWN)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | environment)
+def start(path: Path, analyst: str, die_at: str = "") -> subprocess.Popen[str]:
+    command = deaths.command(die_at, asker.__file__, path, analyst, OWN)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("step", some(STEPS, pytest.mark.storm))
@@ -66,7 +65,7 @@ def test_a_death_beside_another_analyst(step: str, data: Data, begun: Path, tmp_
     else:
         shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
         path = tmp_path / "clinic.toml"
-    processes = {"dying": start(path, "dying", DISCREET_KILL_AT=step), "living": start(path, "living")}
+    processes = {"dying": start(path, "dying", step), "living": start(path, "living")}
     said = {name: process.communicate()[0].splitlines() for name, process in processes.items()}
     assert processes["living"].returncode == 0
     # a step may be one that the other has done already: then nobody dies

@@ -12,8 +12,8 @@ import pytest
 import discreet
 from discreet import Curator, DeclarationError, QuestionError
 from discreet.accounting import Filter, Gaussian
-from discreet.ledger.least import Least
 from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.least import Least
 
 ROWS = pandas.DataFrame({"p": range(30), "age": range(30), "sex": ["a", "b"] * 15})
 COLUMNS = {"p": int, "age": {"type": "integer", "min": 0, "max": 99}, "sex": ["a", "b"]}

@@ -18,7 +18,7 @@ from face_tools import BUDGET, EXACT, Command, Data, Said, end_engine, spent, vi
 
 from discreet import Curator, DeclarationError, LedgerError
 from discreet import open as open_declaration
-from discreet.ledger.file import File
+from discreet.trusted.ledger.file import LedgerFile
 
 FIRST = "SELECT COUNT(*) AS n FROM visits"
 SECOND = "SELECT COUNT(*) AS n FROM visits WHERE age > 3"
@@ -165,7 +165,7 @@ sys.stdin.read()
 
 
 def test_held_by_another_process(cli: Command, clinic: Path, ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(File, "_busy_milliseconds", 50)
+    monkeypatch.setattr(LedgerFile, "_busy_milliseconds", 50)
     command = [sys.executable, "-c", HOLD, str(ledger)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None

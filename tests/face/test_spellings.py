@@ -161,8 +161,8 @@ def test_what_the_ledger_keeps_says_how_it_is_written(tmp_path: Path) -> None:
     path = tmp_path / "t.ledger"
     with discreet.Curator({"t": table}, epsilon=10, ledger=path) as one:
         first = one.ask("SELECT COUNT(*) AS n FROM t WHERE age > 20", epsilon=1)
-        with one.ledger._file.read() as look:
-            ((data,),) = look._connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
+        with one.ledger._file.read() as transaction:
+            ((data,),) = transaction.connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
         stored = json.loads(data)
         assert stored["measured"] == VERSION
         assert stored["parts"] == [[[first.rows[0]["n"]]]]

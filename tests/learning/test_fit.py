@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 import trainer
 from learning_tools import adult_columns, adult_file, curator, planned
 
+import deaths
 from discreet import BudgetError, Curator, EngineError, QuestionError, Table
 from discreet.accounting import DiscreteLaplace, EquivalentGaussian, SubsampledGaussian, compose
 from discreet.door.training import Training, run_loss
@@ -217,9 +217,9 @@ def test_what_prints_itself_holds_no_row(people: Curator) -> None:
     assert repr(vectors) == "Vectors()"
 
 
-def run(ledger: Path, clip: str, **environment: str) -> tuple[int, list[str]]:
-    command = [sys.executable, trainer.__file__, str(ledger), clip]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | environment, timeout=60)
+def run(ledger: Path, clip: str, die_at: str = "") -> tuple[int, list[str]]:
+    command = deaths.command(die_at, trainer.__file__, ledger, clip)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout.splitlines()
 
 
@@ -228,7 +228,7 @@ def run(ledger: Path, clip: str, **environment: str) -> tuple[int, list[str]]:
 def test_a_kill_in_the_middle_stays_charged(step: str, tmp_path: Path) -> None:
     """The price is on disk before the first step: after the kill half of the budget is gone, without an answer."""
     ledger = tmp_path / "t.ledger"
-    assert run(ledger, "1", DISCREET_KILL_AT=step) == (-9, [])
+    assert run(ledger, "1", die_at=step) == (-9, [])
     with curator(trainer.ROWS, ledger=ledger, epsilon=1) as one:
         verified = one.ledger.verify()
         keys = verified.accounts[TOTAL].spent.keys

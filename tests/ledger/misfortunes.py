@@ -1,7 +1,7 @@
 """What may happen to a ledger's files, tried on real ones: writers killed at any moment, then a flipped bit, a lost
 file, an older copy, pages that a crash mixed. Each is refused, or no acknowledged charge is missing: else it is unseen.
 
-`python misfortunes.py [ROUNDS]` tries many and prints the counts.
+`PYTHONPATH=.. python misfortunes.py [ROUNDS]` tries many and prints the counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from pathlib import Path
 from storms import PRICE, SHORE, finish, hear, make, start
 
 from discreet.errors import LedgerError
-from discreet.ledger import TOTAL, Ledger, note
+from discreet.ledger import TOTAL, Ledger
+from discreet.trusted.ledger import note
 
 _NAME = "storm.ledger"
 _PAGE = 4096

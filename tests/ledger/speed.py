@@ -1,6 +1,6 @@
 """How long a charge takes, how many go in a second, and how fast a history is verified.
 
-`python speed.py [ENTRIES]` prints it for a short ledger and for one of so many entries.
+`PYTHONPATH=.. python speed.py [ENTRIES]` prints it for a short ledger and for one of so many entries.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,10 +21,13 @@ from pathlib import Path
 
 import apsw
 
-import discreet.ledger.store
+import deaths
+import discreet
 from discreet.accounting import Pure
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Stored
+from discreet.trusted.ledger import chain
+from discreet.trusted.ledger.transaction import Transaction
 
 SHORE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where storms are: a kill is no power cut, so what a process has written is there, on a disk or in memory."""
@@ -66,15 +69,23 @@ def frozen(ledger: Ledger, table: str) -> bool:
     return table in states and states[table].frozen
 
 
-def start(role: str, *arguments: object, **environment: str) -> subprocess.Popen[str]:
+def forge(
+    transaction: Transaction, fields: Mapping[str, object], changed: Mapping[tuple[str, str], object] = {}
+) -> None:
+    """Write an entry with a good hash and whatever states, as a faulty program would."""
+    head, connection = transaction.head, transaction.connection
+    transaction.head = chain.append(connection, head, transaction.texts, fields, changed)
+
+
+def start(role: str, *arguments: object, die_at: str = "") -> subprocess.Popen[str]:
     """Another process in a role, which says "ready" once it has loaded."""
-    source = str(Path(discreet.ledger.store.__file__).parents[2])
+    paths = [Path(discreet.__file__).parents[1], Path(deaths.__file__).parent]
     process = subprocess.Popen(
-        [sys.executable, __file__, role, *map(str, arguments)],
+        deaths.command(die_at, __file__, role, *arguments),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": source, **environment},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -282,6 +293,13 @@ def _repeater(path: str, name: str) -> None:
 
 def _creator(path: str) -> None:
     make(Path(path), 10)
+
+
+def _opener(path: str) -> None:
+    make(Path(path), 10)
+    ledger = Ledger(Path(path))
+    ledger.register_snapshots({"t": "fingerprint"}, anew=True)
+    ledger.close()
 
 
 def _holder(path: str) -> None:

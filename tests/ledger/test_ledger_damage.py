@@ -15,12 +15,12 @@ from pathlib import Path
 
 import apsw
 import pytest
-from storms import PRICE, caps, finish, frozen, make, start
+from storms import PRICE, caps, finish, forge, frozen, make, start
 
 from discreet.errors import BudgetError, LedgerError, QuestionError
-from discreet.ledger import TOTAL, Ledger, Reserved, Snapshot, note, schema
-from discreet.ledger.file import File
-from discreet.ledger.states import TableState
+from discreet.ledger import TOTAL, Ledger, Reserved, TableState
+from discreet.trusted.ledger import note, schema
+from discreet.trusted.ledger.file import LedgerFile
 
 SPENT = 6
 
@@ -356,7 +356,7 @@ def test_a_read_only_file(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_another_process_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(File, "_busy_milliseconds", 50)
+    monkeypatch.setattr(LedgerFile, "_busy_milliseconds", 50)
     path = tmp_path / "a.ledger"
     fill(path)
     holder = start("holder", path)
@@ -376,9 +376,10 @@ def test_a_thread_that_is_in_the_middle_of_a_charge(tmp_path: Path) -> None:
     """As a signal handler could find it: the charge goes on as if nothing had happened."""
     fill(tmp_path / "a.ledger")
     ledger = Ledger(tmp_path / "a.ledger")
-    with ledger._file.write("freeze") as look:
+    with ledger._file.write() as transaction:
         with pytest.raises(LedgerError, match="middle of another charge"):
             ledger.reserve(PRICE, question="q", key="k")
-        look.append({"kind": "freeze", "table": "u"}, {("table", "u"): TableState(Snapshot(0, ""), True).to_json()})
+        state = TableState(frozen=True).to_json()
+        forge(transaction, {"kind": "freeze", "table": "u"}, {("table", "u"): state})
     assert frozen(ledger, "u")
     ledger.verify()

@@ -8,11 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from storms import PRICE, caps, failed, frozen, make
+from storms import PRICE, caps, failed, forge, frozen, make
 
 from discreet.errors import EngineError, LedgerError
-from discreet.ledger import TOTAL, Ledger, chain
-from discreet.ledger.process import lives, this_process
+from discreet.ledger import TOTAL, Ledger
+from discreet.trusted.ledger import chain
+from discreet.trusted.ledger.ledger import _fail
+from discreet.trusted.ring_a.forks import lives, this_process
 
 
 @pytest.fixture
@@ -174,14 +176,14 @@ def test_two_that_see_a_death_count_it_once(ledger: Ledger) -> None:
     dead = [seq for seq in range(1, 9) if (record := entry(other, seq)) and "process" in record]
     assert len(dead) == 1
     ledger.settle()
-    with other._file.write("failure") as look:
-        other._fail(look, dead[0], None, set())
+    with other._file.write() as transaction:
+        _fail(transaction, dead)
     assert ledger.tables()["t"].failures == 1
 
 
 def entry(ledger: Ledger, seq: int) -> dict[str, object] | None:
-    with ledger._file.read() as look:
-        record = look.entry(seq)
+    with ledger._file.read() as transaction:
+        record = transaction.find("e.seq = :seq", seq=seq)
     return None if record is None else dict(record.body)
 
 
@@ -228,8 +230,8 @@ def test_a_count_that_does_not_add_up(
     body = {"analyst": "ana", "tables": ["t"], "counted": ["t"]} if state is not None else {}
     plain = {"number": 0, "fingerprint": "", "frozen": False}
     kept = {name: value for name, value in (state or {}).items() if value}
-    with ledger._file.write(kind) as look:
-        look.append({"kind": kind, **body, **fields}, {} if state is None else {("table", "t"): plain | kept})
+    with ledger._file.write() as transaction:
+        forge(transaction, {"kind": kind, **body, **fields}, {} if state is None else {("table", "t"): plain | kept})
     with pytest.raises(LedgerError) as wrong:
         ledger.verify()
     assert wrong.value.code == "corrupt"
@@ -237,5 +239,5 @@ def test_a_count_that_does_not_add_up(
 
 def test_states_without_failures_read_as_before(ledger: Ledger) -> None:
     ledger.register_snapshots({"t": "f"}, anew=True)
-    with ledger._file.read() as look:
-        assert look._states["table", "t"] == chain.canonical({"fingerprint": "f", "frozen": False, "number": 1})
+    with ledger._file.read() as transaction:
+        assert transaction.texts["table", "t"] == chain.canonical({"fingerprint": "f", "frozen": False, "number": 1})

@@ -107,7 +107,7 @@ class Machine(RuleBasedStateMachine):
             model.debit(accounts, of)
             self._remember(analyst, request, key, of)
         elif known is not None:
-            with pytest.raises(LedgerError, match="has no answer"):
+            with pytest.raises(LedgerError, match="has no stored answer"):
                 ask()
         elif not model.admits([TOTAL, *own]):
             with pytest.raises(BudgetError):

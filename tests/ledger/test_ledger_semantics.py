@@ -11,7 +11,8 @@ from storms import PRICE, caps, failed, frozen
 
 from discreet.accounting import Approximate, Batch, DiscreteLaplace, Gaussian, Laplace, Loss, Pure, Spent
 from discreet.errors import BudgetError, LedgerError, QuestionError
-from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, Unit, chain
+from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, Unit
+from discreet.trusted.ledger import chain
 
 SMALL_DELTA = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
 
@@ -101,7 +102,7 @@ def test_a_debit_for_a_lost_draw_does_not_pay_for_another_draw(ledger: Ledger) -
 
 def test_a_request_is_charged_once(ledger: Ledger) -> None:
     first = ask(ledger, "a", "ana", "r1")
-    with pytest.raises(LedgerError, match="was charged and has no answer") as pending:
+    with pytest.raises(LedgerError, match="was already charged but has no stored answer") as pending:
         ask(ledger, "a", "ana", "r1")
     assert (pending.value.code, pending.value.fix) == ("pending", "ask again with a new request id")
     ledger.commit(first.reserve_id, b"42")

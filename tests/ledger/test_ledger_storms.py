@@ -12,7 +12,8 @@ import storms
 from storms import PRICE, STEPS, WRITES, aftermath, duplicates, finish, kill_storm, make, race, send, start
 
 from discreet.errors import BudgetError
-from discreet.ledger import TOTAL, Ledger, Reserved, Stored, note
+from discreet.ledger import TOTAL, Ledger, Reserved, Stored
+from discreet.trusted.ledger import note
 from kinds import some
 
 DURABLE = ("after-commit-transaction", "after-note")
@@ -82,7 +83,7 @@ def test_makers_agree_on_one_ledger(tmp_path: Path) -> None:
 def test_a_death_at_each_step_beside_another_writer(tmp_path: Path, write: str, step: str) -> None:
     path = tmp_path / "a.ledger"
     make(path, units=8)
-    dying = start("writer", path, "dying", 9, DISCREET_KILL_AT=f"{write}-{step}")
+    dying = start("writer", path, "dying", 9, die_at=f"{write}-{step}")
     living = start("writer", path, "living", 9)
     released = finish(dying) + finish(living)
     assert dying.returncode == -9
@@ -103,7 +104,7 @@ def test_a_death_at_each_step_beside_another_writer(tmp_path: Path, write: str, 
 @pytest.mark.parametrize("step", ["create-before-link", "create-after-link", "note-before-link", "note-after-link"])
 def test_a_death_while_the_ledger_is_made(tmp_path: Path, step: str) -> None:
     path = tmp_path / "a.ledger"
-    dying = start("creator", path, DISCREET_KILL_AT=step)
+    dying = start("creator", path, die_at=step)
     finish(dying)
     assert dying.returncode == -9
     assert path.exists() == (step != "create-before-link")
@@ -117,7 +118,7 @@ def test_a_death_while_the_ledger_is_made(tmp_path: Path, step: str) -> None:
 
 def beside(path: Path, role: str, step: str) -> dict[str, list[str]]:
     """What two in one role said, of whom the first died at a step."""
-    dying, living = start(role, path, "dying", DISCREET_KILL_AT=step), start(role, path, "living")
+    dying, living = start(role, path, "dying", die_at=step), start(role, path, "living")
     said = {"dying": finish(dying), "living": finish(living)}
     assert (dying.returncode, living.returncode) == (-9, 0)
     return said
@@ -183,7 +184,7 @@ def test_a_death_while_the_ledger_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
     make(path, units=8)
     dying, living = (
-        start("writer", path, "dying", 9, DISCREET_KILL_AT="read-after-begin"),
+        start("writer", path, "dying", 9, die_at="read-after-begin"),
         start("writer", path, "living", 9),
     )
     assert finish(dying) == []
@@ -210,10 +211,3 @@ def test_parent_and_child_go_on_after_a_fork(tmp_path: Path) -> None:
     assert all(isinstance(given, Reserved) for given in keys)
     with pytest.raises(BudgetError):
         ledger.reserve(PRICE, question="q", key="more")
-
-
-def test_the_steps_can_be_reached_from_the_store() -> None:
-    from discreet.ledger.store import step
-
-    step("before-measure")
-    assert storms.discreet.ledger.store.step is step

@@ -11,15 +11,17 @@ from pathlib import Path
 
 import apsw
 import pytest
-from storms import PRICE, make
+from storms import PRICE, forge, make
 
 from discreet.accounting import Batch, Family, Gaussian, Pure, Spent
 from discreet.errors import LedgerError
-from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, chain, schema
+from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, TableState, Unit
+from discreet.trusted.ledger import chain, schema
 
 FIXTURES = Path(__file__).parent / "fixtures"
 HEAD = "41e10c23be33adb35319f5fa193b49e86966de0f76bb9768b9631954ba6b821f"
 HEAD_2 = "4fef9ab8412c586e60a62cc198904a81d0b91298da333d6006340bd87e420cfa"
+HEAD_3 = "16cfdda20d594687455ec0a9916a44cb137bb469a7425ec413c64278d32ca053"
 OLD = Family(1)
 
 
@@ -31,6 +33,12 @@ def version_1(tmp_path: Path) -> Path:
 @pytest.fixture
 def version_2(tmp_path: Path) -> Path:
     return Path(shutil.copy(FIXTURES / "version-2.ledger", tmp_path / "old.ledger"))
+
+
+@pytest.fixture
+def version_3(tmp_path: Path) -> Path:
+    shutil.copy(FIXTURES / "version-3.ledger.head", tmp_path / "old.ledger.head")
+    return Path(shutil.copy(FIXTURES / "version-3.ledger", tmp_path / "old.ledger"))
 
 
 CAPS = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
@@ -70,12 +78,38 @@ def test_a_ledger_of_version_1_opens_verifies_and_goes_on(version_1: Path) -> No
     again = ledger.reserve(PRICE, question="question 3", key="3")
     assert isinstance(again, Stored)
     assert (again.answer, again.charged) == (b'{"rows":[3]}', {})
-    with pytest.raises(LedgerError, match="no answer"):
+    with pytest.raises(LedgerError, match="no stored answer"):
         ledger.reserve(PRICE, question="question 1", key="1", account="ana", request="1")
     given = ledger.reserve(PRICE, question="new", key="new", account="ana")
     assert isinstance(given, Reserved)
     ledger.commit(given.reserve_id, b"new")
     assert ledger.verify(HEAD).entries == 17
+
+
+def test_a_ledger_of_version_3_opens_verifies_and_goes_on(version_3: Path) -> None:
+    """Every kind of entry that was written before the trusted part was divided from the rest."""
+    ledger = Ledger(version_3)
+    verified = ledger.verify(HEAD_3)
+    assert (verified.entries, verified.unanswered, verified.head) == (24, 4, HEAD_3)
+    kinds = {entry.kind for entry in ledger.entries()}
+    assert kinds >= {"open", "register", "snapshot", "reserve", "commit", "repeat", "failure", "lift", "end", "unknown"}
+    total, ana = ledger.filter(TOTAL).spent, ledger.filter("ana").spent
+    assert (total.finite, total.gaussian, total.keys) == (Fraction("0.9"), Fraction("0.0025"), Fraction("1e-8"))
+    assert total.mu_squared == Fraction("0.09232794406224091220172596993110222605726")
+    assert (ana.finite, ana.gaussian, ana.mu_squared, ana.keys) == (Fraction("0.5"), 0, None, Fraction("1e-8"))
+    assert ledger.tables()["patients"] == TableState(2, "second")
+    with pytest.raises(LedgerError, match=r"patients: a person was id \(text\) in the answers so far"):
+        ledger.register({}, "[budget]\n", units={"patients": Unit("id", 3, "integer")})
+    again = ledger.reserve(PRICE, question="question 3", key="3")
+    assert isinstance(again, Stored)
+    assert again.answer == b'{"rows":[3]}'
+    with pytest.raises(LedgerError, match="no stored answer"):
+        ledger.reserve(PRICE, question="question 1", key="1", account="ana", request="1")
+    given = ledger.reserve(PRICE, question="new", key="new", tables=["patients"])
+    assert isinstance(given, Reserved)
+    ledger.fail(given.reserve_id)
+    assert ledger.tables()["patients"].suspended == ("",)
+    assert ledger.verify(HEAD_3).entries == 26
 
 
 def test_an_account_keeps_the_filters_that_it_began_with(version_2: Path) -> None:
@@ -130,11 +164,11 @@ def test_filters_are_not_renewed_where_nothing_would_be_left(tmp_path: Path) -> 
     ledger = Ledger(tmp_path / "a.ledger")
     ledger.register({TOTAL: CAPS}, "a test")
     whole = CAPS.filter(Spent(OLD))
-    with ledger._file.write("reserve") as look:
+    with ledger._file.write() as transaction:
         loss = Gaussian(Fraction("0.2335"))
         fields = {"kind": "reserve", "reserve": 3, "analyst": "", "question": "q", "key": "k", "account": None}
         state = {"caps": CAPS.to_json(), "spent": whole.charge(loss).spent.to_json()}
-        look.append(fields | {"request": None, "loss": loss.to_json()}, {("account", TOTAL): state})
+        forge(transaction, fields | {"request": None, "loss": loss.to_json()}, {("account", TOTAL): state})
     head = ledger.head
     assert ledger.verify().accounts[TOTAL].family == OLD
     assert ledger.renew() == {}
@@ -158,14 +192,14 @@ def test_an_account_that_changes_its_filters_by_itself_is_found(
     renewed = CAPS.filter()
     for loss in [Pure(Fraction("0.4")), PRICE] if name == "bob" else [PRICE]:
         renewed = renewed.after(loss)
-    with ledger._file.write("reserve") as look:
-        total = look.registered(TOTAL)
+    with ledger._file.write() as transaction:
+        total = transaction.account(TOTAL)
         states: dict[tuple[str, str], object] = {
-            ("account", TOTAL): {"caps": total.caps.to_json(), "spent": total.filter().after(PRICE).spent.to_json()},
+            ("account", TOTAL): {"caps": Caps.of(total).to_json(), "spent": total.after(PRICE).spent.to_json()},
             ("account", name): {"caps": CAPS.to_json(), "spent": renewed.spent.to_json() | changes},
         }
         fields = {"kind": "reserve", "reserve": 19, "analyst": name, "account": name, "question": "q", "key": "k"}
-        look.append(fields | {"request": None, "loss": PRICE.to_json()}, states)
+        forge(transaction, fields | {"request": None, "loss": PRICE.to_json()}, states)
     with pytest.raises(LedgerError) as wrong:
         ledger.verify()
     assert wrong.value.code == code
@@ -210,9 +244,9 @@ def test_a_loss_that_this_version_does_not_know(tmp_path: Path) -> None:
     make(tmp_path / "a.ledger", units=5)
     ledger = Ledger(tmp_path / "a.ledger")
     loss = {"event": "of the future"}
-    with ledger._file.write("reserve") as look:
+    with ledger._file.write() as transaction:
         fields = {"kind": "reserve", "reserve": 3, "analyst": "", "question": "q", "key": "k", "loss": loss}
-        look.append(fields, {})
+        forge(transaction, fields, {})
     for act in (ledger.verify, lambda: list(ledger.entries())):
         with pytest.raises(LedgerError) as newer:
             act()
@@ -237,10 +271,10 @@ def test_a_chained_entry_that_does_not_add_up(
 ) -> None:
     """Entries with good hashes, as a faulty program would write them: the replay finds them."""
     ledger = gaussian(tmp_path / "a.ledger")
-    with ledger._file.write(kind) as look:
-        state = look.state("account", "")
+    with ledger._file.write() as transaction:
+        state = transaction.state("account", "")
         state["spent"] |= changes
-        look.append({"kind": kind, **fields}, {("account", ""): state} if changes else {})
+        forge(transaction, {"kind": kind, **fields}, {("account", ""): state} if changes else {})
     with pytest.raises(LedgerError) as wrong:
         ledger.verify()
     assert wrong.value.code == "corrupt"
@@ -249,11 +283,11 @@ def test_a_chained_entry_that_does_not_add_up(
 def test_balances_that_were_wrong_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "a.ledger", units=5)
     ledger = Ledger(tmp_path / "a.ledger")
-    with ledger._file.write("freeze") as look:
+    with ledger._file.write() as transaction:
         with monkeypatch.context() as patch:
             patch.setattr(chain, "balances", lambda _: "00" * 32)
-            look.append({"kind": "note"}, {})
-        look.append({"kind": "note"}, {})
+            forge(transaction, {"kind": "note"}, {})
+        forge(transaction, {"kind": "note"}, {})
     with pytest.raises(LedgerError, match="entry 3 is not as it was written"):
         ledger.verify()
 
@@ -262,10 +296,10 @@ def test_a_replay_allows_for_another_machines_last_digits(tmp_path: Path) -> Non
     ledger = gaussian(tmp_path / "a.ledger")
     exact = ledger.filter(TOTAL).after(PRICE).spent
     assert exact.mu_squared is not None
-    with ledger._file.write("reserve") as look:
-        state = look.state("account", "")
+    with ledger._file.write() as transaction:
+        state = transaction.state("account", "")
         state["spent"] = exact.to_json() | {"mu_squared": str(exact.mu_squared * (1 - Fraction(1, 10**9)))}
-        look.append({"kind": "reserve", "reserve": 3, "loss": PRICE.to_json()}, {("account", ""): state})
+        forge(transaction, {"kind": "reserve", "reserve": 3, "loss": PRICE.to_json()}, {("account", ""): state})
     assert ledger.verify().entries == 3
 
 

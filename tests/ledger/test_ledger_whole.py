@@ -15,11 +15,13 @@ from pathlib import Path
 import apsw
 import misfortunes
 import pytest
-from storms import PRICE, finish, make, start
+from storms import PRICE, caps, finish, forge, make, start
 
-from discreet.errors import LedgerError
-from discreet.ledger import TOTAL, Ledger, note
-from discreet.ledger.file import File
+from discreet.errors import BudgetError, LedgerError
+from discreet.ledger import TOTAL, Ledger
+from discreet.trusted.ledger import note
+from discreet.trusted.ledger.file import LedgerFile
+from discreet.trusted.ledger.transaction import Transaction
 
 
 def names(folder: Path) -> set[str]:
@@ -72,8 +74,8 @@ from pathlib import Path
 from discreet.ledger.store import Ledger
 ledger, begun = Ledger(Path(sys.argv[1])), threading.Event()
 def work():
-    with ledger._file.write("freeze") as look:
-        look.append({"kind": "freeze", "table": "u"}, {})
+    with ledger._file.write() as transaction:
+        transaction.append("freeze", {"table": "u"})
         begun.set()
         time.sleep(0.3)
 threading.Thread(target=work, daemon=True).start()
@@ -109,6 +111,33 @@ def test_an_older_ledger_beside_the_note_is_refused_until_the_owner_says_what_is
         assert ledger.filter(TOTAL).spent.pure == 3 * PRICE.epsilon
     restored(path, kept, path)
     assert code(path) == "rewritten"
+
+
+def test_a_ledger_that_was_charged_for_what_is_lost_goes_on_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path, units=10)
+    with closing(Ledger.spend_unknown(path, PRICE)) as ledger:
+        ledger.check(["t"], "")
+        given = ledger.reserve(PRICE, question="q", key="k", tables=["t"])
+        ledger.commit(given.reserve_id, b"answer")
+        assert ledger.verify().accounts[TOTAL].spent.pure == 2 * PRICE.epsilon
+
+
+def test_an_entry_says_what_happened_and_never_what_follows(tmp_path: Path) -> None:
+    """Whoever has a transaction writes no balance by it: a charge beyond the caps is refused, states are derived."""
+    path = tmp_path / "a.ledger"
+    make(path, units=1)
+    with closing(Ledger(path)) as ledger:
+        charge(ledger, "a")
+        head = ledger.head
+        fields = {"reserve": 4, "account": None, "loss": PRICE.to_json(), "states": [], "balances": ""}
+        with pytest.raises(BudgetError), ledger._file.write() as transaction:
+            transaction.append("reserve", fields)
+        wrong = {"changes": [("", None, caps(9).to_json())], "declaration": ""}  # as if it were a new account
+        with pytest.raises(ValueError, match="other caps"), ledger._file.write() as transaction:
+            transaction.append("register", wrong)
+        assert ledger.head == head
+        assert ledger.verify().accounts[TOTAL].spent.pure == PRICE.epsilon
 
 
 def test_a_ledger_without_its_note_is_refused_and_a_note_without_its_ledger(tmp_path: Path) -> None:
@@ -182,7 +211,7 @@ def test_of_heads_that_come_in_another_order_the_last_one_stays(tmp_path: Path) 
 def test_a_note_that_another_process_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fcntl
 
-    monkeypatch.setattr(File, "_busy_milliseconds", 20)
+    monkeypatch.setattr(LedgerFile, "_busy_milliseconds", 20)
     path = tmp_path / "a.ledger"
     make(path, units=10)
     with closing(Ledger(path)) as ledger, open(note.place(path)) as held:
@@ -236,9 +265,7 @@ def test_a_ledger_in_wal_mode_becomes_one_file_with_what_its_log_holds(tmp_path:
     connection.pragma("wal_autocheckpoint", 0)
     note.place(path).unlink()
     connection.execute("BEGIN IMMEDIATE")
-    from discreet.ledger.look import Look
-
-    Look(connection).append({"kind": "freeze", "table": "u"}, {})
+    forge(Transaction(connection), {"kind": "freeze", "table": "u"})
     connection.execute("COMMIT")
     killed.mkdir()
     for file in path.parent.iterdir():
@@ -265,7 +292,7 @@ def test_several_processes_open_a_ledger_in_wal_mode_at_once(tmp_path: Path) -> 
 def test_a_ledger_in_wal_mode_that_somebody_holds_is_left_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(File, "_busy_milliseconds", 20)
+    monkeypatch.setattr(LedgerFile, "_busy_milliseconds", 20)
     path = tmp_path / "a.ledger"
     in_wal_mode(path, units=10)
     connection = apsw.Connection(str(path))

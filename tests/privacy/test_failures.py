@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 import pandas
 import pytest
 
+import deaths
 import discreet
 from discreet import Curator, EngineError, QuestionError
 from discreet import open as open_declaration
@@ -304,8 +304,7 @@ def declared(tmp_path: Path) -> Path:
 
 
 def process(code: str, declared: Path, kill_at: str = "") -> int:
-    environment = os.environ | {"DISCREET_KILL_AT": kill_at}
-    return subprocess.run([sys.executable, "-c", code, str(declared)], env=environment, check=False).returncode
+    return subprocess.run(deaths.command(kill_at, "-c", code, declared), check=False).returncode
 
 
 @pytest.mark.parametrize("moment", some(["after-measure", "before-measure"], pytest.mark.storm))

@@ -254,10 +254,10 @@ def test_a_closed_run_has_its_replies_in_the_ledger() -> None:
     with curator_of(persons({"a": 500})) as curator:
         with curator.above_threshold(10, epsilon=50) as run:
             run.ask(ask("d"))
-        with curator.ledger._file.read() as look:
+        with curator.ledger._file.read() as transaction:
             (data,) = [
                 row[0]
-                for row in look._connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
+                for row in transaction.connection.execute("SELECT answer FROM entries WHERE kind = 'commit'").fetchall()
             ]
         assert json.loads(data) == {"replies": [[ask("d"), False]]}
 

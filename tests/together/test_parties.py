@@ -240,7 +240,7 @@ def test_a_kill_in_the_middle_ends_the_others_and_all_stay_charged(place: Place,
         assert (only.kind, only.loss) == ("reserve", agreed.mechanism.loss())
     with discreet.open(place.declaration("west")) as curator:
         curator.lift()  # a process that ends without an answer suspends
-        with pytest.raises(LedgerError, match="has no answer"):
+        with pytest.raises(LedgerError, match="has no stored answer"):
             curator.contribution(read_session(document)).charge()
     assert len(place.entries("west")) == 1
 

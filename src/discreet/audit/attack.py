@@ -25,8 +25,7 @@ from discreet.catalog import Table
 from discreet.door import Door, Groups
 from discreet.engines.duckdb import DuckDB, Row
 from discreet.errors import EngineError
-from discreet.ledger import Ledger, Stored
-from discreet.ledger.store import Reserved
+from discreet.ledger import Ledger, Reserved, Stored
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
 from discreet.plan.measurement import Measurement, Threshold
 from discreet.trusted.ring_a.measurement import Measured

@@ -24,7 +24,6 @@ from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, typed, unfit
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
-from discreet.ledger.least import Least
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price
@@ -46,6 +45,7 @@ from discreet.sql import Question, lower_tree
 from discreet.sql.limits import too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
+from discreet.trusted.ring_a.least import Least
 
 if TYPE_CHECKING:
     from discreet.workload import Workload

@@ -1,7 +1,22 @@
-"""What was spent, durable: accounts, a hash chain of entries, and the stored answers."""
+"""The ledger as its owner and the curator use it: the owner's acts, the history for people and the texts of refusals.
+
+What privacy rests on stands in `discreet.trusted.ledger`.
+"""
 
 from discreet.ledger.history import Entry, Verification
-from discreet.ledger.states import TOTAL, Caps, Snapshot, Unit
-from discreet.ledger.store import Ledger, Reserved, Stored
+from discreet.ledger.store import Ledger, Unit
+from discreet.trusted.ledger.accounts import TOTAL, Caps, Snapshot, TableState
+from discreet.trusted.ledger.ledger import Reserved, Stored
 
-__all__ = ["TOTAL", "Caps", "Entry", "Ledger", "Reserved", "Snapshot", "Stored", "Unit", "Verification"]
+__all__ = [
+    "TOTAL",
+    "Caps",
+    "Entry",
+    "Ledger",
+    "Reserved",
+    "Snapshot",
+    "Stored",
+    "TableState",
+    "Unit",
+    "Verification",
+]

@@ -1,13 +1,14 @@
-"""The words of a refusal for the budget: what was asked, what is left, what would still fit; and of a declaration that
-does not go with what the ledger knows."""
+"""Text of a BudgetError: what was asked, what is left, what would still fit; and of the LedgerError for a declaration
+that does not go with what the ledger knows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
 from discreet.accounting.balance import for_publishing, for_questions, price_delta
 from discreet.errors import BudgetError, LedgerError
-from discreet.ledger.states import TOTAL, Account, Caps, Unit
+from discreet.trusted.ledger.accounts import TOTAL, Caps
 from discreet.trusted.ring_a.exact import ceiling, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.filter import Filter
 from discreet.trusted.ring_a.loss import Gaussian, Loss
@@ -28,6 +29,22 @@ def refusal(account: str, filter_: Filter, loss: Loss, whole: Filter, keep: Loss
     asked, left = _amounts(filter_, loss)
     fits = _fits(filter_, loss, whole)
     return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=fits)
+
+
+def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> LedgerError:
+    """The same error with a longer text, where there is one. `persons` are who counts as one in a table, and of how
+    many rows of one the declaration speaks."""
+    match error.code, dict(error.facts):
+        case "raised", {"account": str(account), "known": Caps() as known, "wanted": Caps() as wanted}:
+            longer = raised(account, known, wanted)
+        case "apart", {"account": str(account), "most": Caps() as most, "wanted": Caps() as wanted}:
+            longer = apart(account, most, wanted)
+        case "unit", {"table": str(table), "known": str(known), "total": Filter() as total} if table in persons:
+            longer = other_unit(table, known, *persons[table], total)
+        case _:
+            return error
+    longer.where = error.where
+    return longer
 
 
 def raised(account: str, known: Caps, wanted: Caps) -> LedgerError:
@@ -53,18 +70,18 @@ def apart(account: str, most: Caps, wanted: Caps) -> LedgerError:
     return LedgerError("apart", message, fix=f"declare what holds for both: {_caps(whole)}")
 
 
-def other_unit(table: str, known: str, wanted: Unit, total: Account) -> LedgerError:
+def other_unit(table: str, known: str, person: str, k: int, total: Filter) -> LedgerError:
     """The error of a declaration that means other persons than those for whom answers were charged.
 
     Whoever is k of the old persons was promised k times the ε (the group bound: Dwork & Roth 2014, Theorem 2.2); δ
     grows by the factor 1 + e^ε + … + e^((k−1)ε), and is not worked out here.
     """
-    spent, k = total.spent, wanted.rows
+    spent = total.spent
     if spent.pure is None or spent.keys:
         figure = f"{k} times the ε that was spent, and more than {k} times the δ"
     else:
         figure = f"ε {_up(spent.pure)} becomes ε {_up(k * spent.pure)}"
-    message = f"a person was {known} in the answers so far, and the declaration says {wanted.person}"
+    message = f"a person was {known} in the answers so far, and the declaration says {person}"
     fix = (
         "declare the person as before; or begin a new ledger for the new persons, and charge it for the old answers"
         f" with `--spend-unknown`: K times what was spent, where one is K of the old persons (K = {k}: {figure})"

@@ -46,7 +46,6 @@ that the old filters admitted last, or one that the new ones did, and the δ of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Self
@@ -66,7 +65,7 @@ GAUSSIAN_PART = _RESIDUE[_PRESENT]
 _MIXED = {_FIRST: (), _PRESENT: tuple((Fraction(part, 8), Fraction(1, 35)) for part in range(1, 8))}  # parts of ε and δ
 
 
-@dataclass(frozen=True)
+@frozen
 class Family:
     """The filters that an account began with, and keeps. The first family, of older ledgers, has no mixed pairs.
 
@@ -77,7 +76,7 @@ class Family:
     moved: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Spent:
     """What one account has spent, rounded up. `family` is None until something is charged.
 

@@ -11,7 +11,7 @@ What holds, and where:
   gets a new error with a fixed text, raised outside those frames, so that no traceback, context or log can carry them;
 * that it failed is an answer all the same, exact and at no price. So `guarded` records it before anybody hears of it:
   the analyst is suspended on the tables that the measurement reads, and the last of a declared number of failures in a
-  snapshot freezes them for everybody (`discreet.ledger.store`). One analyst's measurements run one after another, each
+  snapshot freezes them for everybody (`trusted.ledger`). One analyst's measurements run one after another, each
   checked again when its turn comes: of those that wait when one fails, none runs. So an analyst sees at most one
   failure until the owner acts, and all together at most as many as are declared, and one for each further analyst
   whose measurement runs at that moment.
@@ -34,11 +34,10 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from discreet.errors import EngineError, LedgerError
-from discreet.ledger import Ledger, Stored
-from discreet.ledger.least import Least
-from discreet.ledger.store import step
+from discreet.trusted.ledger.ledger import BudgetLedger, Stored
 from discreet.trusted.ring_a.engine import Engine, Lost
 from discreet.trusted.ring_a.finishing import finishing
+from discreet.trusted.ring_a.least import Least
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table
 
@@ -82,7 +81,7 @@ class Door:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: BudgetLedger,
         engine: Engine,
         tables: Iterable[Table] = (),
         *,
@@ -167,7 +166,6 @@ class Door:
         with finishing(), self._turns.setdefault(analyst, threading.Lock()):
             self._ledger.check(names, analyst)
             self._running.add(reserve_id)
-            step("before-measure")
             try:
                 self._hold(rows)
                 done.append(draw())
@@ -178,7 +176,6 @@ class Door:
                 outcome = "failed"
             except BaseException as interrupt:  # also the end of the program takes none of the frames along
                 outcome, end = "interrupted", type(interrupt)(*interrupt.args)
-            step("after-measure")
             if outcome in ("failed", "interrupted"):
                 self._fail(reserve_id, names)
             self._running.discard(reserve_id)
@@ -206,7 +203,7 @@ def _about_people(tables: Iterable[Table]) -> tuple[str, ...]:
     return tuple(table.name for table in tables if not table.public)
 
 
-def _end(ledger: Ledger, reserves: set[int], running: set[int], owner: int) -> None:
+def _end(ledger: BudgetLedger, reserves: set[int], running: set[int], owner: int) -> None:
     """Also where nobody closed the door, at the end of the process."""
     if owner == os.getpid():
         for reserve_id in reserves - running:

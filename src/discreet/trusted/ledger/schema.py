@@ -9,7 +9,6 @@ from __future__ import annotations
 import apsw
 
 from discreet.errors import LedgerError
-from discreet.ledger.note import RESTORE
 
 APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
 VERSION = 3
@@ -46,17 +45,10 @@ TABLES = (
 
 # from version n to n + 1; when all have run, the schema must read as TABLES
 MIGRATIONS: dict[int, tuple[str, ...]] = {
+    0: (*TABLES, f"PRAGMA application_id = {APPLICATION}"),  # an empty file
     1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
     2: (),  # an account's state names its family of filters; one without, once charged, goes on with the first family
 }
-
-
-def create(connection: apsw.Connection) -> None:
-    """The empty tables of the present version."""
-    for statement in TABLES:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def check(connection: apsw.Connection) -> None:
@@ -65,40 +57,28 @@ def check(connection: apsw.Connection) -> None:
     Raises LedgerError: "corrupt" for an empty or altered file, "foreign" for another program's database,
     "newer".
     """
-    if not connection.pragma("page_count"):
-        raise LedgerError("corrupt", "the ledger file is empty", fix=RESTORE)
-    if connection.pragma("application_id") != APPLICATION:
-        fix = "name another file for the ledger"
-        raise LedgerError("foreign", "the file is a database of another program", fix=fix)
+    LedgerError.unless(connection.pragma("page_count"), "empty")
+    LedgerError.unless(connection.pragma("application_id") == APPLICATION, "foreign")
     if version(connection) < VERSION:
-        _migrate(connection)
-    rows = connection.execute(
-        "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-    )
-    if sorted(str(sql) for (sql,) in rows) != sorted(TABLES):
-        raise LedgerError("corrupt", "the ledger's tables are not as they must be", fix=RESTORE)
+        migrate(connection)
+    ours = "sql IS NOT NULL AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
+    rows = connection.execute(f"SELECT sql FROM sqlite_schema WHERE {ours}")
+    LedgerError.unless(sorted(str(sql) for (sql,) in rows) == sorted(TABLES), "tables")
 
 
 def version(connection: apsw.Connection) -> int:
     """The file's version. Raises LedgerError "newer" where a newer program wrote it."""
-    found = connection.pragma("user_version")
-    if not isinstance(found, int) or found > VERSION:
-        raise LedgerError("newer", "a newer version of this program wrote the ledger", fix="upgrade discreet")
+    found: int = connection.pragma("user_version")
+    LedgerError.unless(found <= VERSION, "newer")
     return found
 
 
-def _migrate(connection: apsw.Connection) -> None:
+def migrate(connection: apsw.Connection) -> None:
     """Step by step to the present version, all of it or nothing. Entries are never rewritten."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    connection.transaction_mode = "IMMEDIATE"
+    with connection:
         for step in range(version(connection), VERSION):
-            if step not in MIGRATIONS:
-                raise LedgerError("corrupt", "the ledger's version is unknown", fix=RESTORE)
+            LedgerError.unless(step in MIGRATIONS, "version")
             for statement in MIGRATIONS[step]:
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

@@ -31,17 +31,12 @@ import hashlib
 import os
 import secrets
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from discreet.errors import LedgerError
-from discreet.ledger.steps import step
-
-SPENT_SINCE = (
-    "lower the budget by what was spent since: `discreet ledger DECLARATION --spend-unknown AMOUNT` (0, if nothing was)"
-)
-RESTORE = f"restore the ledger from its latest backup, and {SPENT_SINCE}"
 
 DRAFT = ".discreet-"  # what is being made has another name until it is whole
 _LINE = 4096  # a line each in a block of the disk: what tears one leaves the other
@@ -64,42 +59,20 @@ def place(ledger: Path) -> Path:
 
 def read(ledger: Path) -> Noted | None:
     """The noted head; None where there is no note. Raises LedgerError "corrupt" where neither line is whole."""
-    try:
-        content = place(ledger).read_bytes()
-    except FileNotFoundError:
+    if not place(ledger).exists():
         return None
-    known = _lines(content)
-    if not known:
-        message = f"the note of the ledger's last entry, {place(ledger).name}, is damaged"
-        raise LedgerError("corrupt", message, fix=f"put a whole one back; else {SPENT_SINCE}")
+    known = _lines(place(ledger).read_bytes())
+    LedgerError.unless(known, "note damaged", note=place(ledger).name)
     return max(known)
 
 
 def make(ledger: Path, head: Noted, *, anew: bool = False) -> None:
-    """A note where there is none, whole or not at all; of several processes that do so at once the first wins.
-
-    With `anew` it takes the place of the one that is there: what was lost is lost, and the owner has said what it cost.
-    """
-    draft = ledger.parent / f"{DRAFT}{secrets.token_hex(8)}"
-    try:
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        try:
-            os.write(descriptor, _line(head).ljust(_LINE) + b" " * _LINE)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        step("note-before-link")
-        if anew:
-            os.replace(draft, place(ledger))
-        else:
-            os.link(draft, place(ledger))
-        step("note-after-link")
-        sync_folder(ledger)
-    except FileExistsError:
-        pass
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+    """A note where there is none; with `anew` in the place of the one that is there: what was lost is lost, and the
+    owner has said what it cost."""
+    with appearing(place(ledger), anew=anew) as draft, draft.open("wb") as file:
+        file.write(_line(head).ljust(_LINE) + b" " * _LINE)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def advance(ledger: Path, head: Noted, busy_milliseconds: int) -> None:
@@ -107,32 +80,40 @@ def advance(ledger: Path, head: Noted, busy_milliseconds: int) -> None:
 
     Raises LedgerError "moved" where the note is gone, "busy" where another process holds it.
     """
-    try:
-        descriptor = os.open(place(ledger), os.O_RDWR)
-    except FileNotFoundError:
-        message = f"the note of the ledger's last entry, {place(ledger).name}, was moved or deleted while it was open"
-        raise LedgerError("moved", message, fix="put it back, and start again") from None
-    try:
-        _lock(descriptor, busy_milliseconds)
-        content = os.pread(descriptor, 2 * _LINE, 0)
+    LedgerError.unless(place(ledger).exists(), "note moved", note=place(ledger).name)
+    with place(ledger).open("r+b", buffering=0) as file:
+        _lock(file.fileno(), busy_milliseconds)
+        content = os.pread(file.fileno(), 2 * _LINE, 0)
         known = _lines(content)
         if known and max(known).seq >= head.seq:
             return
         first = _lines(content[:_LINE])
         later = bool(first) and first == [max(known)]  # the line that is not the last one, or is torn, is written
-        os.pwrite(descriptor, _line(head), _LINE if later else 0)
-        os.fdatasync(descriptor)
-    finally:
-        os.close(descriptor)
+        os.pwrite(file.fileno(), _line(head), _LINE if later else 0)
+        os.fdatasync(file.fileno())
 
 
-def sync_folder(ledger: Path) -> None:
-    """What was made in the ledger's folder is on the disk."""
-    folder = os.open(ledger.parent, os.O_RDONLY)
+@contextmanager
+def appearing(path: Path, *, anew: bool = False) -> Iterator[Path]:
+    """A file of the owner's alone that appears at `path` whole and durable, or not at all.
+
+    It is made at the path that is given, and then linked: of several processes that do so at once, the first wins.
+    With `anew` it takes the place of the one that is there. What is written must be on the disk before the end.
+    """
+    draft = path.parent / f"{DRAFT}{secrets.token_hex(8)}"
     try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        yield draft
+        (os.replace if anew else os.link)(draft, path)
+        folder = os.open(path.parent, os.O_RDONLY)
         os.fsync(folder)
-    finally:
         os.close(folder)
+    except FileExistsError:
+        pass
+    finally:
+        for suffix in ("", "-journal"):
+            with suppress(OSError):
+                draft.with_name(draft.name + suffix).unlink()
 
 
 def _lock(descriptor: int, busy_milliseconds: int) -> None:
@@ -141,9 +122,7 @@ def _lock(descriptor: int, busy_milliseconds: int) -> None:
         try:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > end:
-                fix = "try again, or end that process"
-                raise LedgerError("busy", "another process holds the note of the ledger's head", fix=fix) from None
+            LedgerError.unless(time.monotonic() <= end, "note busy")
             time.sleep(0.001)
 
 

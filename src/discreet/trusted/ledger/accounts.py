@@ -1,0 +1,233 @@
+"""What a history amounts to: accounts with their caps and what was spent, and tables' snapshots; and the one rule by
+which an entry changes them.
+
+`States.after` is that rule. Whoever writes an entry says what happened, never what follows: the balances follow from
+the states before and from what the entry says, in `Transaction.append` when it is written and in `HistoryReplay` when
+it is verified. A charge that an account does not admit has no states after it.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from discreet.errors import BudgetError, LedgerError
+from discreet.trusted.ledger.chain import Key, digest
+from discreet.trusted.ring_a.exact import show
+from discreet.trusted.ring_a.filter import Family, Spent
+from discreet.trusted.ring_a.loss import Loss, loss_from_json
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
+
+TOTAL = ""  # the account of the whole budget
+
+
+@dataclass(frozen=True)
+class Caps:
+    """What an account may spend."""
+
+    epsilon: Fraction
+    delta: Fraction
+    keys_delta: Fraction
+
+    @staticmethod
+    def of(account: Filter) -> Caps:
+        return Caps(account.epsilon, account.delta, account.keys_delta)
+
+    def filter(self, spent: Spent | None = None) -> Filter:
+        """The filter of these caps. Raises ValueError unless epsilon > 0 and 0 ≤ keys_delta ≤ delta < 1."""
+        return Filter(self.epsilon, self.delta, self.keys_delta, spent)
+
+    def after(self, losses: Iterable[Loss], family: Family | None) -> Filter:
+        """The account that these releases, one after another, would have left under these caps, admitted or not. Of
+        `family`: whatever its caps, an account keeps the filters that it began with; None before its first charge."""
+        return reduce(Filter.after, losses, self.filter(Spent(family)))
+
+    def to_json(self) -> dict[str, str]:
+        return {name: str(amount) for name, amount in vars(self).items()}
+
+    @staticmethod
+    def from_json(caps: Mapping[str, str]) -> Caps:
+        return Caps(Fraction(caps["epsilon"]), Fraction(caps["delta"]), Fraction(caps["keys_delta"]))
+
+    def within(self, other: Caps) -> bool:
+        """Whether these are nowhere larger: not in ε, not in the δ for keys, not in the δ for all else."""
+        mine, its = self.delta - self.keys_delta, other.delta - other.keys_delta
+        return self.epsilon <= other.epsilon and self.keys_delta <= other.keys_delta and mine <= its
+
+    def __str__(self) -> str:
+        return f"ε {show(self.epsilon)}" + (f" δ {show(self.delta)}" if self.delta else "")
+
+
+def account_to_json(account: Filter) -> dict[str, Any]:
+    return {"caps": Caps.of(account).to_json(), "spent": account.spent.to_json()}
+
+
+def account_from_json(state: Mapping[str, Any]) -> Filter:
+    """The account that was written. Raises LedgerError "newer" for filters that this version does not know."""
+    try:
+        return Caps.from_json(state["caps"]).filter(Spent.from_json(state["spent"]))
+    except ValueError:
+        raise LedgerError.of("newer filters") from None
+
+
+def promise(account: Filter) -> str:
+    """What holds for all that was released from an account, in words."""
+    return str(replace(Caps.of(account), delta=account.promised_delta))
+
+
+def renewed(account: Filter, losses: Iterable[Loss]) -> Filter | None:
+    """The account with the present filters, charged anew, where it began with others and something would be left."""
+    family = account.renewable
+    after = None if family is None else Caps.of(account).after(losses, family)
+    return after if after is not None and after.alive else None
+
+
+class Overdrawn(BudgetError):
+    """An account does not admit a loss, or not beside what is kept of it. `whole` is the whole budget before it."""
+
+    def __init__(self, name: str, account: Filter, loss: Loss, whole: Filter, keep: Loss | None = None) -> None:
+        super().__init__("the budget does not allow this question", asked="more", left="less", fits="ask for less")
+        self.name, self.account, self.loss, self.whole, self.keep = name, account, loss, whole, keep
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How often a table was registered, and the fingerprint of the last time."""
+
+    number: int
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table's snapshot (number 0 before the first), whether it is frozen until the next, how many measurements failed
+    in it, and which analysts are suspended on it since one of theirs did ("" for those who name none)."""
+
+    number: int = 0
+    fingerprint: str = ""
+    frozen: bool = False
+    failures: int = 0
+    suspended: tuple[str, ...] = ()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return Snapshot(self.number, self.fingerprint)
+
+    def failed(self, analyst: str, *, counted: bool, limit: int) -> TableState:
+        """After a failed measurement. One that is `counted` may be the last before the table is frozen."""
+        failures = self.failures + counted
+        suspended = tuple(sorted({*self.suspended, analyst}))
+        return replace(self, frozen=self.frozen or failures >= limit, failures=failures, suspended=suspended)
+
+    def lifted(self, analyst: str) -> TableState:
+        """After the owner has lifted an analyst's suspension. What failed stays counted."""
+        return replace(self, suspended=tuple(name for name in self.suspended if name != analyst))
+
+    def to_json(self) -> dict[str, Any]:
+        """Failures and suspensions are left out where there are none, as older versions wrote it."""
+        plain = ("number", "fingerprint", "frozen")
+        return {name: value for name, value in vars(self).items() if value or name in plain}
+
+    @staticmethod
+    def from_json(state: Mapping[str, Any]) -> TableState:
+        """The state that `to_json` wrote."""
+        return TableState(**{**state, "suspended": tuple(state.get("suspended", ()))})
+
+
+def debited(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The accounts that an entry debits with its loss."""
+    if body["kind"] == "unknown":
+        return tuple(body["accounts"])
+    own = () if body.get("account") is None else (str(body["account"]),)
+    return (TOTAL, *own) if body["kind"] == "reserve" else own
+
+
+def stored_loss(body: Mapping[str, Any]) -> Loss:
+    """The loss of an entry. Raises LedgerError "newer" for an event that this version does not know."""
+    try:
+        return loss_from_json(body["loss"])
+    except ValueError:
+        raise LedgerError.of("newer loss") from None
+
+
+class States(ABC):
+    """All states at one entry, by kind and name, as canonical JSON."""
+
+    def __init__(self) -> None:
+        self.texts: dict[Key, str] = {}
+
+    @abstractmethod
+    def losses(self, name: str) -> Iterable[Loss]:
+        """Every loss that an account was debited with so far, in order."""
+
+    def state(self, kind: str, name: str) -> Any:
+        """The state's JSON, or None."""
+        return json.loads(self.texts.get((kind, name), "null"))
+
+    def account(self, name: str) -> Filter:
+        """An account's caps and what was spent of them. Raises LedgerError "account" where it was never registered."""
+        if ("account", name) not in self.texts:
+            raise LedgerError.of("account")
+        return account_from_json(self.state("account", name))
+
+    def caps(self, name: str) -> Caps | None:
+        """What an account may spend; None where it was never registered."""
+        return Caps.of(self.account(name)) if ("account", name) in self.texts else None
+
+    def table(self, name: str) -> TableState:
+        return TableState.from_json(self.state("table", name) or {})
+
+    def after(self, body: Mapping[str, Any]) -> dict[Key, Any]:
+        """The states that an entry sets, as JSON, from what it says and the states before it.
+
+        Raises Overdrawn where an account does not admit a charge; LedgerError or ValueError where what is said does not
+        go with the states.
+        """
+        accounts: dict[str, Filter] = {}
+        tables: dict[str, TableState] = {}
+        others: dict[Key, str] = {}
+        match body["kind"]:
+            case "register":
+                others["declaration", ""] = digest(body["declaration"].encode())
+                others |= {("unit", table): person for table, person in body.get("units", ())}
+                for name, old, new in body["changes"]:
+                    known = self.caps(name)
+                    if (known and known.to_json()) != old:
+                        raise ValueError("the account has other caps")
+                    family = self.account(name).spent.family if known else None
+                    accounts[name] = Caps.from_json(new).after(self.losses(name) if known else (), family)
+            case "renew":
+                for name, words in body["promises"]:
+                    after = renewed(self.account(name), self.losses(name))
+                    if after is None or promise(after) != words:
+                        raise ValueError("the account is not renewed so")
+                    accounts[name] = after
+            case "snapshot":
+                tables[body["table"]] = TableState(body["number"], body["fingerprint"])
+            case "freeze":  # older versions wrote it
+                tables[body["table"]] = replace(self.table(body["table"]), frozen=True)
+            case "failure":
+                for name in body["tables"]:
+                    counted, limit = name in body["counted"], body["limit"]
+                    tables[name] = self.table(name).failed(body["analyst"], counted=counted, limit=limit)
+            case "lift":
+                tables = {name: self.table(name).lifted(body["analyst"]) for name in body["tables"]}
+            case "reserve" | "repeat":
+                accounts = {name: self.charged(name, stored_loss(body)) for name in debited(body)}
+            case "unknown":  # it has happened, admitted or not
+                accounts = {name: self.account(name).after(stored_loss(body)) for name in debited(body)}
+        changed: dict[Key, Any] = {("account", name): account_to_json(account) for name, account in accounts.items()}
+        return changed | {("table", name): table.to_json() for name, table in tables.items()} | others
+
+    def charged(self, name: str, loss: Loss) -> Filter:
+        """An account after a loss that it admits."""
+        account = self.account(name)
+        after = account.after(loss)
+        if not after.alive:
+            raise Overdrawn(name, account, loss, self.account(TOTAL))
+        return after

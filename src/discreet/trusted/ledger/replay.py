@@ -1,0 +1,97 @@
+"""A replay of the whole history, which recomputes every state from what was released."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from attrs import evolve
+
+from discreet.errors import LedgerError
+from discreet.trusted.ledger import chain
+from discreet.trusted.ledger.accounts import States, account_from_json, debited, stored_loss
+from discreet.trusted.ledger.chain import Key, Record
+from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
+
+TOLERANCE = Fraction(1, 10**6)
+"""μ comes from a floating-point guess that is then certified: another machine's may differ within this part of it."""
+
+_RESERVE = {"repeat": (True,), "commit": (False,), "failure": (True, False), "end": (True, False)}
+"""Of which kinds of entries there must be the reserve, and whether with an answer."""
+
+
+class HistoryReplay(States):
+    """Follows a history, and holds every recorded state against one computed from the entries alone.
+
+    Raises LedgerError where a state charges less than the losses, an account is over its caps, a reserve is
+    answered twice, or an answer is not the one that was committed. Entries must come in order, each read
+    through `chain.read`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = chain.START
+        self.answered: dict[int, bool] = {}  # by reserve
+        self._losses: dict[str, list[Loss]] = {}  # by account
+        self._recorded: Mapping[Key, Any] = {}  # the states that the entry set
+
+    def losses(self, name: str) -> Sequence[Loss]:
+        return self._losses.get(name, ())
+
+    def follow(self, record: Record, digest: str | None) -> None:
+        """Take the next entry; `digest` is the SHA-256 of the answer that is stored with it."""
+        body, seq = record.body, record.seq
+        self._recorded = {(kind, name): state for kind, name, state in body["states"]}
+        if (
+            seq != self.head.seq + 1
+            or (body["kind"] == "open") != (seq == 1)
+            or not self._follow_answer(record, digest)
+        ):
+            raise chain.broken(self.head.seq + 1)
+        try:
+            expected = self.after(body)
+        except ValueError:
+            raise chain.broken(seq) from None
+        self.texts |= {key: chain.canonical(state) for key, state in self._recorded.items()}
+        fits = all(_fits(key, state, expected.get(key)) for key, state in self._recorded.items())
+        if not fits or len(self._recorded) != len(expected) or chain.balances(self.texts) != body["balances"]:
+            raise chain.broken(seq)
+        for name in debited(body):
+            self._losses.setdefault(name, []).append(stored_loss(body))
+        self.head = record
+
+    def charged(self, name: str, loss: Loss) -> Filter:
+        """The first charge says with which filters an account began, never that an owner moved to them."""
+        account = self.account(name)
+        if account.spent.family is None and ("account", name) in self._recorded:
+            begun = account_from_json(self._recorded["account", name]).spent.family
+            account = evolve(account, spent=evolve(account.spent, family=begun and evolve(begun, moved=False)))
+        admitted = evolve(account, epsilon=account.epsilon * (1 + TOLERANCE)).admits(loss)
+        LedgerError.unless(admitted, "overcharged", entry=self.head.seq + 1)
+        return account.after(loss)
+
+    def _follow_answer(self, record: Record, digest: str | None) -> bool:
+        """Whether the entry's answer is the one that it names, and its reserve was there for it."""
+        kind, reserve = record.body["kind"], record.body.get("reserve", 0)
+        right = self.answered.get(reserve) in _RESERVE[kind] if kind in _RESERVE else True
+        if kind in ("reserve", "commit"):
+            self.answered[record.seq if kind == "reserve" else reserve] = kind == "commit"
+        return right and digest == record.body.get("answer")
+
+
+def _fits(key: Key, recorded: Any, expected: Any) -> bool:
+    """Whether a recorded state is the expected one. An account charges what the losses ask for: exactly, but for the
+    tolerance of μ².
+
+    A larger μ² is right too: a later version of the accounting may find a smaller one for the same release. An earlier
+    version went on adding to a μ² above its cap, which is as dead as None.
+    """
+    if key[0] != "account" or recorded == expected or expected is None:
+        return chain.canonical(recorded) == chain.canonical(expected)
+    found, wanted = account_from_json(recorded), account_from_json(expected)
+    given, least = found.spent.mu_squared, wanted.spent.mu_squared
+    enough = given is not None and least is not None and given >= least * (1 - TOLERANCE)
+    same = found == evolve(wanted, spent=evolve(wanted.spent, mu_squared=given))
+    return same and (enough or given is None or found.residue is None)
