@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import discreet
-from discreet.engines.duckdb import Row
+from discreet.engines.protocol import Row
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.release.content import ReleaseContent

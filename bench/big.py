@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -74,7 +75,8 @@ def ratios(folder: Path, repetitions: int = 5) -> list[tuple[str, float]]:
     table = discreet.Table(str(path), person="user_id", rows_per_person=MOST, groups_per_person=KEPT, columns=columns)
     begun = time.perf_counter()
     with discreet.Curator({"events": table}, epsilon=10**6, delta=1e-6, ledger=folder / "big.ledger") as curator:
-        process = curator._engine._process
+        engine: Any = curator._engine  # its process is no part of what an engine is
+        process = engine._process
         assert process is not None
         facts = [
             ("seconds to open (read, number, place, fingerprint)", time.perf_counter() - begun),

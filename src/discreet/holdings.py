@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import writable
+from discreet.catalog.model import DATABASE, writable
 from discreet.catalog.sources import checked_types, of_table, together
-from discreet.engines.duckdb import DuckDB
+from discreet.engines import chosen
+from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, Fault
 from discreet.ledger import Ledger
 from discreet.plan.bounds import MAXIMUM_CELLS
@@ -19,7 +20,7 @@ from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import Attributed, view
 
 
-def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
+def typed(declaration: Declaration, engine: Owned) -> Declaration:
     """The declaration with the types that its sources state. Reads schemas, no rows."""
     tables = {}
     faults: list[Fault] = []
@@ -28,7 +29,7 @@ def typed(declaration: Declaration, engine: DuckDB) -> Declaration:
         tables[name] = table
         everything = table.public and not table.columns
         known = not everything and all(column.type is not None for column in table.columns)
-        if known and not (table.source.kind in ("parquet", "duckdb") and any(map(_without_step, table.columns))):
+        if known and not (table.source.kind in ("parquet", DATABASE) and any(map(_without_step, table.columns))):
             continue
         try:
             found = engine.types(table.source)
@@ -68,7 +69,7 @@ def _without_step(column: Column) -> bool:
     return column.type is Type.NUMBER and column.step is None
 
 
-def unfit(tables: Iterable[Table], engine: DuckDB) -> list[DeclarationError]:
+def unfit(tables: Iterable[Table], engine: Owned) -> list[DeclarationError]:
     """What is wrong with the sources of tables. Reads no row."""
     errors = []
     for table in tables:
@@ -95,12 +96,12 @@ class Held:
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
-    def __init__(self, declaration: Declaration, engine: DuckDB, ledger: Ledger) -> None:
+    def __init__(self, declaration: Declaration, engine: Owned, ledger: Ledger) -> None:
         self._declaration = declaration
         self._engine = engine
         self._ledger = ledger
         seconds = min(declaration.limits.seconds, _PUBLIC_SECONDS)
-        self._public = DuckDB(replace(declaration.limits, seconds=seconds))
+        self._public = chosen.engine(replace(declaration.limits, seconds=seconds))
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
         self._snapshots: dict[str, int] = {}
         self._missing: dict[str, DeclarationError] = {}
@@ -132,7 +133,7 @@ class Holdings:
         """The characters of the longest text in each column of a public relation."""
         return self._about_nobody(relation).longest(relation)
 
-    def _about_nobody(self, relation: Relation) -> DuckDB:
+    def _about_nobody(self, relation: Relation) -> Owned:
         """An engine of its own with the public tables alone: what is asked of it before a price is known waits for no
         question about people, and whatever it does, their tables stay as they are."""
         self.load()

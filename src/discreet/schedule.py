@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from discreet.engines.process import UNTIL
+from discreet.engines.protocol import UNTIL
 from discreet.errors import EngineError
 from discreet.trusted.ring_a.forks import Lock
 

@@ -9,8 +9,7 @@ import pyarrow
 import pytest
 
 from discreet.catalog import Source, Table, Type
-from discreet.engines import duckdb as engine
-from discreet.engines import twin
+from discreet.engines import statements
 
 ARROW = {
     Type.INTEGER: pyarrow.int64(),
@@ -36,22 +35,18 @@ def framed(table: Table, rows: Sequence[Mapping[str, Any]]) -> Source:
     return Source("frame", frame=pyarrow.table(columns))
 
 
-class _Text(str):
-    """A statement that is a text already."""
-
-    def sql(self, *_: object, **__: object) -> str:
-        return str(self)
-
-
 def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two curators that are asked the same run the same statements: three quarters of a hunt would be their making."""
-    real, made = engine.statement, dict[str, _Text]()
+    real, made = statements.Statements.of, dict[str, statements.Statement]()
 
-    def statement(plan: Any, table: Table, salt: str, *, windows: bool = True) -> Any:
-        key = repr((plan, table.name, table.columns, windows))
+    def of(self: statements.Statements, plan: Any, table: Table) -> statements.Statement:
+        key = repr((plan, table.name, table.columns, self._windows))
         if key not in made:
-            made[key] = _Text(real(plan, table, "0" * len(salt), windows=windows).sql("duckdb"))
+            made[key] = real(self, plan, table)
         return made[key]
 
-    monkeypatch.setattr(engine, "statement", statement)
-    monkeypatch.setattr(twin, "statement", statement)
+    def salted(self: statements.Statement, salt: str) -> str:
+        return ("0" * len(salt)).join(self.pieces)
+
+    monkeypatch.setattr(statements.Statements, "of", of)
+    monkeypatch.setattr(statements.Statement, "salted", salted)

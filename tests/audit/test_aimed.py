@@ -16,11 +16,11 @@ import pytest
 from hunt_tools import framed
 
 import discreet.curator.core
-import discreet.engines.duckdb
+import discreet.engines.duckdb.sources
 from discreet.audit import aimed
 from discreet.audit.hunt import Pair, failure, seen
-from discreet.engines.process import Failed
-from discreet.engines.worker import Worker, _plain
+from discreet.engines.duckdb.process import Failed
+from discreet.engines.duckdb.worker import Worker, _plain
 from kinds import some
 
 PRICE = (Fraction(1, 100), Fraction(0))
@@ -71,7 +71,7 @@ class Counting:
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Pair]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(discreet.engines.duckdb, "EngineProcess", Counting)
+        patch.setattr(discreet.engines.duckdb.sources, "EngineProcess", Counting)
         with Pair(aimed.declared(), aimed.worlds(), framed) as pair:
             yield pair
 

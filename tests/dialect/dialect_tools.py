@@ -13,6 +13,7 @@ import duckdb
 import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
+from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.functions import compiled
 from discreet.engines.scalars import BUILDERS
 from discreet.plan.dialect import Argument, Function, Kind
@@ -172,7 +173,7 @@ class Plain:
 
     def values(self, expressions: Sequence[Expression]) -> tuple[list[str], list[list[Any]]]:
         """The engine's type of each expression, and its values by row."""
-        sqls = [compiled(one, self.columns).sql("duckdb") for one in expressions]
+        sqls = [DUCKDB.text(compiled(one, self.columns)) for one in expressions]
         selected = ", ".join(f"{sql} AS x{place}" for place, sql in enumerate(sqls))
         found = self.connection.execute(f"SELECT {selected} FROM t")
         kinds = [str(item[1]) for item in found.description or ()]

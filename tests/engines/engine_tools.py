@@ -14,7 +14,8 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb import DuckDB, Row
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.protocol import Row
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
@@ -81,7 +82,7 @@ class Bench:
         """The table under a name of its own, with these rows in the engine. Neighbours share the key of the load."""
         self.count += 1
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame(table, rows)))
-        with patch("discreet.engines.duckdb._positions", lambda *_: key):
+        with patch("discreet.engines.duckdb.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
 

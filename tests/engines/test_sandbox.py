@@ -13,8 +13,9 @@ import pytest
 from engine_tools import declaration, frame, planned
 
 from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.process import EngineProcess, Failed, Lost, Stopped
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.duckdb.process import EngineProcess, Failed
+from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import EngineError
 from discreet.trusted.ring_a.table import Source, Table
 

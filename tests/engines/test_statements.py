@@ -10,7 +10,8 @@ import pytest
 from engine_tools import Bench, declaration, planned
 
 from discreet.engines.compile import statement, table_name
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.driver import DuckDB
 
 COLUMNS = {
     "p": {"type": "text"},
@@ -55,7 +56,7 @@ GOLDEN = [
 def test_golden_statements(unit: Mapping[str, Any], question: str, expected: str) -> None:
     known = declaration(unit, COLUMNS)
     select = statement(planned(question, known).root, known.tables["t"], "salt", windows=False)
-    assert select.sql("duckdb") == expected
+    assert DUCKDB.text(select) == expected
 
 
 @pytest.mark.parametrize(("unit", "question"), [case[:2] for case in GOLDEN[1:]])
@@ -71,7 +72,7 @@ def test_the_limits_run_as_windows(bench: Bench, unit: Mapping[str, Any], questi
     connection.execute(f"SET disabled_optimizers = '{disabled}'")
     columns = "c0 TEXT, c1 TEXT, c2 BIGINT, c3 DOUBLE, row_of_person BIGINT"
     connection.execute(f"CREATE TABLE {table_name(table)} ({columns})")
-    text = statement(planned(question, known).root, table, "salt", windows=False).sql("duckdb")
+    text = DUCKDB.text(statement(planned(question, known).root, table, "salt", windows=False))
     connection.execute(
         f"INSERT INTO {table_name(table)} SELECT n % 70, 'x', n % 3, 1.0, n // 70 FROM range(500) AS r(n)"
     )

@@ -13,7 +13,8 @@ import pytest
 from sqlglot import exp
 
 import discreet
-from discreet.engines import twin
+from discreet.engines import statements
+from discreet.engines.duckdb import twin
 from discreet.ledger import TOTAL
 from discreet.sql import lower
 from discreet.trusted.ring_a.nodes import Key, Project
@@ -81,7 +82,7 @@ def test_totals_are_whole_numbers_and_as_many_as_the_plan_s(
     """Sums of doubles would depend on the order of the rows."""
     question = lower("SELECT COUNT(*) FROM t", curator.declaration)
     given = exp.select(*(exp.cast(exp.Literal.number(1), kind) for kind in kinds))
-    monkeypatch.setattr(twin, "statement", lambda *_, **__: given)
+    monkeypatch.setattr(statements, "statement", lambda *_, **__: given)
     expected = nullcontext() if held else pytest.raises(discreet.QuestionError, match="cannot be computed")
     with expected:
         curator._twin.hold(question.plan.roots, question.table)

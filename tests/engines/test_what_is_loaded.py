@@ -10,7 +10,8 @@ import pytest
 
 from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.names import NOBODY, table_name
 from discreet.engines.relations import rows_of
 from discreet.engines.windows import PLACE, ROWS, WORD
@@ -92,7 +93,7 @@ def test_rows_of_two_persons_never_meet_whatever_is_compared(engine: DuckDB, kin
     one = Base.of(loaded(engine, columns, frame))
     joined = rows_of(Joined(kind, one, Renamed(one, ("q", "y")), None), lambda _: None)
     assert engine._process is not None
-    sql = f"SELECT person, count(*), bool_and(c0 = c2) FROM ({joined.select.sql('duckdb')}) GROUP BY person"
+    sql = f"SELECT person, count(*), bool_and(c0 = c2) FROM ({DUCKDB.text(joined.select)}) GROUP BY person"
     found = sorted(engine._process.call("run", sql, seconds=60)["rows"])
     assert [tuple(row) for row in found] == [
         (person, count, True) for person, count in zip((1, 2, 3), rows, strict=True)

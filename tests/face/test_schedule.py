@@ -12,7 +12,7 @@ import pytest
 
 import discreet
 from discreet import Curator
-from discreet.engines.process import UNTIL
+from discreet.engines.protocol import UNTIL
 from discreet.schedule import on_schedule
 from discreet.trusted.ring_a.forks import Lock
 

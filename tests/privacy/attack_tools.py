@@ -10,7 +10,7 @@ from typing import Any
 from scipy import stats
 
 from discreet import Curator
-from discreet.engines.duckdb import Row
+from discreet.engines.protocol import Row
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower

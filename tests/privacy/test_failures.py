@@ -19,8 +19,9 @@ import deaths
 import discreet
 from discreet import Curator, EngineError, QuestionError
 from discreet import open as open_declaration
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.process import Failed, Stopped
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.duckdb.process import Failed
+from discreet.engines.protocol import Stopped
 from kinds import some
 
 ROWS = pandas.DataFrame({"p": range(60), "age": [20 + i % 40 for i in range(60)], "sex": ["a", "b"] * 30})

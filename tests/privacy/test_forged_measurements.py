@@ -119,7 +119,7 @@ def test_no_measurement_takes_a_loss() -> None:
 
 def test_a_training_with_little_noise_costs_what_it_tells(curator: Curator) -> None:
     """With a multiplier of 1e-6 and an ε of 1e6 for the count, which gave the exact number of persons."""
-    options = FitOptions("t", "b", ["v"], epsilon=1, sample_rate=1, steps=2)
+    options = FitOptions(table="t", target="b", features=["v"], epsilon=1, sample_rate=1, steps=2)
     call = fit(curator.declaration, options)
     honest = call.measurement(lambda _: None)
     assert honest.loss.parts[1].pure == honest.count_epsilon

@@ -20,7 +20,7 @@ from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
 from discreet.door import Door, Grant
 from discreet.door.marginals import Declaring, Marginals
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.mechanisms import Gaussian

@@ -16,7 +16,7 @@ import pytest
 import discreet
 from discreet.accounting import compose
 from discreet.catalog import declare
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import BudgetError, EngineError, QuestionError
 from discreet.markov import Domain
 from discreet.synthesis.publication import PublishOptions, publication

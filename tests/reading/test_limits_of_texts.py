@@ -6,13 +6,18 @@ import random
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from discreet.plan.settled import settled
 from reading_tools import WHERE, declaration
 
+from discreet.engines.chosen import DIALECT
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
+from discreet.plan.measurement import Price, measurement
 from discreet.sql import limits, lower
 from discreet.sql.grammar import Questions, parse
 
@@ -145,8 +150,62 @@ def test_what_a_tree_stands_for_is_counted_without_making_it() -> None:
 )
 def test_statements_are_as_long_as_was_counted(text: str) -> None:
     checked = lower(text, DECLARED)
-    length = sum(len(statement(root, checked.table, "salt").sql("duckdb")) for root in checked.plan.roots)
+    length = sum(len(DIALECT.text(statement(root, checked.table, "salt"))) for root in checked.plan.roots)
     assert length < 40 * limits.written(checked.plan.roots)
+
+
+def calls(make: Callable[[], object]) -> int:
+    """How many calls stand in each other at most."""
+    standing = most = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal standing, most
+        if event == "call":
+            standing += 1
+            most = max(most, standing)
+        elif event == "return":
+            standing -= 1
+
+    sys.setprofile(count)
+    try:
+        make()
+    finally:
+        sys.setprofile(None)
+    return most
+
+
+NESTED = {
+    "operators": lambda n: "(" * n + "x" + " + 1)" * n,
+    "a row of operators": lambda n: "x" + " * 2" * n,
+    "quotients": lambda n: "(" * n + "x" + " / 3)" * n,
+    "functions": lambda n: "ABS(" * n + "x" + ")" * n,
+    "functions that may give no number": lambda n: "SQRT(" * n + "x" + ")" * n,
+    "functions that need a value often": lambda n: "WIDTH_BUCKET(" * n + "x" + ", 0, 5, 7)" * n,
+    "choices": lambda n: "GREATEST(" * n + "x" + ", 3)" * n,
+    "cases": lambda n: "CASE WHEN v = 1 THEN " * n + "x" + " ELSE 2 END" * n,
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+def test_planning_anew_and_writing_take_no_more_calls_than_are_counted(kind: str) -> None:
+    for depth in (1, 3, 9, 16):
+        checked = lower(f"SELECT AVG({NESTED[kind](depth)}) FROM t", DECLARED)
+        priced = measurement(checked.plan, Price(Fraction(1), Fraction(0)))
+        found = [(Fraction(0), Fraction(9))] * len(priced.ranges)
+        anew = settled(priced, found).plan
+        most = limits.frames(checked.plan.roots)
+        assert calls(lambda: settled(priced, found)) < most  # noqa: B023
+        assert max(calls(lambda: DIALECT.text(statement(root, checked.table, ""))) for root in anew.roots) < most  # noqa: B023
+
+
+@pytest.mark.parametrize("inner", ["SELECT p, SUM(n) AS n FROM {} GROUP BY p", "SELECT p, n + 1 AS n FROM {}"])
+def test_so_it_is_with_selects_in_each_other(inner: str) -> None:
+    text = "t"
+    for _ in range(4):
+        text = f"({inner.format(text)})"
+        checked = lower(f"SELECT COUNT(*) FROM {text}", DECLARED)
+        made = (calls(lambda: DIALECT.text(statement(root, checked.table, ""))) for root in checked.plan.roots)  # noqa: B023
+        assert max(made) < limits.frames(checked.plan.roots)
 
 
 WORDS = re.findall(
@@ -194,4 +253,4 @@ def test_of_soups_of_words_nothing_comes_but_plans_and_refusals() -> None:
         except QuestionError:
             continue
         for root in checked.plan.roots:
-            statement(root, checked.table, "salt").sql("duckdb")
+            DIALECT.text(statement(root, checked.table, "salt"))

@@ -15,8 +15,9 @@ import pyarrow
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.compile import statement
-from discreet.engines.duckdb import DuckDB, _key
-from discreet.engines.process import Failed
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.driver import DuckDB, _key
+from discreet.engines.duckdb.process import Failed
 from discreet.errors import EngineError
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.measurement import Plan
@@ -131,7 +132,7 @@ class Bench:
 
     def sql(self, question: Question, salt: str) -> str:
         """What the engine would run over the declared tables, with this salt, without anything that is built beside."""
-        return statement(question.plan.root, question.table, salt, windows=False).sql("duckdb")
+        return DUCKDB.text(statement(question.plan.root, question.table, salt, windows=False))
 
     def vectors(self, question: Question, sql: str, suffix: str) -> Changes:
         """For each part, its exact vectors over one database: every integer by its group and place."""

@@ -46,6 +46,31 @@ def test_what_is_nested_too_deeply_is_refused_before_it_is_paid() -> None:
     assert outcomes == {"answered", "syntax", "too-long"}
 
 
+def test_what_is_planned_anew_while_it_is_measured_had_room_before_it_was_paid() -> None:
+    """A question whose bounds are found is planned again further down than it was tried. Asked from ever deeper inside
+    a program: answers, then refusals for nothing."""
+    table = discreet.Table(
+        pandas.DataFrame({"p": range(50), "x": [float(x) for x in range(50)]}),
+        person="p",
+        one_row_per_person=True,
+        columns={"p": int, "x": float},
+    )
+    outcomes = []
+    with discreet.Curator({"t": table}, epsilon=10**6) as one:
+        for frames in range(30, 960, 60):
+            before = one.ledger.filter(TOTAL).spent
+            text = f"SELECT AVG(ABS(ABS(x))) FROM t LIMIT {frames}"
+            try:
+                below(frames, lambda text=text: one.ask(text, epsilon=1))  # type: ignore[misc]
+            except discreet.QuestionError:
+                assert one.ledger.filter(TOTAL).spent == before
+                outcomes.append("refused")
+            else:
+                outcomes.append("answered")
+    assert sorted(set(outcomes)) == ["answered", "refused"]
+    assert outcomes == sorted(outcomes)
+
+
 def test_a_key_that_leads_to_a_person_is_not_taken_for_the_person() -> None:
     """A model or a block of a table along a foreign key would count each order as a person of its own."""
     with curator({}) as one:

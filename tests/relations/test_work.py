@@ -16,8 +16,9 @@ import pytest
 import discreet
 from discreet.catalog import declare
 from discreet.engines.compile import kept_rows, statement
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.worker import DISABLED
 from discreet.engines.relations import rows_of
-from discreet.engines.worker import DISABLED
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.patterns import regular
 from discreet.plan.work import LONGEST, VECTOR, Cost, Public, _Measure, default_work
@@ -193,7 +194,7 @@ def test_no_person_has_more_joined_rows_than_the_bound(shop: discreet.Curator, t
     assert relation is not None
     most = _Measure(Counted(shop)).side(relation).rows
     rows = rows_of(relation, lambda table: kept_rows("salt", True, table))
-    counts = Counter(person for (person,) in run(shop, f"SELECT person FROM ({rows.select.sql('duckdb')})"))
+    counts = Counter(person for (person,) in run(shop, f"SELECT person FROM ({DUCKDB.text(rows.select)})"))
     assert counts["target"] <= most
     assert counts["target"] > 0
     assert all(len(person) <= 1_000 for person in counts)
@@ -236,7 +237,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
     """Whatever else is compared: nobody's row has a value there, which the engine does not leave out."""
     text = f"SELECT COUNT(*) FROM p a {kind} (SELECT id, x, t FROM p WHERE x = 9) b ON {condition}"
     checked, _ = many._lowered(text)
-    ((how, first, second),) = joins(many, statement(checked.plan.root, checked.table, "salt").sql("duckdb"))
+    ((how, first, second),) = joins(many, DUCKDB.text(statement(checked.plan.root, checked.table, "salt")))
     assert how == "HASH_JOIN"
     assert first == (714 if "a.x = 3" in condition and kind == "JOIN" else 5_000)
     assert second >= 1 or kind == "FULL JOIN"  # of which either side is read
@@ -251,7 +252,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
 def test_every_join_is_by_an_equality(many: discreet.Curator, join: str) -> None:
     """By anything else the engine lets one side's row stand still, the one of the smaller side."""
     checked, _ = many._lowered(f"SELECT COUNT(*) FROM p {join}")
-    sql = statement(checked.plan.root, checked.table, "salt").sql("duckdb")
+    sql = DUCKDB.text(statement(checked.plan.root, checked.table, "salt"))
     assert [how for how, *_ in joins(many, sql)] == ["HASH_JOIN"]
 
 
@@ -269,7 +270,7 @@ def test_the_second_side_of_a_join_about_people_is_never_empty(shop: discreet.Cu
         "SELECT COUNT(*) FROM v WHERE id IN (SELECT id FROM v WHERE x = 96)",
     ):
         checked, _ = shop._lowered(text)
-        sql = statement(checked.plan.root, checked.table, "salt").sql("duckdb")
+        sql = DUCKDB.text(statement(checked.plan.root, checked.table, "salt"))
         sides = second_sides(shop, sql)
         assert sides, text
         assert min(sides) >= 1, text

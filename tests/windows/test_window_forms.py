@@ -11,7 +11,8 @@ from windows_tools import CLIP, Bench, Row, known, planned
 from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.compile import held, statement, table_name
-from discreet.engines.process import Failed
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.process import Failed
 from discreet.engines.windows import MOST_HELD, name_of
 from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.table import Table
@@ -40,10 +41,10 @@ def test_the_form_follows_from_the_plan(question: str, beside: str | None, how: 
     needed = name_of(table_name(table), plan)
     assert (None if needed is None else needed[: len(beside or "")]) == beside
     assert needed is None or held(plan, table).name == needed
-    text = statement(plan, table, "salt").sql("duckdb")
+    text = DUCKDB.text(statement(plan, table, "salt"))
     assert how in text
     assert (RANKED in text) == (how == RANKED)
-    without = statement(plan, table, "salt", windows=False).sql("duckdb")
+    without = DUCKDB.text(statement(plan, table, "salt", windows=False))
     assert WINDOWED not in without
     assert (RANKED in without) == bool(how)
 
@@ -92,10 +93,10 @@ def test_a_locked_child_builds_what_is_needed_once_and_makes_room(locked: tuple[
             after = columns(bench, table)
             assert bench.totals(plan, table, "0") == first
             assert columns(bench, table) == after
-            assert len(bench.engine._held[table.name]) <= MOST_HELD
+            assert len(bench.engine._child.held[table.name]) <= MOST_HELD
             seen.append(frozenset(after))
     assert len(set(seen)) == len(seen)
-    stored = {name for one in bench.engine._held[table.name] for name in [one.name]}
+    stored = {name for one in bench.engine._child.held[table.name] for name in [one.name]}
     assert stored == {name for name in columns(bench, table) if name.startswith(("totals_", "place_"))}
 
 
@@ -126,13 +127,13 @@ def test_a_build_that_fails_is_an_engine_error(
     locked: tuple[Bench, Table, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench, table, declaration = locked
-    plan = planned("SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r", declaration)
+    text = "SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r"
     with monkeypatch.context() as patched:
         patched.setattr("discreet.engines.windows.WORD", "no_such_column")
         with pytest.raises(EngineError):
-            bench.totals(plan, table, "0")
-    assert not bench.engine._held[table.name]
-    assert len(bench.totals(plan, table, "0")) <= 3
+            bench.totals(planned(text, declaration), table, "0")
+    assert not bench.engine._child.held[table.name]
+    assert len(bench.totals(planned(text, declaration), table, "0")) <= 3
 
 
 def test_without_windows_nothing_is_built() -> None:

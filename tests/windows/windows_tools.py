@@ -18,7 +18,7 @@ import pyarrow
 
 from discreet.catalog import Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.driver import DuckDB
 from discreet.plan.measurement import Plan
 from discreet.sql import lower
 from discreet.trusted.ring_a.table import Source
@@ -89,7 +89,7 @@ class Bench:
             }
         )
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame))
-        with patch("discreet.engines.duckdb._positions", lambda *_: key):
+        with patch("discreet.engines.duckdb.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import cycle
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from discreet.audit import pmf
 from discreet.audit.claims import Claim, Result
@@ -23,7 +23,7 @@ from discreet.audit.made_up import Person, Stage, extremes
 from discreet.audit.targets import Computed, Fitted, Late, Sampled, Target
 from discreet.catalog import Table
 from discreet.door import Door, Groups
-from discreet.engines.duckdb import DuckDB, Row
+from discreet.engines.protocol import Row
 from discreet.errors import EngineError
 from discreet.ledger import Ledger, Reserved, Stored
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
@@ -64,15 +64,36 @@ class Paper:
 
 
 class Replay:
-    """Exact totals that the engine gave for a made-up table, given again in turn: the noise alone is drawn afresh."""
+    """Exact totals that the engine gave for a made-up table, given again in turn: the noise alone is drawn afresh.
+
+    It is an engine that has these totals and nothing else: whatever else is asked of it fails."""
 
     def __init__(self, runs: Sequence[list[Row]] | None) -> None:
         self._runs = None if runs is None else cycle(runs)
+
+    @property
+    def rows(self) -> object:
+        return self
 
     def run(self, *_: object) -> list[Row]:
         if self._runs is None:
             raise EngineError
         return list(next(self._runs))
+
+    def vectors(self, *_: object) -> NoReturn:
+        raise EngineError
+
+    def code(self, *_: object) -> NoReturn:
+        raise EngineError
+
+    def uncode(self, *_: object) -> NoReturn:
+        raise EngineError
+
+    def marginals(self, *_: object) -> NoReturn:
+        raise EngineError
+
+    def cells(self, *_: object) -> NoReturn:
+        raise EngineError
 
 
 @dataclass(frozen=True)
@@ -181,7 +202,7 @@ class Attack:
     # through the door
 
     def _door(self, neighbour: Neighbour) -> Door:
-        return Door(cast(Ledger, Paper()), cast(DuckDB, Replay(neighbour.runs)), self.table.bases)
+        return Door(cast(Ledger, Paper()), Replay(neighbour.runs), self.table.bases)
 
     def _release(self, door: Door) -> Noisy:
         measurement = Groups(self.measurement, self.table)

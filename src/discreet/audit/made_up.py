@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Any
 
 from discreet.catalog import Column, EngineLimits, Source, Table, Type
-from discreet.engines.duckdb import DuckDB, Row
+from discreet.engines import chosen
+from discreet.engines.protocol import Row
 from discreet.trusted.ring_a.nodes import Aggregate
 
 MOST = 400
@@ -55,7 +56,7 @@ class Stage:
     """An engine of the audit's own, and a folder for its tables. It loads nothing but what it has written itself."""
 
     def __init__(self, limits: EngineLimits) -> None:
-        self._engine = DuckDB(limits)
+        self._engine = chosen.engine(limits)
         self._folder = TemporaryDirectory(prefix="discreet-audit-")
         self._count = 0
         self._known: dict[tuple[str, tuple[str, ...], int, Person | None], Table] = {}

@@ -18,6 +18,7 @@ from typing import Any
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
+    DATABASE,
     DATES,
     ENCODINGS,
     MOST_WORK,
@@ -443,7 +444,7 @@ class _Reader:
         if separator:
             if not path or not relation:
                 self.fault(where, "a DuckDB source is a file and a table", 'write source = "x.duckdb::table"')
-            return Source("duckdb", base / path, relation)
+            return Source(DATABASE, base / path, relation)
         if suffix == ".parquet":
             return Source("parquet", base / path)
         if suffix in (".csv", ".gz"):

@@ -31,6 +31,10 @@ DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
 """How dates may be written in a CSV file: day, month and year in any order, with one sign between them."""
 
 
+DATABASE = "duckdb"
+"""The kind of a source that is a table of a database file: the format of that file, whatever engine reads it."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys.

@@ -16,9 +16,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from discreet.catalog import EngineLimits, Source, Type, declare
+from discreet.catalog import Source, Type, declare
+from discreet.catalog.model import DATABASE
 from discreet.catalog.suggest import Suggested, table_name, written
-from discreet.engines.duckdb import SNIFFED_ROWS, DuckDB, csv_head, csv_header
+from discreet.engines import chosen
+from discreet.engines.files import SNIFFED_ROWS, csv_head, csv_header
+from discreet.engines.protocol import Sources
 from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
 
@@ -61,7 +64,7 @@ def suggest(
 ) -> str:
     """The text of a declaration. Raises DeclarationError where a source or an option is wrong. Tells what the owner
     should look at."""
-    engine = DuckDB(EngineLimits())
+    engine = chosen.sources()
     try:
         tables = _tables(sources, engine, tell)
         for said in person:
@@ -99,7 +102,7 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
-def _tables(sources: Sequence[str], engine: DuckDB, tell: Callable[[str], None]) -> list[_Table]:
+def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]) -> list[_Table]:
     tables: list[_Table] = []
     for source in sources:
         place = _place(source, engine)
@@ -128,11 +131,11 @@ def _tables(sources: Sequence[str], engine: DuckDB, tell: Callable[[str], None])
     return tables
 
 
-def _place(source: str, engine: DuckDB) -> Source:
+def _place(source: str, engine: Sources) -> Source:
     """The source, by the rules of a declaration; of a DuckDB file the tables are named where none was."""
     path = Path(source)
     if path.suffix.lower() in (".duckdb", ".ddb", ".db") and path.is_file():
-        names = [shlex.quote(f"{source}::{name}") for name in engine.tables(Source("duckdb", path.resolve()))]
+        names = [shlex.quote(f"{source}::{name}") for name in engine.tables(Source(DATABASE, path.resolve()))]
         fix = f"write {' or '.join(names[:20])}" if names else "it has no table: name another file"
         raise _fault(source, "this file may hold several tables", fix)
     placeholder = {
@@ -148,7 +151,7 @@ def _place(source: str, engine: DuckDB) -> Source:
     return found
 
 
-def _dialect(place: Source, engine: DuckDB) -> tuple[Source, dict[str, Type]]:
+def _dialect(place: Source, engine: Sources) -> tuple[Source, dict[str, Type]]:
     """How a CSV file is written, and which types its first rows seem to have."""
     place = replace(place, encoding=_encoding(place))
     sniffed = engine.sniffed(place)
@@ -334,7 +337,7 @@ def _range_type(stated: Type | None, low: str, high: str) -> Type:
     return Type.INTEGER if all(text.lstrip("-").isdigit() for text in (low, high)) else Type.NUMBER
 
 
-def _keys(engine: DuckDB, place: Source, column: str) -> Sequence[Any]:
+def _keys(engine: Sources, place: Source, column: str) -> Sequence[Any]:
     keys = engine.distinct(place, column, MOST_KEYS)
     if sum(key is not None for key in keys) > MOST_KEYS:
         raise _fault(f"--public {column}", f"it has more than {MOST_KEYS:,} values", "leave it private")

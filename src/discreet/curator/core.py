@@ -18,8 +18,7 @@ from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
 from discreet.door import Door, Groups
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.twin import Twin
+from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, typed, unfit
@@ -42,7 +41,7 @@ from discreet.release.reused import MOST_READ, MOST_TRIED, Held, frame, reused
 from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
-from discreet.sql.limits import too_deep
+from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.least import Least
@@ -110,11 +109,11 @@ class Asking:
         self._turn = Lock()
         self._planned: OrderedDict[str, Measurement] = OrderedDict()
         self._owner = owner
-        self._engine = DuckDB(declaration.limits)
+        self._engine = chosen.engine(declaration.limits)
         if load:
             self._engine.start()
         self._declaration = typed(declaration, self._engine)
-        self._twin = Twin(self._declaration.tables.values(), declaration.limits)
+        self._twin = self._engine.trial(self._declaration.tables.values())
         if load:
             self._twin.start()
         self._reading = Reading(self._declaration)
@@ -470,8 +469,10 @@ class Asking:
         checked = lower_tree(tree, self._declaration, self._holdings.public_values)
         declared = list(self._declaration.tables.values())
         bound(checked.plan.roots, checked.table, self._declaration.limits, declared, self._holdings)
-        try:  # what the engine's statement is too deep for, or the engine cannot compute, is refused for nothing
-            _below(_FRAMES, lambda: self._twin.hold(checked.plan.roots, checked.table))
+        if checked.plan.ranges and frames(checked.plan.roots) + _FURTHER > room():
+            raise too_deep()  # once bounds are found, the rest is planned and written further down, and is paid for
+        try:  # what is too deep for this call of the caller's, or the engine cannot compute, is refused for nothing
+            self._twin.hold(checked.plan.roots, checked.table)
         except RecursionError:
             raise too_deep() from None
         return checked, checked.table
@@ -505,13 +506,8 @@ class Asking:
         return digest(frame(priced), *declared(*table.bases), numbers, self._engine.name) + " "
 
 
-_FRAMES = 40
-"""Calls between here and the engine's statement, when a question is measured, are fewer than this."""
-
-
-def _below(frames: int, make: Callable[[], None]) -> None:
-    """Calls `make` from that many frames further down."""
-    return make() if frames == 0 else _below(frames - 1, make)
+_FURTHER = 40
+"""Calls in each other from where a question is tried to where it is measured are fewer than this."""
 
 
 def _written(value: Number) -> Number:

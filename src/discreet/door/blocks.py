@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.lattice import Lattice
@@ -67,7 +67,7 @@ class Blocks:
             raise ValueError("one value changes scores both ways")
         return self.mechanism.loss()
 
-    def draw(self, engine: DuckDB) -> int:
+    def draw(self, engine: CodedEngine) -> int:
         """The noisy sum of the values, in steps; or the place of their noisy median on the lattice, in steps."""
         vectors = engine.vectors(self.table, [Wanted(column) for column in self.columns])
         block = RandomBlocks(self.blocks).release(vectors.persons)[vectors.person]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.coded import Marginal, Rows
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.measurement import Measurement
 from discreet.trusted.ring_a.additive import Gaussian
@@ -71,7 +71,7 @@ class Marginals:
     def __init__(self, grant: Grant[Declaring]) -> None:
         opened = grant.take()
         table = opened.table
-        self._grant, self._engine, self._table = grant, cast(DuckDB, grant._engine), table
+        self._grant, self._engine, self._table = grant, cast(CodedEngine, grant._engine), table
         self._left: Counter[Single] = Counter(opened.batch.parts)
         self._person = rows_of_person(table)
         self._rows: Rows | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
 from discreet.trusted.ring_a.loss import Loss
@@ -46,7 +46,7 @@ class Choice:
             raise ValueError("one person moves a count by more than the mechanism allows")
         return self.mechanism.loss()
 
-    def draw(self, engine: DuckDB) -> Chosen:
+    def draw(self, engine: CodedEngine) -> Chosen:
         keys, totals = dense(engine.run(self.plan.root, self.table), self.plan)
         counts = combined(self.plan.parts[0].vectors[0], totals)
         if isinstance(self.mechanism, TopK):

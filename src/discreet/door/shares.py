@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count, one_vector
 from discreet.trusted.ring_a.loss import Loss
@@ -42,6 +42,6 @@ class Shares:
             raise ValueError("one person moves the vector by more than the mechanism allows")
         return self.mechanism.loss()
 
-    def draw(self, engine: DuckDB) -> list[Residues]:
+    def draw(self, engine: CodedEngine) -> list[Residues]:
         _, totals = dense(engine.run(self.plan.root, self.table), self.plan)
         return self.mechanism.release(combined(self.plan.parts[0].vectors[0], totals))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.engines.vectors import Vectors, Wanted
 from discreet.plan.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
@@ -85,7 +85,7 @@ class Training:
         run = run_loss(self.sigma, self.sample_rate, self.steps, self.event_delta)
         return Batch((run, Laplace(1 / self.count_epsilon).loss(1)))
 
-    def draw(self, engine: DuckDB) -> Trained:
+    def draw(self, engine: CodedEngine) -> Trained:
         rows = _rows(engine.vectors(self.table, self._wanted()), self)
         (persons,) = Laplace(1 / self.count_epsilon).release([rows.persons])
         expected = max(1.0, float(self.sample_rate) * persons)

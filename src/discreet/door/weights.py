@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.gate import Grant
@@ -54,7 +54,7 @@ class Weighing:
             opened.construction,
             opened.table,
             opened.coding,
-            cast(DuckDB, grant._engine),
+            cast(CodedEngine, grant._engine),
         )
         self._grant, self._engine, self._table, self._coding = grant, engine, table, coding
         self._ended = False

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.protocol import CodedEngine
 from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
@@ -126,7 +126,7 @@ class LinearQueries:
     def loss(self) -> Loss:
         return loss_of(self.measurements, rows_of_person(self.table))
 
-    def draw(self, engine: DuckDB) -> list[Integers]:
+    def draw(self, engine: CodedEngine) -> list[Integers]:
         """What each measurement releases."""
         names = self.coding.names
         cliques = list(dict.fromkeys(one.columns for one in self.measurements))

@@ -8,6 +8,18 @@ from functools import cache
 
 from sqlglot import exp
 
+from discreet.trusted.ring_a.table import Type
+
+TYPES = {
+    Type.INTEGER: "BIGINT",
+    Type.NUMBER: "DOUBLE",
+    Type.TEXT: "TEXT",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.DATE: "DATE",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+"""The type that holds each of ours."""
+
 
 @cache
 def _named(name: str) -> exp.DType:

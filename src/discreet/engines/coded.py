@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.engines.casts import kind as kind_named
 from discreet.engines.compile import kept_rows
+from discreet.engines.dialect import Dialect, function
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import column_name, table_name
 from discreet.plan.coding import Binned, Coding, Listed
@@ -32,7 +34,7 @@ class Rows:
     coding: Coding
 
 
-def build(rows: Rows, salt: str, *, windows: bool) -> str:
+def build(rows: Rows, salt: str, dialect: Dialect, *, windows: bool) -> str:
     """The statement that builds the table of cells: of each person as many rows as are declared, chosen by the salt and
     the person's own rows; without those that have no cell in some column.
 
@@ -40,12 +42,13 @@ def build(rows: Rows, salt: str, *, windows: bool) -> str:
     """
     position = {column.name: index for index, column in enumerate(rows.table.columns)}
     names = [column_name(place) for place in range(len(rows.coding.columns))]
+    small = dialect.text(kind_named("UINT"))
     codes = ", ".join(
-        f"CAST({_code(one, column_name(position[one.column.name]))} AS UINTEGER) AS {name}"
+        f"CAST({_code(one, column_name(position[one.column.name]), dialect)} AS {small}) AS {name}"
         for name, one in zip(names, rows.coding.columns, strict=True)
     )
     kept = kept_rows(salt, windows, rows.table)
-    where = f" WHERE {kept.sql('duckdb')}" if kept is not None else ""
+    where = f" WHERE {dialect.text(kept)}" if kept is not None else ""
     known = " AND ".join(f"{name} IS NOT NULL" for name in names)
     inner = f"SELECT {codes} FROM {table_name(rows.table)}{where}"
     return f"CREATE TABLE {rows.name} AS SELECT * FROM ({inner}) AS coded WHERE {known}"
@@ -62,21 +65,21 @@ def counts(rows: Rows, clique: Sequence[str]) -> str:
     return f"SELECT {', '.join([*columns, 'COUNT(*)'])} FROM {rows.name}{grouped}"
 
 
-def true_cells(coding: Coding, predicate: Expression) -> str:
+def true_cells(coding: Coding, predicate: Expression, dialect: Dialect) -> str:
     """The statement for the cells whose values make the predicate true, one by one; it reads no table. All columns are
     `Listed`, and what is in no list is NULL."""
-    names, tables = {}, []
+    names, tables, double = {}, [], dialect.text(kind_named("DOUBLE"))
     for place, one in enumerate(coding.columns):
         assert isinstance(one, Listed)
         assert one.column.type is not None
         kind, name = one.column.type, column_name(place)
-        values = [_literal(value, kind) for value in one.values] + ["NULL"] * one.null
-        typed = [f"CAST({value} AS DOUBLE)" if kind is Type.NUMBER else value for value in values]
+        values = [_literal(value, kind, dialect) for value in one.values] + ["NULL"] * one.null
+        typed = [f"CAST({value} AS {double})" if kind is Type.NUMBER else value for value in values]
         rows = ", ".join(f"({at}, {value})" for at, value in enumerate(typed))
         tables.append(f"(VALUES {rows}) AS v{place}(p{place}, {name})")
         names[one.column.name] = exp.column(name)
     places = ", ".join(f"p{place}" for place in range(len(tables)))
-    true = compiled(predicate, names).sql("duckdb")
+    true = dialect.text(compiled(predicate, names))
     return f"SELECT {places}, 1 AS n FROM {' CROSS JOIN '.join(tables)} WHERE {true}"
 
 
@@ -87,24 +90,25 @@ def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list
     ]
 
 
-def _code(coded: Listed | Binned, column: str) -> str:
+def _code(coded: Listed | Binned, column: str, dialect: Dialect) -> str:
     """The cell of a row; NULL where it has none."""
     kind = coded.column.type
     assert kind is not None
     null = str(coded.size - 1) if coded.null else "NULL"
     if isinstance(coded, Binned):
-        cell = _bin(column, [_literal(cut, kind) for cut in coded.cuts], 0)
+        cell = _bin(column, [_literal(cut, kind, dialect) for cut in coded.cuts], 0)
     else:
         elsewhere = str(len(coded.values)) if coded.other else null
-        cell = f"COALESCE({_place(column, kind, coded.values)}, {elsewhere})" if coded.values else elsewhere
+        cell = f"COALESCE({_place(column, kind, coded.values, dialect)}, {elsewhere})" if coded.values else elsewhere
     return f"CASE WHEN {column} IS NULL THEN {null} ELSE {cell} END"
 
 
-def _place(column: str, kind: Type, values: Sequence[Value]) -> str:
+def _place(column: str, kind: Type, values: Sequence[Value], dialect: Dialect) -> str:
     """The place of a row's value among these; NULL where it is none of them."""
-    known = [_literal(value, kind) for value in values]
-    if kind is Type.TEXT and len(values) > _FEW:  # a hash table of the texts, which the engine builds once
-        return f"ENUM_CODE(TRY_CAST({column} AS ENUM({', '.join(known)})))"
+    if kind is Type.TEXT and len(values) > _FEW:
+        constants = (literal(Literal(value, kind)) for value in values)
+        return dialect.text(function("place_among", exp.column(column), *constants))
+    known = [_literal(value, kind, dialect) for value in values]
     return f"CASE {' '.join(f'WHEN {column} = {value} THEN {at}' for at, value in enumerate(known))} END"
 
 
@@ -117,5 +121,5 @@ def _bin(column: str, cuts: Sequence[str], first: int) -> str:
     return f"CASE WHEN {column} < {cuts[middle]} THEN {lower} ELSE {upper} END"
 
 
-def _literal(value: Value, kind: Type) -> str:
-    return literal(Literal(value, kind)).sql("duckdb")
+def _literal(value: Value, kind: Type, dialect: Dialect) -> str:
+    return dialect.text(literal(Literal(value, kind)))

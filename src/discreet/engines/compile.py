@@ -4,7 +4,7 @@ The bounds that the sensitivity rests on are enforced here: each row is clamped 
 `LimitRows` and `LimitGroups` keep a window of each person's rows and groups, or where positions are not stored those
 with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `discreet.engines.windows`.
 
-The keyed hash is hash(hash(salt, person, …)): one hash alone is not uniform in DuckDB. Uniformity matters for accuracy;
+The keyed hash is hash(hash(salt, person, …)): one hash alone need not be uniform. Uniformity matters for accuracy;
 for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
 """
 
@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from discreet.engines import windows as rotating
 from discreet.engines.casts import cast
+from discreet.engines.dialect import function
 from discreet.engines.functions import compiled, literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
@@ -255,10 +256,10 @@ def _total(total: Total) -> exp.Expression:
         return count
     if total.kind in ("average", "holders"):  # of one person in one group: NULL without a value
         some = exp.GT(this=count, expression=exp.Literal.number(0))
-        mean = exp.IntDiv(this=exp.Sum(this=column.copy()), expression=count.copy())
+        mean = function("whole_quotient", function("whole_sum", column.copy()), count.copy())
         value = mean if total.kind == "average" else exp.Literal.number(1)
         return exp.Case(ifs=[exp.If(this=some, true=value)])
-    return exp.Sum(this=column)
+    return function("whole_sum", column)
 
 
 def _or_zero(node: exp.Expression) -> exp.Expression:
@@ -294,7 +295,7 @@ def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
     if total.kind == "persons":
         return exp.Count(this=exp.Star(), big_int=True)
     within = stored and total.kind == "sum"
-    return _or_zero(exp.Sum(this=exp.column(f"a{index}") if within else _within(total, index)))
+    return _or_zero(function("whole_sum", exp.column(f"a{index}") if within else _within(total, index)))
 
 
 def _within(total: Total, index: int) -> exp.Expression:
@@ -319,11 +320,9 @@ def _limited(
     source: exp.Select, person: list[exp.Expression], among: list[exp.Expression], most: int, salt: str
 ) -> exp.Select:
     """Keeps, of each person, the `most` rows with the smallest keyed hash of what tells them apart."""
-    inner = exp.Anonymous(
-        this="hash", expressions=[exp.Literal.string(salt), *(node.copy() for node in (*person, *among))]
-    )
-    outer = exp.Anonymous(this="hash", expressions=[inner])
-    order = exp.Order(expressions=[exp.Ordered(this=node) for node in (outer, *(node.copy() for node in among))])
+    inner = rotating.hashed(exp.Literal.string(salt), *(node.copy() for node in (*person, *among)))
+    mixed = rotating.hashed(inner)
+    order = exp.Order(expressions=[exp.Ordered(this=node) for node in (mixed, *(node.copy() for node in among))])
     rank = exp.Window(this=exp.RowNumber(), partition_by=[node.copy() for node in person], order=order)
     ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person"), copy=False).from_(
         source.subquery("candidate", copy=False), copy=False

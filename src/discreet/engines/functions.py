@@ -21,6 +21,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.engines.casts import cast, kind
+from discreet.engines.dialect import function
 from discreet.engines.scalars import BUILDERS, not_zero
 from discreet.plan.dialect import Kind
 from discreet.plan.dialect_table import BY_OPERATOR
@@ -97,7 +98,7 @@ def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
     node = compiled(expression, columns)
     if _whole(expression):
         return node
-    return exp.TryCast(this=node, to=kind("BIGINT"), safe=True)
+    return function("try_cast", node, kind("BIGINT"))
 
 
 _CHOICES = ("coalesce", "nullif", "greatest", "least")

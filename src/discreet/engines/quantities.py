@@ -8,6 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.engines.casts import cast
+from discreet.engines.dialect import function
 from discreet.engines.functions import as_double, compiled, double_literal, is_whole
 from discreet.trusted.ring_a.expressions import Call
 from discreet.trusted.ring_a.lattice import Lattice
@@ -41,7 +42,7 @@ def _power(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expressi
     size = exp.Abs(this=node.copy())
     least = double_literal(Fraction(2) ** range_.lowest)  # no branch of a CASE is a guard: the logarithm of 0 fails
     above = exp.Greatest(this=size.copy(), expressions=[least], ignore_nulls=True)
-    power = exp.Floor(this=exp.Anonymous(this="log2", expressions=[above]))
+    power = exp.Floor(this=function("log2", above))
     number = clamped(
         exp.Sub(this=power, expression=double_literal(Fraction(range_.lowest - 1))),
         double_literal(Fraction(1)),
@@ -58,7 +59,7 @@ def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
     null = exp.Is(this=node.copy(), expression=exp.null())
     expression = quantity.expression
     if isinstance(expression, Call) and expression.type.numeric and not is_whole(expression):
-        return exp.Or(this=null, expression=exp.IsNan(this=node.copy()))
+        return exp.Or(this=null, expression=function("is_nan", node.copy()))
     return null
 
 

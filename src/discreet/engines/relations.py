@@ -14,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.engines.casts import cast, kind
+from discreet.engines.dialect import function
 from discreet.engines.functions import as_double, compiled, double_literal
 from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.engines.quantities import clamped, quantity
@@ -81,10 +82,10 @@ def _base(relation: Base, keep: Keep) -> Rows:
     if table.person is not None:
         place = next(i for i, column in enumerate(table.columns) if column.name == table.person)
         selected.append(exp.alias_(exp.column(column_name(place)), PERSON))
-    number = "rowid" if table.public else ROW_NUMBER
+    number = function("row_in_source") if table.public else exp.column(ROW_NUMBER)
     several = table.public or not table.one_row_per_person
     if several:
-        selected.append(exp.alias_(exp.column(number), "r0"))
+        selected.append(exp.alias_(number, "r0"))
     select = exp.select(*selected, copy=False).from_(exp.to_table(table_name(table)), copy=False)
     if (condition := keep(table)) is not None:
         select = select.where(condition, copy=False)
@@ -150,11 +151,11 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
     """An expression with the engine's type for ours: what is computed in doubles and called an integer becomes one."""
     node = compiled(expression, columns)
     if expression.type is Type.INTEGER:
-        return exp.TryCast(this=node, to=kind("BIGINT"), safe=True)
+        return function("try_cast", node, kind("BIGINT"))
     if expression.type is Type.NUMBER:
         node = cast(as_double(expression, columns), "DOUBLE")
         if isinstance(expression, Call):  # columns hold no NaN, and what is computed here is a column above
-            return exp.Case(ifs=[exp.If(this=exp.IsNan(this=node.copy()), true=exp.null())], default=node)
+            return exp.Case(ifs=[exp.If(this=function("is_nan", node.copy()), true=exp.null())], default=node)
         return node
     return cast(node, {Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN"}.get(expression.type, str(expression.type)))
 
@@ -345,7 +346,7 @@ def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expressio
         return exp.Min(this=node) if total.kind == "minimum" else exp.Max(this=node)
     assert total.lattice is not None
     steps = quantity(Quantity(total.expression, total.lattice), columns)
-    summed = exp.Sum(this=steps)
+    summed = function("whole_sum", steps)
     if total.kind == "sum" and total.expression.type is Type.INTEGER and total.lattice.step == 1:
         inside = clamped(summed, exp.Literal.number(-_LARGEST), exp.Literal.number(_LARGEST))
         unknown = exp.Is(this=summed.copy(), expression=exp.null())

@@ -14,6 +14,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.engines.casts import cast, kind
+from discreet.engines.dialect import function
 from discreet.plan.patterns import LOOKED_AT, regular
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type
@@ -22,20 +23,15 @@ Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]
 
 
-def function(name: str, *arguments: exp.Expression) -> exp.Expression:
-    """A call of one of the engine's functions."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
 def bound(value: exp.Expression, body: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
     """The body with the value under a name, so that it stands and is computed once however often the body has it."""
     local = exp.Lambda(this=body(exp.column("v")), expressions=[exp.to_identifier("v")])
-    return function("list_extract", function("list_transform", exp.Array(expressions=[value]), local), _whole(1))
+    return function("let", value, local)
 
 
 def known(node: exp.Expression) -> exp.Expression:
     """A double, NULL where it is no number."""
-    return bound(node, lambda value: when(exp.Not(this=exp.IsNan(this=value)), value.copy()))
+    return bound(node, lambda value: when(exp.Not(this=function("is_nan", value)), value.copy()))
 
 
 def not_zero(node: exp.Expression) -> exp.Expression:
@@ -66,7 +62,7 @@ def _binary(kind: type[exp.Binary], left: exp.Expression, right: exp.Expression)
 
 
 def _try(node: exp.Expression, name: str) -> exp.Expression:
-    return exp.TryCast(this=node, to=kind(name), safe=True)
+    return function("try_cast", node, kind(name))
 
 
 def when(condition: exp.Expression, result: exp.Expression) -> exp.Expression:
@@ -170,34 +166,12 @@ def _width_bucket(nodes: Nodes, call: Call) -> exp.Expression:
     return bound(known(nodes[0]), body)
 
 
-def _extreme(name: str) -> Builder:
-    """The largest or smallest of several, NULL where any is NULL."""
-
-    def build(nodes: Nodes, _call: Call) -> exp.Expression:
-        def body(values: exp.Expression) -> exp.Expression:
-            complete = exp.EQ(this=function("list_count", values), expression=_whole(len(nodes)))
-            return when(complete, function(name, values.copy()))
-
-        return bound(exp.Array(expressions=list(nodes)), body)
-
-    return build
-
-
-def _nullif(nodes: Nodes, _call: Call) -> exp.Expression:
-    def body(pair: exp.Expression) -> exp.Expression:
-        first, second = (function("list_extract", pair.copy(), _whole(place)) for place in (1, 2))
-        equal = exp.EQ(this=first, expression=second)
-        return exp.Case(ifs=[exp.If(this=equal, true=exp.null())], default=first.copy())
-
-    return bound(exp.Array(expressions=list(nodes)), body)
-
-
 def _bits(kind: type[exp.Binary]) -> Builder:
     return lambda nodes, call: _binary(kind, nodes[0], nodes[1])  # noqa: ARG005
 
 
 def _bit_not(nodes: Nodes, _call: Call) -> exp.Expression:
-    return function("xor", nodes[0], _whole(-1))
+    return function("bit_xor", nodes[0], _whole(-1))
 
 
 def _to_integer(nodes: Nodes, call: Call) -> exp.Expression:
@@ -267,27 +241,6 @@ def _concatenate(nodes: Nodes, call: Call) -> exp.Expression:
     return exp.Paren(this=exp.DPipe(this=left, expression=right))
 
 
-def _initcap(nodes: Nodes, _call: Call) -> exp.Expression:
-    word = exp.column("w")
-    capital = function("upper", function("left", word, _whole(1)))
-    rest = function("substring", word.copy(), _whole(2))
-    local = exp.Lambda(this=exp.DPipe(this=capital, expression=rest), expressions=[exp.to_identifier("w")])
-    words = function("string_split", function("lower", nodes[0]), _text(" "))
-    # not array_to_string, a macro of the engine that has its argument twice
-    return function("list_aggregate", function("list_transform", words, local), _text("string_agg"), _text(" "))
-
-
-def _split_part(nodes: Nodes, _call: Call) -> exp.Expression:
-    """Not the engine's split_part, a macro that has its argument twice."""
-    text, separator, place = nodes
-
-    def body(parts: exp.Expression) -> exp.Expression:
-        part = exp.Coalesce(this=function("list_extract", parts.copy(), place), expressions=[_text("")])
-        return when(exp.Not(this=exp.Is(this=parts, expression=exp.null())), part)
-
-    return bound(function("string_split", text, separator), body)
-
-
 def _like_escape(nodes: Nodes, _call: Call) -> exp.Expression:
     value, pattern, escape = nodes
     return exp.Paren(this=exp.Escape(this=exp.Like(this=value, expression=pattern), expression=escape))
@@ -303,7 +256,7 @@ def _regular(name: str) -> Builder:
 
 def _extract_match(nodes: Nodes, call: Call) -> exp.Expression:
     group = "1" if regular(str(constant(call.arguments[1]))).groups else "0"
-    return function("regexp_extract", _looked_at(nodes[0]), nodes[1], exp.Literal.number(group))
+    return function("extract_match", _looked_at(nodes[0]), nodes[1], exp.Literal.number(group))
 
 
 def _part(name: str) -> Builder:
@@ -338,7 +291,7 @@ def _date_diff(nodes: Nodes, call: Call) -> exp.Expression:
         return function("date_diff", nodes[0], start, end)
     mondays = (function("date_trunc", nodes[0].copy(), moment) for moment in (start, end))
     days = function("date_diff", _text("day"), *mondays)
-    return _binary(exp.IntDiv, days, _whole(7))
+    return exp.Paren(this=function("whole_quotient", days, _whole(7)))
 
 
 def _date_add(nodes: Nodes, call: Call) -> exp.Expression:
@@ -354,9 +307,9 @@ BUILDERS: dict[str, Builder] = {
     "is_false": lambda nodes, call: exp.Paren(  # noqa: ARG005
         this=exp.Not(this=exp.Coalesce(this=nodes[0], expressions=[exp.true()]))
     ),
-    "nullif": _nullif,
-    "greatest": _extreme("list_max"),
-    "least": _extreme("list_min"),
+    "nullif": _plain("null_if_equal"),
+    "greatest": _plain("largest"),
+    "least": _plain("smallest"),
     "to_integer": _to_integer,
     "to_number": _to_number,
     "to_text": _to_text,
@@ -374,9 +327,9 @@ BUILDERS: dict[str, Builder] = {
     "round": _rounded("round"),
     "truncate": _rounded("trunc"),
     "width_bucket": _width_bucket,
-    "is_nan": _plain("isnan"),
-    "is_infinite": _plain("isinf"),
-    "is_finite": _plain("isfinite"),
+    "is_nan": _plain("is_nan"),
+    "is_infinite": _plain("is_infinite"),
+    "is_finite": _plain("is_finite"),
     "zero_if_null": lambda nodes, call: exp.Coalesce(this=known(nodes[0]), expressions=[_double(0.0)]),  # noqa: ARG005
     "null_if_zero": lambda nodes, call: known(not_zero(nodes[0])),  # noqa: ARG005
     **{
@@ -410,15 +363,15 @@ BUILDERS: dict[str, Builder] = {
     "logarithm_base": _logarithm_base,
     "bit_and": _bits(exp.BitwiseAnd),
     "bit_or": _bits(exp.BitwiseOr),
-    "bit_xor": _plain("xor"),
+    "bit_xor": _plain("bit_xor"),
     "bit_not": _bit_not,
     "shift_right": _bits(exp.BitwiseRightShift),
     "bit_count": lambda nodes, call: cast(function("bit_count", nodes[0]), "BIGINT"),  # noqa: ARG005
     "upper": _plain("upper"),
     "lower": _plain("lower"),
-    "initcap": _initcap,
+    "initcap": _plain("initcap"),
     "length": _plain("length"),
-    "byte_length": _plain("strlen"),
+    "byte_length": _plain("byte_length"),
     "substring": _substring,
     "left": _end("left"),
     "right": _end("right"),
@@ -433,16 +386,16 @@ BUILDERS: dict[str, Builder] = {
     "translate": _plain("translate"),
     "reverse": _plain("reverse"),
     "strip_accents": _plain("strip_accents"),
-    "split_part": _split_part,
+    "split_part": _plain("split_part"),
     "character_code": lambda nodes, call: cast(function("ascii", nodes[0]), "BIGINT"),  # noqa: ARG005
     "starts_with": _plain("starts_with"),
     "ends_with": _plain("ends_with"),
     "contains": _plain("contains"),
-    "position": _plain("strpos"),
+    "position": _plain("position"),
     "like_escape": _like_escape,
     "ilike": lambda nodes, call: exp.Paren(this=exp.ILike(this=nodes[0], expression=nodes[1])),  # noqa: ARG005
-    "matches": _regular("regexp_matches"),
-    "matches_all": _regular("regexp_full_match"),
+    "matches": _regular("matches"),
+    "matches_all": _regular("matches_all"),
     "extract_match": _extract_match,
     **{
         operator: _part(name)
@@ -464,11 +417,11 @@ BUILDERS: dict[str, Builder] = {
     "day_of_week": _day_of_week,
     "unix_seconds": _since_1970("second", "TIMESTAMP"),
     "unix_date": _since_1970("day", "DATE"),
-    "day_name": _plain("dayname"),
-    "month_name": _plain("monthname"),
+    "day_name": _plain("day_name"),
+    "month_name": _plain("month_name"),
     "last_day": _plain("last_day"),
     "date_trunc": _date_trunc,
     "date_diff": _date_diff,
     "date_add": _date_add,
-    "format_moment": _plain("strftime"),
+    "format_moment": _plain("format_moment"),
 }

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.engines.dialect import function
 from discreet.engines.functions import literal
 from discreet.engines.names import ROW_NUMBER, column_name, table_name
 from discreet.trusted.ring_a.expressions import Literal
@@ -55,11 +56,11 @@ def select(table: Table, wanted: Sequence[Wanted]) -> exp.Select:
     position = {column.name: index for index, column in enumerate(table.columns)}
     columns = [exp.alias_(_stored(one, position), f"v{place}") for place, one in enumerate(wanted)]
     if table.person is None:
-        order = [exp.column("rowid")]
+        order = [function("row_in_source")]
         number: exp.Expression = exp.Window(this=exp.RowNumber(), order=_ordered(order))
     else:
         order = [exp.column(column_name(position[table.person]))]
-        number = exp.Window(this=exp.Anonymous(this="dense_rank"), order=_ordered(order))
+        number = exp.Window(this=function("dense_rank"), order=_ordered(order))
         if not table.one_row_per_person:
             order.append(exp.column(ROW_NUMBER))
     number = exp.Sub(this=number, expression=exp.Literal.number(1))
@@ -86,9 +87,9 @@ def _stored(wanted: Wanted, position: Mapping[str, int]) -> exp.Expression:
         return exp.cast(exp.Case(ifs=places), "BIGINT")
     if kind is Type.DATE:
         origin = literal(Literal(_EPOCH, Type.DATE))
-        return exp.Anonymous(this="date_diff", expressions=[exp.Literal.string("day"), origin, column])
+        return function("date_diff", exp.Literal.string("day"), origin, column)
     if kind is Type.TIMESTAMP:
-        return exp.Anonymous(this="epoch_us", expressions=[column])
+        return function("microseconds", column)
     return exp.cast(column, "BIGINT") if kind is Type.BOOLEAN else column
 
 

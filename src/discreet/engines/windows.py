@@ -37,6 +37,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.engines.dialect import function
 from discreet.engines.names import ROW_NUMBER
 from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, LimitGroups, LimitRows, Project, Scan
 
@@ -118,7 +119,7 @@ def kept(position: str, number: str, most: int, salt: str) -> exp.Expression:
 
 def hashed(*nodes: exp.Expression) -> exp.Expression:
     """The engine's hash: an unsigned 64-bit number."""
-    return exp.Anonymous(this="hash", expressions=list(nodes))
+    return function("hash", *nodes)
 
 
 def of_rows(rows: exp.Select, person: exp.Expression, key: str, most: int, *, windows: bool) -> exp.Select:

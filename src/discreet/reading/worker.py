@@ -23,10 +23,11 @@ import sqlglot.dialects.duckdb  # noqa: F401  what it else loads with its first 
 
 from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
+from discreet.engines.chosen import DIALECT
 from discreet.engines.compile import statement
 from discreet.errors import QuestionError
 from discreet.sql.grammar import parse
-from discreet.sql.limits import too_deep
+from discreet.sql.limits import FRAMES, too_deep
 from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
 from discreet.trusted.ring_a.table import Relation, Type, Value
@@ -37,9 +38,6 @@ SECONDS = 10
 
 MEMORY = 1 << 30
 """Bytes of address space for one text."""
-
-FRAMES = 800
-"""Calls in each other for one text: what needs more is refused here, before it costs anything."""
 
 _SOME: dict[Type, Value] = {
     Type.INTEGER: 0,
@@ -84,7 +82,7 @@ def rehearsed(text: str, declaration: Declaration) -> list[list[Any]]:
     checked = lower_tree(tree, declaration, _one_row)
     try:
         for root in checked.plan.roots:
-            statement(root, checked.table, "", windows=declaration.limits.windows).sql("duckdb")
+            DIALECT.text(statement(root, checked.table, "", windows=declaration.limits.windows))
     except RecursionError:
         raise too_deep() from None
     return nodes

@@ -15,7 +15,9 @@ All of them depend on the text alone. Each refusal names its limit and what to w
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import islice
@@ -73,6 +75,13 @@ MOST_AGGREGATES = 150
 
 MOST_WRITTEN = 30_000
 """How long the engine's statements may become, about in operators, columns and constants (see `written`)."""
+
+FRAMES = 800
+"""Calls in each other for one text, from its parsing to the engine's statement: what needs more is refused where it is
+read, before it costs anything."""
+
+_FRAMES_AT_LEAST, _FRAMES_A_LEVEL = 100, 40
+"""Of them, what making a statement takes: about 60, and from 4 to 37 for each level of a plan, by what stands there."""
 
 _WORD = re.compile(
     r"""'[^']*(?:'|\Z) | "[^"]*(?:"|\Z) | `[^`]*(?:`|\Z) | --[^\n]* | /\*.*?(?:\*/|\Z)
@@ -231,6 +240,31 @@ def written(roots: Iterable[Root]) -> int:
         return known[id(one)]
 
     return sum(50 + size(root) for root in roots)
+
+
+def frames(roots: Iterable[Root]) -> int:
+    """At most how many calls in each other it takes to plan these anew and to make the engine's statements, from the
+    depth of what they read. One pass over the plan: what is shared in it is looked at once."""
+    known: dict[int, int] = {}
+
+    def depth(one: object) -> int:
+        if isinstance(one, tuple):
+            return max(map(depth, one), default=0)
+        if not is_dataclass(one) or isinstance(one, type | Table | Column | Lattice):
+            return 0
+        if id(one) not in known:
+            known[id(one)] = 1 + max((depth(getattr(one, field.name)) for field in fields(one)), default=0)
+        return known[id(one)]
+
+    return min(FRAMES, _FRAMES_AT_LEAST + _FRAMES_A_LEVEL * max(map(depth, roots), default=0))
+
+
+def room() -> int:
+    """How many more calls in each other Python allows here."""
+    taken, frame = 0, inspect.currentframe()
+    while frame is not None:
+        taken, frame = taken + 1, frame.f_back
+    return sys.getrecursionlimit() - taken
 
 
 def few(aggregates: int) -> None:

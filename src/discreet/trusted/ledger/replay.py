@@ -44,11 +44,8 @@ class HistoryReplay(States):
         """Take the next entry; `digest` is the SHA-256 of the answer that is stored with it."""
         body, seq = record.body, record.seq
         self._recorded = {(kind, name): state for kind, name, state in body["states"]}
-        if (
-            seq != self.head.seq + 1
-            or (body["kind"] == "open") != (seq == 1)
-            or not self._follow_answer(record, digest)
-        ):
+        placed = seq == self.head.seq + 1 and (body["kind"] == "open") == (seq == 1)
+        if not placed or not self._follow_answer(record, digest):
             raise chain.broken(self.head.seq + 1)
         try:
             expected = self.after(body)

@@ -18,12 +18,15 @@ import threading
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sqlglot import exp
+
 from discreet.catalog.model import EngineLimits
-from discreet.engines.compile import held, statement
-from discreet.engines.duckdb import creation, load_statements
-from discreet.engines.names import table_name
-from discreet.engines.process import EngineProcess, Failed, Stopped
-from discreet.engines.windows import name_of
+from discreet.engines.casts import TYPES
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.process import EngineProcess, Failed
+from discreet.engines.protocol import Stopped
+from discreet.engines.statements import Statements
+from discreet.engines.storing import load_statements
 from discreet.errors import EngineError, QuestionError
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
@@ -34,23 +37,20 @@ _SECONDS = 20
 """A trial may take so long; then the question is refused. It takes milliseconds."""
 
 _MOST_GIB = 4
-_TYPES = {
-    Type.INTEGER: "BIGINT",
-    Type.NUMBER: "DOUBLE",
-    Type.TEXT: "VARCHAR",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.DATE: "DATE",
-    Type.TIMESTAMP: "TIMESTAMP",
-}
+_TYPES = {**TYPES, Type.TEXT: "VARCHAR"}
+"""The engine's own names of the types that hold ours."""
+
+_FRAME = exp.to_table("frame")
+_SALT = "a salt as long as those drawn."
 _WHOLE = ("BIGINT", "HUGEINT")
 
 
 class Twin:
     """One child process with empty tables."""
 
-    def __init__(self, tables: Iterable[Table], limits: EngineLimits) -> None:
+    def __init__(self, tables: Iterable[Table], limits: EngineLimits, statements: Statements) -> None:
         self._tables = [table for table in tables if _known(table)]
-        self._limits = limits
+        self._limits, self._statements = limits, statements
         self._process: EngineProcess | None = None
         self._ready = False
         self._starting = threading.Lock()
@@ -91,10 +91,8 @@ class Twin:
 
     def _trial(self, root: Root, table: Table) -> tuple[list[str], str]:
         """What is built beside the tables for a plan, and its statement."""
-        windows, built = self._limits.windows, []
-        if windows and isinstance(root, Aggregate) and name_of(table_name(table), root) is not None:
-            built = [node.sql("duckdb") for node in held(root, table).build]
-        return built, statement(root, table, "a salt as long as those drawn.", windows=windows).sql("duckdb")
+        made = self._statements.of(root, table)
+        return list(made.beside.build) if made.beside is not None else [], made.salted(_SALT)
 
     def _loaded(self) -> EngineProcess:
         with self._starting:
@@ -103,9 +101,9 @@ class Twin:
                 process.call("limit", min(self._limits.memory_gib, _MOST_GIB), seconds=_SECONDS)
                 for table in self._tables:
                     empty = replace(table, source=Source("frame"))
-                    made, _ = load_statements(empty, "a key", windows=self._limits.windows)
-                    statements = [creation(empty), *made]
-                    process.call("empty", [node.sql("duckdb") for node in statements], seconds=_SECONDS)
+                    made, _ = load_statements(empty, _FRAME.copy(), "a key", windows=self._limits.windows)
+                    statements = [DUCKDB.text(node) for node in (_creation(empty), *made)]
+                    process.call("empty", statements, seconds=_SECONDS)
                 process.call("lock", seconds=_SECONDS)
                 self._ready = True
             return process
@@ -125,6 +123,16 @@ def types(root: Root) -> tuple[list[str], int]:
         keys = keys[:-1]
     totals = len(root.totals) if isinstance(root, Aggregate) else 2 if isinstance(root, Histogram) else 1
     return [_TYPES[key.type] for key in keys], totals
+
+
+def _creation(table: Table) -> exp.Expression:
+    """A source of a table's columns in its declared types, without rows, called as one that Python holds is."""
+    columns = [
+        exp.ColumnDef(this=exp.to_identifier(column.name, quoted=True), kind=exp.DataType.build(TYPES[column.type]))
+        for column in table.columns
+        if column.type is not None
+    ]
+    return exp.Create(this=exp.Schema(this=_FRAME.copy(), expressions=columns), kind="TABLE", replace=True)
 
 
 def _known(table: Table) -> bool:

@@ -6,18 +6,10 @@ import json
 import pickle
 import threading
 import time
-from contextvars import ContextVar
 from typing import Any
 
 from discreet.engines.child import Child, Gone
-from discreet.trusted.ring_a.engine import Lost
-
-UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
-"""The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
-
-
-class Stopped(Exception):
-    """The child died or was killed: it took too long, or too much memory."""
+from discreet.engines.protocol import UNTIL, Lost, Stopped
 
 
 class Failed(Exception):
@@ -30,7 +22,7 @@ class EngineProcess:
     def __init__(self) -> None:
         self._ended_under_a_request = False
         self._lock = threading.Lock()
-        self._child = Child("discreet.engines.worker")
+        self._child = Child("discreet.engines.duckdb.worker")
 
     @property
     def usable(self) -> bool:

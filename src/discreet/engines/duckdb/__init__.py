@@ -1,0 +1,1 @@
+"""DuckDB: its dialect, how it reads sources, its process. Outside it is named in `discreet.engines.chosen` alone."""

@@ -1,0 +1,215 @@
+"""Sources of tables, as DuckDB reads them: files, its own database files, and tables that Python holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.catalog.model import DATABASE, EngineLimits
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.process import EngineProcess, Failed
+from discreet.engines.files import SNIFFED_ROWS, check_columns, csv_header, unreadable
+from discreet.engines.names import told_apart
+from discreet.engines.protocol import Lost, Stopped
+from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ring_a.table import Source, Table, Type
+
+LOAD_SECONDS = 3_600
+"""Loading is the owner's act and may take as long as it needs, within reason."""
+
+
+class Sources:
+    """A child process in which sources are opened, one after another. All of it is the owner's act."""
+
+    def __init__(self, limits: EngineLimits) -> None:
+        self._limits = limits
+        self._limited = False
+        self.process: EngineProcess | None = None
+
+    def start(self) -> None:
+        """Starts the child process, without waiting for it."""
+        if self.process is None or not self.process.usable:
+            self.process, self._limited = EngineProcess(), False
+
+    def close(self) -> None:
+        """Ends the child."""
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
+
+    @contextmanager
+    def opened(self, source: Source) -> Iterator[None]:
+        """The child can read the source. Raises DeclarationError where it cannot, or what is read of it fails."""
+        self._open(source)
+        try:
+            yield
+        except Failed:
+            raise unreadable(source) from None
+        finally:
+            self.call("forget")
+
+    def _open(self, source: Source) -> None:
+        self.start()
+        if not self._limited:
+            try:
+                self.call("limit", self._limits.memory_gib)
+            except Failed:
+                message = "this process may not give the engine so much memory"
+                fault = Fault(
+                    "engine.memory_gib", message, "declare less, or raise the process's own limit (ulimit -v)"
+                )
+                raise DeclarationError([fault], code="memory") from None
+            self._limited = True
+        try:
+            if source.kind == "frame":
+                self.call("frame", source.frame)
+            elif source.path is None or not source.path.is_file():
+                fault = Fault("source", f"there is no file {source.path}", "check the path in the declaration")
+                raise DeclarationError([fault], code="missing")
+            elif source.kind == DATABASE:
+                self.call("attach", str(source.path))
+        except Failed:
+            raise unreadable(source) from None
+
+    def call(self, *request: Any) -> Any:
+        """What the child says to the owner. Raises Failed where the engine failed, DeclarationError where it ended."""
+        assert self.process is not None
+        try:
+            return self.process.call(*request, seconds=LOAD_SECONDS)
+        except (Lost, Stopped):
+            fault = Fault("engine", "the engine's process stopped while it loaded a table", "raise engine.memory_gib")
+            raise DeclarationError([fault], code="engine") from None
+
+    def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
+        """The columns of a source that states types, from its schema alone: None for a type that is not ours; and the
+        step of a DECIMAL. Of a table in Python that is not known: whoever made it of Python's decimals may have left
+        the number of digits to the rows.
+        """
+        with self.opened(source):
+            described = self.call("describe", _everything(source))
+        stated = source.kind != "frame"
+        return {
+            name: (None, None) if kind is None else (_type_of(kind), _step_of(kind) if stated else None)
+            for name, kind in described["columns"]
+        }
+
+    def check(self, table: Table) -> None:
+        """Whether the source is there and has the declared columns. Reads no row."""
+        with self.opened(table.source):
+            self.check_columns(table)
+
+    def check_columns(self, table: Table) -> None:
+        """Whether the source that is open has the declared columns."""
+        if table.source.kind == "csv":
+            names: Sequence[str] = csv_header(table.source)
+        else:
+            names = [name for name, _ in self.call("describe", _everything(table.source))["columns"]]
+        check_columns(table, names)
+
+    def distinct(self, source: Source, column: str, most: int) -> list[Any]:
+        """The distinct values of a column that the owner declared public, sorted, NULL last; at most `most` + 2."""
+        identifier = exp.column(column, quoted=True)
+        query = exp.select(identifier).distinct().from_(relation(source))
+        query = query.order_by(exp.Ordered(this=identifier.copy(), nulls_first=False)).limit(most + 2)
+        with self.opened(source):
+            return [row[0] for row in self.call("values", DUCKDB.text(query))["rows"]]
+
+    def tables(self, source: Source) -> list[str]:
+        """The tables and views of a database file, by name; of another schema than main as schema.name."""
+        query = "SELECT schema_name, %s FROM duckdb_%s() WHERE database_name = 'source' AND NOT internal"
+        named = f"{query % ('table_name', 'tables')} UNION {query % ('view_name', 'views')} ORDER BY ALL"
+        with self.opened(source):
+            rows = self.call("values", named)["rows"]
+        return [name if schema == "main" else f"{schema}.{name}" for schema, name in rows]
+
+    def sniffed(self, source: Source) -> tuple[str, list[Type | None]] | None:
+        """What stands between the columns of a CSV file, and what types its first rows seem to have, as far as they are
+        read so; None where that cannot be told. For the owner, before there is a declaration."""
+        wanted = {"encoding": source.encoding, "decimal_separator": source.decimal}
+        options = [
+            exp.PropertyEQ(this=exp.to_identifier(key), expression=exp.Literal.string(value))
+            for key, value in wanted.items()
+        ]
+        rows = exp.PropertyEQ(this=exp.to_identifier("sample_size"), expression=exp.Literal.number(SNIFFED_ROWS))
+        sniff = exp.Anonymous(this="sniff_csv", expressions=[_one_file(source), rows, *options])
+        query = exp.select("Delimiter", "Columns", "DateFormat", "TimestampFormat").from_(sniff)
+        with self.opened(source):
+            try:
+                (found,) = self.call("values", DUCKDB.text(query))["rows"]
+            except Failed:
+                return None
+        delimiter, columns, *formats = found
+        iso = all(form is None or form.startswith("%Y-%m-%d") for form in formats)
+        kinds = [_type_of(column["type"]) for column in columns]
+        return delimiter, [kind if iso or kind not in (Type.DATE, Type.TIMESTAMP) else Type.TEXT for kind in kinds]
+
+
+def _one_file(source: Source) -> exp.Expression:
+    """The path of one file, whatever its name."""
+    return exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(source.path)))
+
+
+def relation(source: Source) -> exp.Expression:
+    if source.kind == "frame":
+        return exp.to_table("frame")
+    if source.kind == DATABASE:
+        parts = str(source.relation).split(".")
+        schema = parts[0] if len(parts) > 1 else "main"
+        return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
+    path = _one_file(source)
+    if source.kind == "parquet":
+        return exp.Anonymous(this="read_parquet", expressions=[path])
+    # every option is stated, so that no value decides how the file is read
+    columns = exp.Struct(
+        expressions=[
+            exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
+            for name in told_apart(csv_header(source))
+        ]
+    )
+    options: dict[str, exp.Expression] = {
+        "auto_detect": exp.false(),
+        "header": exp.true(),
+        "delim": exp.Literal.string(source.delimiter),
+        "encoding": exp.Literal.string(source.encoding),
+        "quote": exp.Literal.string('"'),
+        "escape": exp.Literal.string('"'),
+        "nullstr": exp.Literal.string(""),
+        # short and long rows, quotes in odd places and mixed line ends are read; what is not UTF-8 is refused
+        "null_padding": exp.true(),
+        "strict_mode": exp.false(),
+        "parallel": exp.false(),
+        "columns": columns,
+    }
+    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
+    return exp.Anonymous(this="read_csv", expressions=[path, *named])
+
+
+def _everything(source: Source) -> str:
+    return DUCKDB.text(exp.select("*").from_(relation(source)))
+
+
+def _type_of(kind: str) -> Type | None:
+    """Our type for an engine type; None where there is none (lists, structures, times of day)."""
+    plain = kind.upper()
+    if plain in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"):
+        return Type.INTEGER
+    if plain in ("FLOAT", "DOUBLE", "UBIGINT", "HUGEINT") or plain.startswith("DECIMAL"):
+        return Type.NUMBER
+    if plain in ("VARCHAR", "UUID") or plain.startswith("ENUM"):
+        return Type.TEXT
+    if plain == "BOOLEAN":
+        return Type.BOOLEAN
+    if plain == "DATE":
+        return Type.DATE
+    return Type.TIMESTAMP if plain.startswith("TIMESTAMP") else None
+
+
+def _step_of(kind: str) -> Fraction | None:
+    """The last digit of an engine's DECIMAL(p, s); None of other types."""
+    found = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", kind.upper())
+    return Fraction(1, 10 ** int(found[1])) if found else None

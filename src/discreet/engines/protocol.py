@@ -1,0 +1,186 @@
+"""What an engine is to those who use it: a few methods, each with what it promises.
+
+What is trusted of an engine is one sentence: **it computes the statement on the loaded rows.** The statement says which
+rows count, clamps them before it adds them up, and gives whole numbers; it is made as a tree for all engines alike
+(`discreet.engines.compile`), and written by the engine's `Dialect`. The rows are what `load` made of a source by the
+statements in `discreet.engines.storing`. So a sceptic reads those, and of an engine that it runs what it is given, on
+what it was given, and gives back what came of it.
+
+What holds of every method here:
+
+* *Total.* No row makes it fail: every operator of a statement gives a value for every row. What fails all the same is
+  the engine's own fault or a limit, and is told apart by nothing but the three errors below: no message of a database,
+  which may quote a value, gets out.
+* *Limited.* It ends within the declared seconds and memory, and at `UNTIL`, however the engine's parts behave: what
+  does not is killed. It is never half done.
+* *Errors.* EngineError where the engine could not do it and goes on; `Stopped` where it ended, or had to be ended,
+  under this request; `Lost` where it had ended before this request came to it. Nothing else. After the last two an
+  engine holds no table until its owner loads them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
+from fractions import Fraction
+from typing import Any, Protocol
+
+from discreet.engines.coded import Marginal, Rows
+from discreet.engines.vectors import Vectors, Wanted
+from discreet.plan.coding import Coding
+from discreet.trusted.ring_a.engine import Engine, Lost, Row
+from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.nodes import Root
+from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
+from discreet.trusted.ring_b.relations import Attributed
+
+__all__ = ["UNTIL", "CodedEngine", "Engine", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
+
+UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
+"""The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
+
+
+class Stopped(Exception):
+    """The engine ended or was ended under this request: it took too long, or too much memory."""
+
+
+class CodedEngine(Engine, Protocol):
+    """An engine as the gate of marginals, workloads, training and blocks has it."""
+
+    def vectors(self, table: Table, wanted: Sequence[Wanted], /) -> Vectors:
+        """The rows of a table in some of its columns, person by person, and of each person in the order in which they
+        were loaded."""
+        ...
+
+    def code(self, coding: Coding, table: Table, /) -> Rows:
+        """Rows put into cells, of each person as many as are declared, chosen with a fresh salt; until `uncode`."""
+        ...
+
+    def uncode(self, rows: Rows, /) -> None:
+        """Lets go of rows in cells."""
+        ...
+
+    def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]], /) -> list[Marginal]:
+        """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names."""
+        ...
+
+    def cells(self, coding: Coding, predicate: Expression, table: Table, /) -> Marginal:
+        """1 for each cell of the coding for which the predicate is true, 0 for the others. Reads no row."""
+        ...
+
+
+class Trial(Protocol):
+    """The declared tables without a row: where a question's statements are tried before its price."""
+
+    def start(self) -> None:
+        """Begins to make it ready, and waits for nothing."""
+        ...
+
+    def wait(self) -> None:
+        """Waits until it is ready. What fails now fails again, and is said, when a question is tried."""
+        ...
+
+    def hold(self, roots: Iterable[Root], table: Table, /) -> None:
+        """Raises QuestionError where the engine could not compute these, or would give other types than the plan;
+        EngineError where that could not be found out in time."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Owned(CodedEngine, Protocol):
+    """An engine as its owner has it, who loads tables: none of these methods sees a question about people.
+
+    What concerns a source raises DeclarationError, in words for the owner."""
+
+    @property
+    def name(self) -> str:
+        """What answers are kept under: another engine's may differ in what a person's salt chooses."""
+        ...
+
+    @property
+    def shut(self) -> bool:
+        """Whether it can load nothing more until it is closed."""
+        ...
+
+    def start(self) -> None:
+        """Begins to make it ready, and waits for nothing."""
+        ...
+
+    def types(self, source: Source, /) -> dict[str, tuple[Type | None, Fraction | None]]:
+        """The columns of a source that states types, from its schema alone: None for a type that is not ours; and the
+        step of a decimal, where that is no matter of the rows."""
+        ...
+
+    def check(self, table: Table, /) -> None:
+        """Whether the source is there and has the declared columns. Reads no row."""
+        ...
+
+    def load(self, table: Table, salt: bytes, /) -> str:
+        """Reads the declared columns of a table, and gives a hash of them under this key: the same for the same rows in
+        whatever order, another for others so far as the engine's `hash` tells them apart."""
+        ...
+
+    def leads_to_several(self, relation: Attributed, /) -> bool:
+        """Whether some value that rows refer to leads to several persons."""
+        ...
+
+    def lock(self) -> None:
+        """Shuts it off from files, network and settings. Called once every table is loaded."""
+        ...
+
+    def has(self, table: str, /) -> bool:
+        """Whether the table is loaded, and the engine still lives."""
+        ...
+
+    def public_values(self, relation: Relation, most: int, /) -> list[tuple[Value, ...]]:
+        """The different rows of a relation that is about nobody, sorted; at most `most` + 1. Rows with NULL or an
+        infinite number are left out: no group is called so.
+
+        Raises QuestionError where that is too much for the engine, whose tables live on; ValueError where the relation
+        is about people."""
+        ...
+
+    def most(self, relation: Relation, names: tuple[str, ...], /) -> int:
+        """The largest number of rows of a public relation that share their values in these columns; of no columns: all
+        its rows. Errors as of `public_values`."""
+        ...
+
+    def longest(self, relation: Relation, /) -> dict[str, int]:
+        """The characters of the longest text in each column of a public relation. Errors as of `public_values`."""
+        ...
+
+    def sql(self, plan: Root, table: Table, /) -> str:
+        """The statement that `run` would run, with a placeholder for the salt. For the owner's eyes."""
+        ...
+
+    def trial(self, tables: Iterable[Table], /) -> Trial:
+        """Where statements on these tables are tried."""
+        ...
+
+    def close(self) -> None:
+        """Ends it, and lets go of all tables."""
+        ...
+
+
+class Sources(Protocol):
+    """Sources, as whoever writes a first declaration looks at them. Raises DeclarationError."""
+
+    def types(self, source: Source, /) -> dict[str, tuple[Type | None, Fraction | None]]:
+        """As of `Owned`."""
+        ...
+
+    def tables(self, source: Source, /) -> list[str]:
+        """The tables of a source that may hold several, by name."""
+        ...
+
+    def sniffed(self, source: Source, /) -> tuple[str, list[Type | None]] | None:
+        """What stands between the columns of a CSV file, and what types its first rows seem to have, as far as they are
+        read so; None where that cannot be told."""
+        ...
+
+    def distinct(self, source: Source, column: str, most: int, /) -> list[Any]:
+        """The distinct values of a column that the owner declares public, sorted, NULL last; at most `most` + 2."""
+        ...
+
+    def close(self) -> None: ...

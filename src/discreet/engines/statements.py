@@ -1,0 +1,86 @@
+"""A question's statements, each made once: what is tried before the price is what runs after it, but for the salt."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from discreet.engines import windows as rotating
+from discreet.engines.compile import held, statement
+from discreet.engines.dialect import Dialect
+from discreet.engines.names import table_name
+from discreet.trusted.ring_a.forks import Lock
+from discreet.trusted.ring_a.nodes import Aggregate, Root
+from discreet.trusted.ring_a.table import Table
+
+MOST_KEPT = 4_000_000
+"""How many characters of statements are kept: those of one question, which has fewer, and of few others."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a statement reads beside its table: its name, the statements that build it, and those that drop it."""
+
+    name: str
+    build: tuple[str, ...]
+    drop: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement as the engine reads it, in the pieces between which the salt stands."""
+
+    pieces: tuple[str, ...]
+    beside: Beside | None
+
+    @property
+    def length(self) -> int:
+        """Its characters, and those of what is built for it."""
+        built = self.beside.build if self.beside is not None else ()
+        return sum(map(len, (*self.pieces, *built)))
+
+    def salted(self, salt: str) -> str:
+        """The statement with a salt, which needs no quoting."""
+        return salt.join(self.pieces)
+
+
+class Statements:
+    """Makes statements of plans, in one dialect, and keeps those that were made last.
+
+    A statement is made with a mark in the salt's place, which is drawn when the question is known already. So the mark
+    stands nowhere else in it, and the text between is the same for every salt."""
+
+    def __init__(self, dialect: Dialect, *, windows: bool) -> None:
+        self._dialect, self._windows = dialect, windows
+        self._made: OrderedDict[tuple[int, int], tuple[Root, Table, Statement]] = OrderedDict()
+        self._kept = 0
+        self._lock = Lock()
+
+    def of(self, plan: Root, table: Table) -> Statement:
+        """The statement of this very plan on this very table: two that are only equal are made twice, as it takes as
+        long to compare them."""
+        key = id(plan), id(table)  # the plan and the table are kept, so nothing else gets their numbers
+        with self._lock:
+            if key in self._made:
+                self._made.move_to_end(key)
+                return self._made[key][2]
+            made = self._make(plan, table)
+            self._made[key] = plan, table, made
+            self._kept += made.length
+            while self._kept > MOST_KEPT and len(self._made) > 1:
+                _, (_, _, gone) = self._made.popitem(last=False)
+                self._kept -= gone.length
+        return made
+
+    def _make(self, plan: Root, table: Table) -> Statement:
+        mark = secrets.token_bytes(16).hex()
+        text = self._dialect.text(statement(plan, table, mark, windows=self._windows))
+        return Statement(tuple(text.split(mark)), self._beside(plan, table))
+
+    def _beside(self, plan: Root, table: Table) -> Beside | None:
+        if not (self._windows and isinstance(plan, Aggregate)) or rotating.name_of(table_name(table), plan) is None:
+            return None
+        wanted = held(plan, table)
+        build, drop = (tuple(self._dialect.text(node) for node in nodes) for nodes in (wanted.build, wanted.drop))
+        return Beside(wanted.name, build, drop)

@@ -1,0 +1,175 @@
+"""A source's rows as the engine stores them: typed, clamped, and numbered within their person.
+
+What a question's bounds rest on is made here once, when the owner loads a table: one row a person where that is
+promised, at most so many of the others, and each value of its declared type and between its declared bounds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from dataclasses import replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.catalog.model import DATES
+from discreet.engines.casts import TYPES, kind
+from discreet.engines.dialect import function
+from discreet.engines.functions import double_literal, literal
+from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
+from discreet.engines.quantities import rounded
+from discreet.engines.scalars import from_steps
+from discreet.engines.windows import of_rows
+from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.table import LARGEST, Column, Source, Table, Type, Value
+
+_CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
+    Type.DATE: (datetime.date.min, datetime.date.max),
+    Type.TIMESTAMP: (datetime.datetime.min, datetime.datetime(9999, 12, 31, 23, 59, 59)),
+}
+
+
+def positions(table: Table, salt: bytes) -> str:
+    """The secret key of the order in which a person's rows stand. It lasts as long as the ledger: if other rows were
+    left out at each start, the source would seem to have changed."""
+    return hashlib.sha256(b"positions" + salt + table.name.encode()).hexdigest()[:32]
+
+
+def load_statements(
+    table: Table, source: exp.Expression, key: str, *, windows: bool
+) -> tuple[list[exp.Expression], exp.Expression]:
+    """The statements that build a table of a source, under the engine's own names, typed, clamped and cut, and the one
+    that fingerprints it.
+
+    Where a person may have several rows they are numbered within the person, in the source's order: that number depends
+    on the person's own rows only, which a position in the table would not. Of a person with more than `Table.stored`
+    rows so many are kept, the first in an order under the `key`; with `windows`, rows also get what windows over them
+    read, counted over those that are kept. Where one row a person is promised and a column holds the person, one row of
+    each person is kept, so the promise holds whatever the source contains. Rows whose text identifies and is too long
+    are left out: see `catalog.model.Column`.
+    """
+    name = table_name(table)
+    held = [replace(column, identifies=True) if table.public else column for column in table.columns]
+    selected = [exp.alias_(_typed(column, table.source), column_name(index)) for index, column in enumerate(held)]
+    select = exp.select(*selected).from_(source)
+    for column in table.columns:
+        if column.identifies and column.type is Type.TEXT and not table.public:
+            length = function("length", _typed(column, table.source))
+            fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
+            select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]))
+    statements: list[exp.Expression] = []
+    target = name
+    if table.person is not None:
+        target = "stage"
+    statements.append(exp.Create(this=exp.to_table(target), kind="TABLE", expression=select))
+    if table.person is not None:
+        index = next(i for i, column in enumerate(table.columns) if column.name == table.person)
+        person = exp.column(column_name(index))
+        order = exp.Order(expressions=[exp.Ordered(this=function("row_in_source"))])
+        rank = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order)
+        names = [exp.column(column_name(i)) for i in range(len(table.columns))]
+        numbered = exp.select(*names, exp.alias_(rank, ROW_NUMBER)).from_("stage")
+        numbered = numbered.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())))
+        if table.columns[index].type is Type.INTEGER:
+            nobody = exp.cast(exp.Literal.string(NOBODY), "BIGINT")
+            numbered = numbered.where(exp.NEQ(this=person.copy(), expression=nobody))
+        if table.one_row_per_person:
+            first = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(1))
+            numbered = exp.select(*(node.copy() for node in names)).from_(numbered.subquery("numbered")).where(first)
+        else:
+            numbered = of_rows(numbered, person, key, table.stored, windows=windows)
+        statements.append(exp.Create(this=exp.to_table(name), kind="TABLE", expression=numbered))
+        statements.append(exp.Drop(tables=[exp.to_table("stage")], kind="TABLE"))
+    content = [exp.column(column_name(i)) for i in range(len(table.columns))]
+    facts = [
+        exp.Count(this=exp.Star()),
+        function("sum_of_hashes", *content),
+        function("hash_of_rows", *(node.copy() for node in content)),
+    ]
+    return statements, exp.select(*facts).from_(exp.to_table(name))
+
+
+def _typed(column: Column, source: Source) -> exp.Expression:
+    """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped, and a
+    number is rounded to its step. Where the source has a decimal comma, 3,5 is a number, and so is 1.234,5; 1.5, which
+    may be either, is NULL. Where it says how dates are written, no others are dates.
+
+    Dates that an engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's
+    key such a date of one person would make everybody's question fail.
+    """
+    assert column.type is not None
+    node: exp.Expression = exp.column(column.name, quoted=True)
+    if source.decimal == "," and column.type.numeric:
+        node = _with_point(node)
+    if source.dates != Source("csv").dates and column.type in _CALENDAR:
+        node = _as_iso(node, source.dates)
+    node = function("try_cast", node, kind(TYPES[column.type]))
+    if column.type is Type.NUMBER:
+        unknown: exp.Expression = exp.Or(
+            this=function("is_nan", node), expression=exp.Is(this=node.copy(), expression=exp.null())
+        )
+    else:
+        unknown = exp.Is(this=node, expression=exp.null())
+    low, high = _CALENDAR.get(column.type, (None, None))
+    low = column.minimum if column.minimum is not None else low
+    high = column.maximum if column.maximum is not None else high
+    if column.type is Type.TEXT and not column.identifies:
+        return function("left", node, exp.Literal.number(column.longest))
+    if low is None and high is None and column.type is not Type.NUMBER:
+        return node
+    inside: exp.Expression = node.copy()
+    if high is not None:
+        inside = exp.Least(this=inside, expressions=[_bound(column, high)], ignore_nulls=True)
+    if low is not None:
+        inside = exp.Greatest(this=inside, expressions=[_bound(column, low)], ignore_nulls=True)
+    if column.step is not None and column.steps is not None:
+        inside = _in_steps(inside, column.step, column.steps, open_=None in (low, high))
+    return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
+
+
+def _in_steps(node: exp.Expression, step: Fraction, ends: tuple[int, int], *, open_: bool) -> exp.Expression:
+    """The multiple of a step that a number is nearest to, within its bounds. Where bounds are `open_`, a number beyond
+    what is counted in steps stays as it is."""
+    nearest = from_steps(rounded(node, Lattice(step, *ends)), step.numerator, step.denominator)
+    if not open_:
+        return nearest
+    counted = exp.LTE(this=exp.Abs(this=node.copy()), expression=double_literal(LARGEST // step.numerator * step))
+    return exp.Case(ifs=[exp.If(this=counted, true=nearest)], default=node.copy())
+
+
+def _as_iso(node: exp.Expression, dates: str) -> exp.Expression:
+    """A date, or a date and a time of day, with the year first, as the engine reads it; NULL if written otherwise."""
+    parts = DATES.fullmatch(dates)
+    assert parts is not None
+    order = [parts[1], parts[3], parts[4]]
+    digits = {"d": "([0-9]{1,2})", "m": "([0-9]{1,2})", "Y": "([0-9]{4})"}
+    pattern = rf"\s*{f'[{parts[2]}]'.join(digits[part] for part in order)}([ T][0-9:.]+)?\s*"
+    iso = "-".join(f"\\{order.index(part) + 1}" for part in "Ymd") + r"\4"
+    match = function("matches_all", node.copy(), exp.Literal.string(pattern))
+    words = [exp.Literal.string(f"^{pattern}$"), exp.Literal.string(iso)]
+    return exp.Case(ifs=[exp.If(this=match, true=function("replace_match", node, *words))])
+
+
+def _with_point(node: exp.Expression) -> exp.Expression:
+    """A number that is written with a comma, as the engine reads it."""
+
+    def replaced(inner: exp.Expression, old: str, new: str) -> exp.Expression:
+        return function("replace", inner, exp.Literal.string(old), exp.Literal.string(new))
+
+    grouped = exp.Literal.string(r"\s*[-+]?[0-9]{1,3}([.][0-9]{3})+(,[0-9]*)?\s*")
+    dotted = function("contains", node.copy(), exp.Literal.string("."))
+    whole = function("matches_all", node.copy(), grouped)
+    cases = [
+        exp.If(this=exp.Not(this=dotted), true=replaced(node.copy(), ",", ".")),
+        exp.If(this=whole, true=replaced(replaced(node.copy(), ".", ""), ",", ".")),
+    ]
+    return exp.Case(ifs=cases)
+
+
+def _bound(column: Column, value: Value) -> exp.Expression:
+    """A bound in the column's own type."""
+    assert column.type is not None
+    value = Fraction(value) if column.type is Type.NUMBER and isinstance(value, int) else value
+    return exp.cast(literal(Literal(value, column.type)), TYPES[column.type])
