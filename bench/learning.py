@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 import discreet
 from discreet.learning.predictor import Predictor, encoded
-from discreet.plan.features import UNIT
+from discreet.trusted.ring_c.features import UNIT
 
 BOUNDS = {
     "age": (17, 90),

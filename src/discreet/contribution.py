@@ -11,7 +11,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from discreet.accounting import Loss
 from discreet.door import Door
-from discreet.door.shares import Shares
 from discreet.errors import refused
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
@@ -24,6 +23,7 @@ from discreet.release.values import plain
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.sensitivity import cell_count, sensitivity
+from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, Residues
 
 _refused = partial(refused, "together")

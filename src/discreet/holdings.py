@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import DATABASE, writable
+from discreet.catalog.model import writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
@@ -15,7 +15,7 @@ from discreet.errors import DeclarationError, Fault
 from discreet.ledger import Ledger
 from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
-from discreet.trusted.ring_a.table import Column, Relation, Type, Value
+from discreet.trusted.ring_a.table import DATABASE, Column, Relation, Type, Value
 from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import Attributed, view
 

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import pytest
 
-from discreet.door.training import run_loss
 from discreet.learning.noise import noise_for
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget, mu_of_pure
 from discreet.trusted.ring_b.further_losses import Laplace
 from discreet.trusted.ring_c.batch import compose
+from discreet.trusted.ring_c.training import run_loss
 
 SIZES = [
     Fraction(size) for size in ("0.001", "0.002", "0.01", "0.1", "1", "10", "100", "145", "160", "599", "601", "1000")

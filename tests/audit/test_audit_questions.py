@@ -20,14 +20,13 @@ from discreet.audit.made_up import Stage
 from discreet.audit.questions import Asked, asked_of, of_declaration, typed
 from discreet.audit.targets import run
 from discreet.catalog import Declaration, Table, declare, read
-from discreet.engines import compile as compiler
-from discreet.engines import quantities, windows
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.mechanisms import Gaussian
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
-from discreet.trusted.ring_a import additive
+from discreet.trusted.ring_a import additive, quantities, windows
+from discreet.trusted.ring_a import statement as compiler
 from discreet.trusted.ring_a.sensitivity import Sensitivity
 from kinds import some
 
@@ -162,7 +161,7 @@ def unclamped_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_values_beyond_their_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither loading nor the lattice clamps: what lies beyond the declared bounds counts in full."""
-    monkeypatch.setattr("discreet.engines.storing._typed", unclamped)
+    monkeypatch.setattr("discreet.trusted.ring_a.storing._typed", unclamped)
     unclamped_everywhere(monkeypatch)
     (found,) = findings(attacked(stage, Asked("SUM(age)"), ONE), 40, "change")
     assert found.found is not None
@@ -174,7 +173,7 @@ def test_one_persons_rows_that_make_the_engine_fail(stage: Stage, monkeypatch: p
 
     An attack misses it where every window that it draws leaves out the rows that hold infinity: seen once in some
     hundreds. So three attacks in a row would miss it less than once in a million times."""
-    monkeypatch.setattr("discreet.engines.storing._typed", unclamped)
+    monkeypatch.setattr("discreet.trusted.ring_a.storing._typed", unclamped)
     unclamped_everywhere(monkeypatch)
     attacks = ({one.how for one in findings(attacked(stage, SUM, ONE), 400)} for _ in range(3))
     assert next((ways for ways in attacks if ways), set()) == {"change", "sampled"}

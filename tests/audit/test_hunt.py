@@ -23,7 +23,6 @@ from discreet.audit.hunt import PRICES, Pair, shrunk
 from discreet.audit.maker import From, Item, Maker
 from discreet.audit.world import world
 from discreet.catalog import Column, Type
-from discreet.engines import scalars
 from discreet.errors import QuestionError
 from discreet.plan import specials
 from discreet.plan.dialect_table import TABLE
@@ -32,7 +31,7 @@ from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_b import relations
+from discreet.trusted.ring_b import relations, scalars
 from kinds import some
 
 KNOWN = world()

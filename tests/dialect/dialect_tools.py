@@ -14,8 +14,6 @@ import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.functions import compiled
-from discreet.engines.scalars import BUILDERS
 from discreet.plan.dialect import Argument, Function, Kind
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.dialect_texts import UNITS
@@ -23,6 +21,8 @@ from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Type
+from discreet.trusted.ring_a.terms import compiled
+from discreet.trusted.ring_b.scalars import BUILDERS
 
 VALUES = EDGES
 COLUMNS: dict[str, dict[str, Any]] = {f"{kind}_{side}": {"type": str(kind)} for kind in VALUES for side in (1, 2)}

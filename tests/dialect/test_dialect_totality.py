@@ -12,8 +12,6 @@ import pytest
 from dialect_tools import COLUMNS, DIALECT, ENGINE, KINDS, Plain, read, rows, written
 from engine_tools import Bench, declaration, planned
 
-from discreet.engines.functions import OPERATORS, is_whole
-from discreet.engines.scalars import BUILDERS
 from discreet.errors import QuestionError
 from discreet.plan.dialect_numbers import STEPS
 from discreet.plan.dialect_table import TABLE
@@ -22,6 +20,9 @@ from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.terms import is_whole
+from discreet.trusted.ring_b.functions import OPERATORS
+from discreet.trusted.ring_b.scalars import BUILDERS
 
 ALL = {row.operator: [(text, read(text)) for text in written(row)] for row in DIALECT}
 

@@ -15,11 +15,11 @@ from sqlglot import exp
 import discreet
 from discreet.catalog.model import EngineLimits
 from discreet.engines import statements
-from discreet.engines.dialect import COMMON, DIFFERENT, Dialect, function
 from discreet.engines.duckdb.dialect import DUCKDB, FUNCTIONS
-from discreet.engines.scalars import BUILDERS
 from discreet.engines.statements import Statements
 from discreet.sql import lower
+from discreet.trusted.ring_a.dialect import COMMON, DIFFERENT, Dialect, function
+from discreet.trusted.ring_b.scalars import BUILDERS
 
 QUESTIONS = {
     "SELECT g, COUNT(*), AVG(x) FROM t WHERE GREATEST(x / y, y) > NULLIF(y, 2) GROUP BY g": 1,

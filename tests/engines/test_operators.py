@@ -13,12 +13,12 @@ import pytest
 from engine_tools import Bench, declaration, planned
 from reference_tools import totals
 
-from discreet.engines.functions import OPERATORS
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
 from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_b.functions import OPERATORS
 from kinds import some
 
 INTEGERS = [None, 0, 1, -1, 7, 2**31, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63)]

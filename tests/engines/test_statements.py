@@ -9,9 +9,9 @@ import duckdb
 import pytest
 from engine_tools import Bench, declaration, planned
 
-from discreet.engines.compile import statement, table_name
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
+from discreet.trusted.ring_a.statement import statement, table_name
 
 COLUMNS = {
     "p": {"type": "text"},

@@ -12,10 +12,10 @@ from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.engines.names import NOBODY, table_name
-from discreet.engines.relations import rows_of
-from discreet.engines.windows import PLACE, ROWS, WORD
+from discreet.trusted.ring_a.names import NOBODY, table_name
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
+from discreet.trusted.ring_b.relation_statements import rows_of
 from discreet.trusted.ring_b.relations import Base, Joined, Renamed
 
 

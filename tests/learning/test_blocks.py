@@ -21,14 +21,14 @@ from scipy import stats
 
 from discreet import BudgetError, Curator, EngineError, QuestionError
 from discreet.catalog.model import EngineLimits
-from discreet.door.blocks import Blocks, scores, step_of
 from discreet.engines.block_process import BlockLimits, BlockProcesses
-from discreet.engines.vectors import Vectors, Wanted
 from discreet.learning.aggregate import AggregateOptions, Aggregation, aggregation
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_c.blocks import Blocks, scores, step_of
+from discreet.trusted.ring_c.vectors import Vectors, Wanted
 
 SECRET = "name-of-a-person"
 ROWS = [{"p": f"p{i % 20}", "v": i % 7 - 1.5, "k": i % 11, "g": "x", "b": i % 2 == 0} for i in range(60)]

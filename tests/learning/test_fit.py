@@ -19,12 +19,12 @@ from learning_tools import adult_columns, adult_file, curator, planned
 import deaths
 from discreet import BudgetError, Curator, EngineError, QuestionError, Table
 from discreet.accounting import DiscreteLaplace, EquivalentGaussian, SubsampledGaussian, compose
-from discreet.door.training import Training, run_loss
 from discreet.learning.noise import noise_for
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Gaussian
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
+from discreet.trusted.ring_c.training import Training, run_loss
 from kinds import some
 
 SECRET = "name-of-a-person"

@@ -16,7 +16,7 @@ from learning_tools import curator
 
 from discreet import QuestionError
 from discreet.learning.predictor import Predictor, encoded
-from discreet.plan.features import UNIT, Features, OneHot, Scaled, feature
+from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled, feature
 
 ROWS = [
     {
@@ -121,7 +121,7 @@ def test_python_and_the_engine_encode_alike() -> None:
         table = one.declaration.tables["t"]
         names = ("v", "k", "g", "b", "d")
         parts = tuple(part for name in names if (part := feature(table.column(name))) is not None)  # type: ignore[arg-type]
-        from discreet.engines.vectors import Wanted
+        from discreet.trusted.ring_c.vectors import Wanted
 
         wanted = [Wanted(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
         found = one._engine.vectors(table, wanted)

@@ -16,13 +16,23 @@ from hypothesis.extra import numpy as arrays
 from learning_tools import curator, planned, surely_above
 
 from discreet import Curator
-from discreet.door.training import STEPS_OF_CLIP, Rows, Training, _rows, certified, clipped, linear, logistic, rounded
-from discreet.engines.vectors import Vectors
 from discreet.noise import rounded_gaussian
-from discreet.plan.features import UNIT
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.bits import SystemWords
+from discreet.trusted.ring_c.features import UNIT
 from discreet.trusted.ring_c.sampling import PoissonSample, RandomBlocks
+from discreet.trusted.ring_c.training import (
+    STEPS_OF_CLIP,
+    Rows,
+    Training,
+    _rows,
+    certified,
+    clipped,
+    linear,
+    logistic,
+    rounded,
+)
+from discreet.trusted.ring_c.vectors import Vectors
 from kinds import examples
 
 S = STEPS_OF_CLIP

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from discreet.engines.chosen import DIALECT
-from discreet.engines.functions import compiled
 from discreet.plan.normal import normal
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.terms import compiled
 from kinds import examples
 
 COLUMNS = {"i": Type.INTEGER, "j": Type.INTEGER, "f": Type.NUMBER, "s": Type.TEXT, "b": Type.BOOLEAN}

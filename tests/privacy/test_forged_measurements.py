@@ -18,10 +18,6 @@ import pytest
 from discreet import BudgetError, Curator, EngineError, Table
 from discreet.accounting import BoundedRange, Declared, Pure
 from discreet.door import Blocks, Choice, Grant, Groups, Training, Watch, Watching
-from discreet.door.marginals import Declaring, Marginals
-from discreet.door.shares import Shares
-from discreet.door.weights import Weigh
-from discreet.door.workload import Linear, LinearQueries
 from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
 from discreet.mechanisms import (
@@ -34,8 +30,6 @@ from discreet.mechanisms import (
     PermuteAndFlip,
     laplace_threshold,
 )
-from discreet.plan.coding import Coding
-from discreet.plan.coding import Listed as Cells
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.selection.weights import weighted
@@ -51,7 +45,13 @@ from discreet.trusted.ring_a.nodes import (
     Scan,
     Vector,
 )
+from discreet.trusted.ring_c.coding import Coding
+from discreet.trusted.ring_c.coding import Listed as Cells
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
+from discreet.trusted.ring_c.marginals import Declaring, Marginals
+from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
+from discreet.trusted.ring_c.weighing import Weigh
 
 ROWS = {
     "p": ["a", "a", "b", "c", "d", "e"],

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.plan.coding import Binned, Listed
 from discreet.synthesis.cells import FINE, Histogram, Line, gathered, line, refined, weights
 from discreet.synthesis.decode import read, stored
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Column, Type
+from discreet.trusted.ring_c.coding import Binned, Listed
 
 
 def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> Line:

@@ -19,16 +19,16 @@ from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
 from discreet.door import Door, Grant
-from discreet.door.marginals import Declaring, Marginals
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.mechanisms import Gaussian
-from discreet.plan.coding import Binned, Coding, Listed
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.marginals import Declaring, Marginals
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
 ROWS = st.lists(

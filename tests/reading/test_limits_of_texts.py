@@ -15,11 +15,11 @@ from discreet.plan.settled import settled
 from reading_tools import WHERE, declaration
 
 from discreet.engines.chosen import DIALECT
-from discreet.engines.compile import statement
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Price, measurement
 from discreet.sql import limits, lower
 from discreet.sql.grammar import Questions, parse
+from discreet.trusted.ring_a.statement import statement
 
 DECLARED = declaration()
 GUARD = """

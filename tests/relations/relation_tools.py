@@ -14,7 +14,6 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.compile import statement
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB, _key
 from discreet.engines.duckdb.process import Failed
@@ -24,6 +23,7 @@ from discreet.plan.measurement import Plan
 from discreet.sql import Question, lower
 from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.sensitivity import sensitivity
+from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Relation, Source, Type, Value
 
 ARROW = {Type.INTEGER: pyarrow.int64(), Type.NUMBER: pyarrow.float64(), Type.TEXT: pyarrow.string()}

@@ -11,11 +11,11 @@ from sqlglot import exp
 
 import discreet
 from discreet.catalog import declare
-from discreet.engines.names import table_name
-from discreet.engines.relations import rows_of
 from discreet.plan.work import STEPS, VECTOR, Cost, bound, default_work, work
 from discreet.sql import lower
+from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Relation
+from discreet.trusted.ring_b.relation_statements import rows_of
 from discreet.trusted.ring_b.relations import shape
 
 RAW: dict[str, Any] = {

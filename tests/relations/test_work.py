@@ -15,16 +15,16 @@ import pytest
 
 import discreet
 from discreet.catalog import declare
-from discreet.engines.compile import kept_rows, statement
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.worker import DISABLED
-from discreet.engines.relations import rows_of
 from discreet.plan.dialect_table import TABLE
 from discreet.plan.patterns import regular
 from discreet.plan.work import LONGEST, VECTOR, Cost, Public, _Measure, default_work
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
+from discreet.trusted.ring_a.statement import kept_rows, statement
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_b.relation_statements import rows_of
 
 CODES = [{"k": place % 10, "word": "x" * (place % 7)} for place in range(1_000)]
 VISITS = [{"id": f"p{place % 50}", "x": place % 97, "t": f"text {place}"} for place in range(500)]

@@ -15,12 +15,12 @@ import pytest
 import discreet
 from discreet.accounting import Pure
 from discreet.constructions import Database
-from discreet.door.weights import Weighing
 from discreet.ledger import TOTAL
-from discreet.plan.coding import rows_of_person
 from discreet.selection.weights import WeightsRun, weighted
 from discreet.sql import lower
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_c.coding import rows_of_person
+from discreet.trusted.ring_c.weighing import Weighing
 
 CITIES = ["a", "b", "ü 'x'"]
 

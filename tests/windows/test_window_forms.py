@@ -10,12 +10,12 @@ from windows_tools import CLIP, Bench, Row, known, planned
 
 from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.compile import held, statement, table_name
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import Failed
-from discreet.engines.windows import MOST_HELD, name_of
 from discreet.errors import DeclarationError, EngineError
+from discreet.trusted.ring_a.statement import held, statement, table_name
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.windows import MOST_HELD, name_of
 
 ROWS = [Row(person, group, bit) for person in (1, 2, 3) for bit, group in enumerate("abc")]
 RANKED, WINDOWED = "rank_of_person", "word_of_person"
@@ -129,7 +129,7 @@ def test_a_build_that_fails_is_an_engine_error(
     bench, table, declaration = locked
     text = "SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r"
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.engines.windows.WORD", "no_such_column")
+        patched.setattr("discreet.trusted.ring_a.windows.WORD", "no_such_column")
         with pytest.raises(EngineError):
             bench.totals(planned(text, declaration), table, "0")
     assert not bench.engine._child.held[table.name]

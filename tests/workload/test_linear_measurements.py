@@ -19,9 +19,9 @@ from workload_tools import NOISES, workloads
 import discreet
 from discreet.accounting import Batch, DiscreteLaplace
 from discreet.accounting import Gaussian as GaussianLoss
-from discreet.door.workload import Linear, LinearQueries, differences, loss_of
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.plan.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries, differences, loss_of
 from discreet.workload.plan import strategy
 from kinds import examples
 

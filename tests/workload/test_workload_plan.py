@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from workload_tools import NOISES, asked, best_estimator, workloads
 
 from discreet.accounting import Gaussian
-from discreet.door.workload import Linear, loss_of
+from discreet.trusted.ring_c.linear_queries import Linear, loss_of
 from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, optimum, singular_value_bound, tree, whole

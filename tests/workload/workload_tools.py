@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet.door.workload import Linear
+from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise
 

@@ -18,8 +18,6 @@ from typing import Any
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
-    DATABASE,
-    DATES,
     ENCODINGS,
     MOST_WORK,
     USUAL_GROUPS,
@@ -30,7 +28,7 @@ from discreet.catalog.model import (
 )
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.exact import fraction
-from discreet.trusted.ring_a.table import Column, Source, Table, Type, Value
+from discreet.trusted.ring_a.table import DATABASE, DATES, Column, Source, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,14 +24,6 @@ ENCODINGS = ("utf-8", "latin-1", "utf-16")
 def writable(name: str) -> bool:
     """Whether a table or column may be called so: control characters are for names of our own (`own_name`)."""
     return bool(name) and not any(ord(letter) < 32 for letter in name)
-
-
-DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
-"""How dates may be written in a CSV file: day, month and year in any order, with one sign between them."""
-
-
-DATABASE = "duckdb"
-"""The kind of a source that is a table of a database file: the format of that file, whatever engine reads it."""
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog import Source, Type, declare
-from discreet.catalog.model import DATABASE
 from discreet.catalog.suggest import Suggested, table_name, written
 from discreet.engines import chosen
 from discreet.engines.files import SNIFFED_ROWS, csv_head, csv_header
 from discreet.engines.protocol import Sources
 from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
+from discreet.trusted.ring_a.table import DATABASE
 
 MOST_KEYS = 1_000
 _HEAD = 1 << 20

@@ -113,8 +113,8 @@ class Curator(Asking):
         rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
         Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
         """
-        from discreet.door.weights import Weigh, Weighing
         from discreet.selection.weights import WeightsRun, weighted
+        from discreet.trusted.ring_c.weighing import Weigh, Weighing
 
         account = self._account(analyst)
         call = weighted(self._declaration, table, columns, epsilon=epsilon, questions=questions, alpha=alpha, beta=beta)

@@ -5,12 +5,12 @@ what is computed exactly, which noise hides it, and nothing else. Those that few
 own modules: `marginals`, `shares`, `weights`, `workload`.
 """
 
-from discreet.door.blocks import BlockLimits, Blocks
-from discreet.door.selection import Choice, Chosen
-from discreet.door.training import Training
-from discreet.door.watch import Watch, Watching
 from discreet.trusted.ring_a.gate import Door, Grant
+from discreet.trusted.ring_b.choice_measurement import Choice, Chosen
 from discreet.trusted.ring_b.questions import Groups
+from discreet.trusted.ring_b.watching import Watch, Watching
+from discreet.trusted.ring_c.blocks import BlockLimits, Blocks
+from discreet.trusted.ring_c.training import Training
 
 __all__ = [
     "BlockLimits",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from discreet.catalog.model import DATABASE
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.table import DATABASE, Source, Table
 
 SNIFFED_ROWS = 1_000
 """So many rows of a CSV file are looked at for how it is written."""

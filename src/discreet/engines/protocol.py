@@ -2,8 +2,8 @@
 
 What is trusted of an engine is one sentence: **it computes the statement on the loaded rows.** The statement says which
 rows count, clamps them before it adds them up, and gives whole numbers; it is made as a tree for all engines alike
-(`discreet.engines.compile`), and written by the engine's `Dialect`. The rows are what `load` made of a source by the
-statements in `discreet.engines.storing`. So a sceptic reads those, and of an engine that it runs what it is given, on
+(`ring_a.statement`), and written by the engine's `Dialect`. The rows are what `load` made of a source by the
+statements in `ring_a.storing`. So a sceptic reads those, and of an engine that it runs what it is given, on
 what it was given, and gives back what came of it.
 
 What holds of every method here:
@@ -25,14 +25,14 @@ from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.engines.coded import Marginal, Rows
-from discreet.engines.vectors import Vectors, Wanted
-from discreet.plan.coding import Coding
 from discreet.trusted.ring_a.engine import Engine, Lost, Row
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
 from discreet.trusted.ring_b.relations import Attributed
+from discreet.trusted.ring_c.coded import Marginal, Rows
+from discreet.trusted.ring_c.coding import Coding
+from discreet.trusted.ring_c.vectors import Vectors, Wanted
 
 __all__ = ["UNTIL", "CodedEngine", "Engine", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
 

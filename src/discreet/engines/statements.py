@@ -6,13 +6,17 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from discreet.engines import windows as rotating
-from discreet.engines.compile import held, statement
-from discreet.engines.dialect import Dialect
-from discreet.engines.names import table_name
+from discreet.trusted.ring_a import windows as rotating
+from discreet.trusted.ring_a.dialect import Dialect
 from discreet.trusted.ring_a.forks import Lock
+from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.nodes import Aggregate, Root
+from discreet.trusted.ring_a.statement import held, statement
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b import registered
+
+REGISTERED = registered.__all__
+"""A statement of any question can be made: what ring B says of operators and relations is known."""
 
 MOST_KEPT = 4_000_000
 """How many characters of statements are kept: those of one question, which has fewer, and of few others."""

@@ -13,7 +13,6 @@ from types import CodeType
 from typing import Any
 
 from discreet.catalog import Declaration
-from discreet.door.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
 from discreet.errors import QuestionError, refused
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.plan.quantization import lattice
@@ -24,6 +23,7 @@ from discreet.release.intervals import CONFIDENCE, half_width
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_c.blocks import BlockLimits, BlockProcesses, Blocks, Unusable
 
 MOST_BLOCKS, MOST_POINTS = 10_000, 1_000
 _PER_EPSILON, _FEWEST, _DEFAULT_MOST = 50, 50, 1_000

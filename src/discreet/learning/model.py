@@ -9,14 +9,14 @@ from fractions import Fraction
 from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
-from discreet.door.training import STEPS_OF_CLIP, Trained, Training
 from discreet.errors import refused
 from discreet.learning.noise import Noise, noise_for
-from discreet.plan.features import MOST_FEATURES, Features, OneHot, Scaled, feature
 from discreet.procedures.arguments import columns_of, epsilon_of, private_table, whole, within
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
+from discreet.trusted.ring_c.features import MOST_FEATURES, Features, OneHot, Scaled, feature
+from discreet.trusted.ring_c.training import STEPS_OF_CLIP, Trained, Training
 
 _LOGISTIC, _LINEAR = "logistic", "linear"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.door.training import run_loss
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
 from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
+from discreet.trusted.ring_c.training import run_loss
 
 COUNT_SHARE = Fraction(1, 100)
 """The part of ε that the noisy number of persons takes."""

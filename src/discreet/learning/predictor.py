@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import QuestionError
-from discreet.plan.features import UNIT, Features, OneHot, Scaled, as_number
 from discreet.release.table import Release
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled, as_number
 
 Floats = NDArray[np.float64]
 

@@ -24,12 +24,12 @@ import sqlglot.dialects.duckdb  # noqa: F401  what it else loads with its first 
 from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
 from discreet.engines.chosen import DIALECT
-from discreet.engines.compile import statement
 from discreet.errors import QuestionError
 from discreet.sql.grammar import parse
 from discreet.sql.limits import FRAMES, too_deep
 from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
+from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Relation, Type, Value
 from discreet.trusted.ring_b.relations import shape
 

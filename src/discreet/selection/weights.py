@@ -11,9 +11,7 @@ from functools import partial
 
 from discreet.catalog import Declaration
 from discreet.constructions import OnlineMultiplicativeWeights, Universe
-from discreet.door.weights import Weighing
 from discreet.errors import refused
-from discreet.plan.coding import Coding, Listed, rows_of_person
 from discreet.procedures import arguments
 from discreet.selection.run import OpenRun
 from discreet.sql import Question
@@ -21,6 +19,8 @@ from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.trusted.ring_a.table import Column, Table
+from discreet.trusted.ring_c.coding import Coding, Listed, rows_of_person
+from discreet.trusted.ring_c.weighing import Weighing
 
 _refused = partial(refused, "multiplicative-weights")
 

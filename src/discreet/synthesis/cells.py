@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.plan.coding import Binned
 from discreet.trusted.ring_a.table import Column, Type, Value
+from discreet.trusted.ring_c.coding import Binned
 
 FINE = 1024
 """So many cells a column with bounds is first looked at in."""

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import refused
-from discreet.plan.coding import Binned, Listed
 from discreet.procedures.arguments import columns_of
 from discreet.synthesis.cells import FINE, Line, line
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type
+from discreet.trusted.ring_c.coding import Binned, Listed
 
 BINS = 32
 """At most about so many bins a column with bounds gets."""

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
 from discreet.synthesis.adaptive import Result
@@ -18,6 +17,7 @@ from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed, rows_of_person
 
 
 def content(

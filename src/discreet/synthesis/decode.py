@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.plan.coding import Binned, Listed
 from discreet.release.values import plain
 from discreet.synthesis.cells import FINE, Histogram, Line, weights
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_c.coding import Binned, Listed
 
 Codes = NDArray[np.int64]
 _EPOCH = datetime.datetime(1970, 1, 1)

@@ -19,7 +19,6 @@ from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
 from discreet.mechanisms import GaussianThreshold, gaussian_threshold
-from discreet.plan.coding import Binned, Coding, Listed, rows_of_person
 from discreet.plan.measurement import Measurement, Price
 from discreet.procedures.arguments import amount, epsilon_of, private_table, whole
 from discreet.release.content import Cost
@@ -32,6 +31,7 @@ from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Condition, Table
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed, rows_of_person
 
 MOST_VALUES = 255
 """At most so many values of a column are found; the others share a cell."""

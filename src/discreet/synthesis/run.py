@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.door import Door
-from discreet.door.marginals import Declaring, Marginals
 from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
-from discreet.plan.coding import Binned, Coding, Listed
 from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import Progress, synthesise
 from discreet.synthesis.cells import Histogram, gathered, refined
@@ -22,6 +20,8 @@ from discreet.synthesis.columns import BINS, Wanted
 from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.table import Value
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.marginals import Declaring, Marginals
 
 Tell = Callable[[Progress], None]
 

@@ -17,16 +17,16 @@ import numpy as np
 from discreet.accounting import Filter, Loss
 from discreet.accounting.balance import price_delta
 from discreet.catalog import Declaration
-from discreet.door.workload import Linear, LinearQueries
 from discreet.errors import refused
 from discreet.mechanisms import Gaussian
-from discreet.plan.coding import rows_of_person
 from discreet.procedures.arguments import amount, epsilon_of, private_table
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_c.coding import rows_of_person
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
 from discreet.workload.coded import Coded, coded
 from discreet.workload.items import PREFIXES, RANGES, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise, Strategy, strategy

@@ -11,10 +11,10 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from discreet.errors import QuestionError, refused
-from discreet.plan.coding import Binned, Coding, Listed
 from discreet.procedures.arguments import columns_of
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed
 from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, Item, Marginal
 from discreet.workload.plan import MOST_ROWS
 from discreet.workload.question import Asked, Workload

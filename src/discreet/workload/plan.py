@@ -22,9 +22,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.door.workload import Linear
 from discreet.mechanisms import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
+from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload import histograms, residuals
 from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, inverse, optimum, tree, whole

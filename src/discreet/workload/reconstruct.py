@@ -26,7 +26,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.door.workload import Linear
+from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import (
     Clique,
     Count,

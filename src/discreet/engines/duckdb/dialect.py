@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.engines.dialect import Dialect
+from discreet.trusted.ring_a.dialect import Dialect
 
 _ONE, _TWO = "CAST('1' AS BIGINT)", "CAST('2' AS BIGINT)"
 

@@ -13,28 +13,28 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
-from discreet.engines.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
-from discreet.engines.compile import statement
-from discreet.engines.dialect import function
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
 from discreet.engines.duckdb.sources import Sources, relation
 from discreet.engines.duckdb.twin import Twin
 from discreet.engines.files import check_gzip
 from discreet.engines.protocol import Lost, Row, Stopped
-from discreet.engines.relations import rows_of, several_owners
 from discreet.engines.statements import Beside, Statements
-from discreet.engines.storing import load_statements, positions
-from discreet.engines.vectors import Vectors, Wanted, decoded, select
-from discreet.engines.windows import MOST_HELD
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
-from discreet.plan.coding import Coding
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Root, project_of
+from discreet.trusted.ring_a.statement import statement
+from discreet.trusted.ring_a.storing import load_statements, positions
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
+from discreet.trusted.ring_a.windows import MOST_HELD
 from discreet.trusted.ring_b.order_statistics import Distinct
+from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import Attributed, bases, shape
+from discreet.trusted.ring_c.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
+from discreet.trusted.ring_c.coding import Coding
+from discreet.trusted.ring_c.vectors import Vectors, Wanted, decoded, select
 
 LISTING_SECONDS = 10
 """How long it may take to list groups of public tables, which is free."""
@@ -319,7 +319,7 @@ def _key(value: Any, kind: Type) -> Any:
 
     Every value that a column of the type can hold, loaded or computed, gives a key, and two that the engine tells apart
     give two: whole numbers have 64 bits, texts are Unicode without lone surrogates, dates lie between the years 1 and
-    9999 (`_typed`, and `discreet.engines.scalars` for what is computed), a number is a double, of which 0 and -0 are
+    9999 (`_typed`, and `ring_b.scalars` for what is computed), a number is a double, of which 0 and -0 are
     one. Infinities give none: `run` leaves their groups out, as NULL is left out, which moves nothing else.
     """
     if value is None:

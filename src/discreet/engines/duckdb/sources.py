@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import DATABASE, EngineLimits
+from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
 from discreet.engines.files import SNIFFED_ROWS, check_columns, csv_header, unreadable
-from discreet.engines.names import told_apart
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import Source, Table, Type
+from discreet.trusted.ring_a.names import told_apart
+from discreet.trusted.ring_a.table import DATABASE, Source, Table, Type
 
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""

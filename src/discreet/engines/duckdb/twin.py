@@ -7,7 +7,7 @@ rows is not asked. Nor does anybody wait for a question that runs there. Where b
 planned after the trial; it differs from what was tried by numbers of its lattices alone, which `Lattice` holds.
 
 What a trial cannot show is that no row makes a statement fail: that is argued where expressions are compiled, in
-`discreet.engines.scalars` and `quantities`: every operator is total by itself, whatever stands around it, so that no
+`ring_b.scalars` and `quantities`: every operator is total by itself, whatever stands around it, so that no
 order in which the engine may compute them matters.
 """
 
@@ -21,15 +21,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
-from discreet.engines.casts import TYPES
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from discreet.engines.statements import Statements
-from discreet.engines.storing import load_statements
 from discreet.errors import EngineError, QuestionError
+from discreet.trusted.ring_a.casts import TYPES
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
+from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import Source, Table, Type
 from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
 

@@ -149,7 +149,7 @@ class BudgetLedger:
                 fix = "use a new request id"
                 raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
             own = transaction.own(account)
-            answer = transaction.answer(key, own, known and known.body["reserve"])
+            answer = transaction.answer(key, own, None if known is None else known.body["reserve"])
             remembered = None if known else request  # by one entry
             asked: Fields = {"analyst": account, "question": question, "key": key, "request": remembered}
             if answer is not None:

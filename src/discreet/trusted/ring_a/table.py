@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -100,6 +101,14 @@ class Column:
             count = self.maximum - self.minimum + 1
             return tuple(range(self.minimum, self.maximum + 1)) if count <= KEYS_SHOWN else None
         return None
+
+
+DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
+"""How dates may be written in a CSV file: day, month and year in any order, with one sign between them."""
+
+
+DATABASE = "duckdb"
+"""The kind of a source that is a table of a database file: the format of that file, whatever engine reads it."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from discreet.trusted.ring_a.loss import Approximate, Batch, Loss, Pure
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, part_loss, reads
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_b import belonging, jointly, relations
+from discreet.trusted.ring_b import registered
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import (
     Bounds,
@@ -26,8 +26,8 @@ from discreet.trusted.ring_b.order_statistics import (
     special_losses,
 )
 
-REGISTERED = belonging, jointly, relations
-"""Modules that make known to ring A what they say of relations and mechanisms: loaded wherever a question is."""
+REGISTERED = registered.__all__
+"""The modules that make known to ring A what they say of relations, operators and mechanisms."""
 
 
 @dataclass(frozen=True)

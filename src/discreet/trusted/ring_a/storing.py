@@ -13,17 +13,15 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.catalog.model import DATES
-from discreet.engines.casts import TYPES, kind
-from discreet.engines.dialect import function
-from discreet.engines.functions import double_literal, literal
-from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
-from discreet.engines.quantities import rounded
-from discreet.engines.scalars import from_steps
-from discreet.engines.windows import of_rows
+from discreet.trusted.ring_a.casts import TYPES, kind
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Literal
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.table import LARGEST, Column, Source, Table, Type, Value
+from discreet.trusted.ring_a.names import NOBODY, ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.quantities import rounded
+from discreet.trusted.ring_a.table import DATES, LARGEST, Column, Source, Table, Type, Value
+from discreet.trusted.ring_a.terms import double_literal, from_steps, literal
+from discreet.trusted.ring_a.windows import of_rows
 
 _CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
     Type.DATE: (datetime.date.min, datetime.date.max),

@@ -13,13 +13,13 @@ import numpy as np
 
 from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
 from discreet.engines.protocol import CodedEngine
-from discreet.engines.vectors import Vectors, Wanted
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Column, Table
 from discreet.trusted.ring_b.selection import PermuteAndFlip
 from discreet.trusted.ring_c.sampling import RandomBlocks
+from discreet.trusted.ring_c.vectors import Vectors, Wanted
 
 __all__ = ["BlockLimits", "BlockProcesses", "Blocks", "Unusable", "scores", "step_of"]
 

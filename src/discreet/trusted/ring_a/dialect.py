@@ -5,7 +5,7 @@ of functions by names of our own: `function`. Of these, `COMMON` are called so b
 say. `DIFFERENT` are not: an engine's `Dialect` says of each how it is written. So what an engine must bring along is
 this list, what each entry must do stands beside it, and nothing that makes a tree names an engine.
 
-Every one of them is total: no value of the types that it takes makes it fail (`discreet.engines.functions` says why).
+Every one of them is total: no value of the types that it takes makes it fail (`ring_b.functions` says why).
 An engine whose own form of a name in `COMMON` is not, or means something else, writes that name its own way as well.
 """
 

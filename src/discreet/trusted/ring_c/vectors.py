@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.engines.dialect import function
-from discreet.engines.functions import literal
-from discreet.engines.names import ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.names import ROW_NUMBER, column_name, table_name
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
+from discreet.trusted.ring_a.terms import literal
 
 PERSON = "person"
 _EPOCH = datetime.date(1970, 1, 1)

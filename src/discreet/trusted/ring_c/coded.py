@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from discreet.engines.casts import kind as kind_named
-from discreet.engines.compile import kept_rows
-from discreet.engines.dialect import Dialect, function
-from discreet.engines.functions import compiled, literal
-from discreet.engines.names import column_name, table_name
-from discreet.plan.coding import Binned, Coding, Listed
+from discreet.trusted.ring_a.casts import kind as kind_named
+from discreet.trusted.ring_a.dialect import Dialect, function
 from discreet.trusted.ring_a.expressions import Expression, Literal
+from discreet.trusted.ring_a.names import column_name, table_name
+from discreet.trusted.ring_a.statement import kept_rows
 from discreet.trusted.ring_a.table import Table, Type, Value
+from discreet.trusted.ring_a.terms import compiled, literal
+from discreet.trusted.ring_c.coding import Binned, Coding, Listed
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""

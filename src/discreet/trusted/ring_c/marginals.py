@@ -13,9 +13,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.coded import Marginal, Rows
 from discreet.engines.protocol import CodedEngine
-from discreet.plan.coding import Coding, rows_of_person
 from discreet.plan.measurement import Measurement
 from discreet.trusted.ring_a.additive import Gaussian
 from discreet.trusted.ring_a.gate import Grant
@@ -25,6 +23,8 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.questions import Noisy, noisy_answer
 from discreet.trusted.ring_b.selection import ExponentialMechanism
+from discreet.trusted.ring_c.coded import Marginal, Rows
+from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.declared import Declared
 
 Whole = NDArray[np.int64]
@@ -49,7 +49,7 @@ class Marginals:
     """Measures marginals of one table's coded rows, in any order, each step at a price that the batch declared.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others. Neighbours:
-    one person added or removed. Every row is in one cell of each marginal or left out of all (`discreet.plan.coding`),
+    one person added or removed. Every row is in one cell of each marginal or left out of all (`ring_c.coding`),
     so a marginal moves by at most R in ℓ1 and in ℓ2.
 
     Loss. Each step takes one of the batch's declared losses and is refused where none is left:

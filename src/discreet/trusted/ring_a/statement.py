@@ -2,7 +2,7 @@
 
 The bounds that the sensitivity rests on are enforced here: each row is clamped to its lattice before the first SUM,
 `LimitRows` and `LimitGroups` keep a window of each person's rows and groups, or where positions are not stored those
-with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `discreet.engines.windows`.
+with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `ring_a.windows`.
 
 The keyed hash is hash(hash(salt, person, …)): one hash alone need not be uniform. Uniformity matters for accuracy;
 for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
@@ -10,21 +10,17 @@ for privacy it is enough that the choice reads only the salt and the person's ow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, singledispatch
 
 from sqlglot import exp
 
-from discreet.engines import windows as rotating
-from discreet.engines.casts import cast
-from discreet.engines.dialect import function
-from discreet.engines.functions import compiled, literal
-from discreet.engines.names import ROW_NUMBER, column_name, table_name
-from discreet.engines.quantities import clamped, quantity
-from discreet.engines.relations import PERSON, Keep, rows_of
-from discreet.engines.windows import PLACE, ROWS, WORD, Held
-from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a import windows as rotating
+from discreet.trusted.ring_a.casts import cast
+from discreet.trusted.ring_a.dialect import function
+from discreet.trusted.ring_a.expressions import Expression, Literal
+from discreet.trusted.ring_a.names import ROW_NUMBER, column_name, table_name
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
@@ -39,9 +35,13 @@ from discreet.trusted.ring_a.nodes import (
     Total,
     project_of,
 )
-from discreet.trusted.ring_a.table import Table, Type, Value
-from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
-from discreet.trusted.ring_b.relations import Where
+from discreet.trusted.ring_a.quantities import clamped, quantity
+from discreet.trusted.ring_a.table import Relation, Table, Type, Value
+from discreet.trusted.ring_a.terms import compiled, literal
+from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held
+
+PERSON = "person"
+"""The engine's name of whose row it is, in whatever is made of a table."""
 
 
 def columns_of(table: Table) -> Mapping[str, exp.Expression]:
@@ -52,12 +52,8 @@ def columns_of(table: Table) -> Mapping[str, exp.Expression]:
 def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> exp.Select:
     """The SELECT whose rows are a group's keys followed by its totals, all exact integers. With `windows` it reads what
     `held` says."""
-    if isinstance(plan, Histogram):
-        return _histogram(plan, table, salt, windows=windows)
-    if isinstance(plan, Distinct):
-        return _distinct(plan, table, salt)
     if not isinstance(plan, Aggregate):
-        raise TypeError("no statement is known of this plan")
+        return other_statement(plan, table, salt, windows)
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
@@ -65,28 +61,37 @@ def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> e
         stored = windows and rotating.stored(plan)
         totals = [_over_persons(total, index, stored=stored) for index, total in enumerate(plan.totals)]
     else:
-        grouped = _rows(plan.child, table, salt, windows=windows)
+        grouped = rows_that_count(plan.child, table, salt, windows=windows)
         totals = [_or_zero(_total(total)) for total in plan.totals]
     select = exp.select(*keys, *totals, copy=False).from_(grouped.subquery("bounded", copy=False), copy=False)
     return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 
 
-def _histogram(plan: Histogram, table: Table, salt: str, *, windows: bool) -> exp.Select:
-    """Keys, a value of the quantity, and how many rows have it."""
-    keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
-    value = exp.column("q0")
-    rows = _rows(plan.child, table, salt, windows=windows).subquery("bounded", copy=False)
-    select = exp.select(*keys, value, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(rows, copy=False)
-    return select.where(_not_null(value), copy=False).group_by(*(key.copy() for key in keys), value.copy(), copy=False)
+@singledispatch
+def other_statement(plan: Root, table: Table, salt: str, windows: bool) -> exp.Select:
+    """The SELECT of a root that is no `Aggregate`: ring B's."""
+    raise TypeError(f"no statement is known of {type(plan).__name__} over {table.name}, {salt and windows}")
 
 
-def _distinct(plan: Distinct, table: Table, salt: str) -> exp.Select:
-    """Keys, and how many values of the last one stand with them. A value stands there once: it is a key itself."""
-    count = len(project_of(plan).keys) - 1
-    keys = [exp.column(f"k{index}") for index in range(count)]
-    pairs = statement(plan.child, table, salt, windows=False).subquery("pair", copy=False)
-    select = exp.select(*keys, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(pairs, copy=False)
-    return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
+@dataclass(frozen=True)
+class RelationRows:
+    """What ring B makes of a relation: its SELECT, how its columns are written by whoever selects from it, whether it
+    has a person, and how many columns r0, r1, … tell a person's rows apart."""
+
+    select: exp.Select
+    columns: Mapping[str, exp.Expression]
+    person: bool
+    ids: int
+
+
+Keep = Callable[[Table], exp.Expression | None]
+"""Which rows of a declared table count, by the person's own rows alone; None where all do."""
+
+
+@singledispatch
+def relation_rows(relation: Relation, predicate: Expression | None, keep: Keep) -> RelationRows:
+    """The rows of a relation for which the predicate is true: ring B's."""
+    raise TypeError(f"no rows are known of {type(relation).__name__}, {predicate}, {keep}")
 
 
 def held(plan: Aggregate, table: Table) -> Held:
@@ -143,7 +148,9 @@ def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: 
     indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
     single = exp.select(
         *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices), copy=False
-    ).from_(_rows(project, table, salt).where(alone, window, copy=False).subquery("row", copy=False), copy=False)
+    ).from_(
+        rows_that_count(project, table, salt).where(alone, window, copy=False).subquery("row", copy=False), copy=False
+    )
     several = _person_groups(limited.child, plan.totals, table, salt, where=[exp.Not(this=alone.copy()), window.copy()])
     chosen = [*(key.copy() for key in keys), *(exp.column(f"a{index}") for index in indices)]
     several = exp.select(*chosen, copy=False).from_(several.subquery("several", copy=False), copy=False)
@@ -162,24 +169,22 @@ def _total_of_row(total: Total) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=absent, true=exp.Literal.number(0))], default=exp.Literal.number(1))
 
 
-def _rows(
+def rows_that_count(
     node: Project | LimitRows, table: Table, salt: str, *, windows: bool = True, also: Sequence[str] = ()
 ) -> exp.Select:
     """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     predicate = project.child.predicate if isinstance(project.child, Filter) else None
-    if scan.relation is not None and predicate is not None:
-        scan, predicate = replace(scan, relation=Where(scan.relation, predicate)), None
-    columns, source, person, ids = _source(scan, table, partial(kept_rows, salt, windows))
+    columns, source, person, ids = _source(scan, predicate, table, partial(kept_rows, salt, windows))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [one for key in project.keys if (one := _key_condition(key, columns)) is not None]
-    if predicate is not None:
+    if predicate is not None and scan.relation is None:
         conditions.append(compiled(predicate, columns))
     if person is not None:
         selected.append(exp.alias_(person.copy(), PERSON))
-        conditions.append(_not_null(person))
+        conditions.append(not_null(person))
         if isinstance(node, LimitRows) and not (windows and rotating.over_rows(node)):
             selected += [column.copy() for column in ids]
     selected += [exp.column(name) for name in also]
@@ -206,7 +211,7 @@ def kept_rows(salt: str, windows: bool, table: Table) -> exp.Expression | None:
 
 
 def _source(
-    scan: Scan, table: Table, keep: Keep
+    scan: Scan, predicate: Expression | None, table: Table, keep: Keep
 ) -> tuple[Mapping[str, exp.Expression], exp.Expression, exp.Expression | None, list[exp.Expression]]:
     """What is read: how its columns are written, the person, and what tells one person's rows apart."""
     if scan.relation is None:
@@ -214,13 +219,13 @@ def _source(
         person = columns[scan.person] if scan.person is not None else None
         several = person is not None and not scan.one_row_per_person
         return columns, exp.to_table(table_name(table)), person, [exp.column(ROW_NUMBER)] if several else []
-    rows = rows_of(scan.relation, keep)
+    rows = relation_rows(scan.relation, predicate, keep)
     ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
     person = exp.column(PERSON) if rows.person else None
-    return rows.columns(), rows.select.subquery("source", copy=False), person, ids
+    return rows.columns, rows.select.subquery("source", copy=False), person, ids
 
 
-def _not_null(node: exp.Expression) -> exp.Expression:
+def not_null(node: exp.Expression) -> exp.Expression:
     return exp.Not(this=exp.Is(this=node.copy(), expression=exp.null()))
 
 
@@ -228,7 +233,7 @@ def _key_condition(key: Key, columns: Mapping[str, exp.Expression]) -> exp.Expre
     """Which rows have a key; None where all do."""
     column = columns[key.name]
     if key.values is None or (key.type is Type.BOOLEAN and len(key.values) == 2):
-        return None if key.null else _not_null(column)
+        return None if key.null else not_null(column)
     if not key.values:
         return exp.Is(this=column.copy(), expression=exp.null())
     declared = _declared(key, key.values, column)
@@ -280,7 +285,7 @@ def _person_groups(
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
     selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
     person = exp.column(PERSON)
-    rows = _rows(node.child, table, salt, windows=windows, also=[WORD] if also else ())
+    rows = rows_that_count(node.child, table, salt, windows=windows, also=[WORD] if also else ())
     for condition in where:
         rows = rows.where(condition, copy=False)
     return (

@@ -4,57 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import singledispatch
 
 from sqlglot import exp
 
-from discreet.engines.casts import cast
-from discreet.engines.dialect import function
-from discreet.engines.functions import as_double, compiled, double_literal, is_whole
+from discreet.trusted.ring_a.casts import cast
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Quantity
-from discreet.trusted.ring_b.logarithmic import LogarithmicRange
+from discreet.trusted.ring_a.terms import Columns, as_double, compiled, double_literal, is_whole
 
 
 def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
     """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included."""
     expression, lattice = one.expression, one.lattice
     if one.powers:
-        return _power(one, columns)
+        return power_of(one, columns)
     if lattice is None:
         node = compiled(expression, columns)
-        return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
+        return exp.Case(ifs=[exp.If(this=unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
     if is_whole(expression) and lattice.step == 1:
         node = compiled(expression, columns)
         inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
     else:
         node = as_double(expression, columns)
         inside = rounded(node, lattice)
-    return exp.Case(ifs=[exp.If(this=_unknown(one, node), true=exp.null())], default=cast(inside, "BIGINT"))
+    return exp.Case(ifs=[exp.If(this=unknown(one, node), true=exp.null())], default=cast(inside, "BIGINT"))
 
 
-def _power(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
-    """The number of the bucket of `LogarithmicRange` that a value lies in: 0 next to zero, ±1 and up from there.
-
-    The logarithm is rounded, so a value next to a power of two may be counted beside it: the row's own business."""
-    range_ = LogarithmicRange(Fraction(1))
-    node = as_double(one.expression, columns)
-    size = exp.Abs(this=node.copy())
-    least = double_literal(Fraction(2) ** range_.lowest)  # no branch of a CASE is a guard: the logarithm of 0 fails
-    above = exp.Greatest(this=size.copy(), expressions=[least], ignore_nulls=True)
-    power = exp.Floor(this=function("log2", above))
-    number = clamped(
-        exp.Sub(this=power, expression=double_literal(Fraction(range_.lowest - 1))),
-        double_literal(Fraction(1)),
-        double_literal(Fraction(range_.last)),
-    )
-    small = exp.LT(this=size, expression=least.copy())
-    signed = exp.Mul(this=cast(number, "BIGINT"), expression=cast(exp.Sign(this=node.copy()), "BIGINT"))
-    branches = [exp.If(this=_unknown(one, node), true=exp.null()), exp.If(this=small, true=exp.Literal.number(0))]
-    return exp.Case(ifs=branches, default=signed)
+@singledispatch
+def power_of(one: object, columns: Columns) -> exp.Expression:
+    """The number of a value's power of two, where that is wanted: ring B's."""
+    raise TypeError(f"no powers are known of {type(one).__name__} over {len(columns)} columns")
 
 
-def _unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
+def unknown(quantity: Quantity, node: exp.Expression) -> exp.Expression:
     """Whether a row's value is NULL or not a number. Columns hold no NaN; arithmetic in doubles may make one."""
     null = exp.Is(this=node.copy(), expression=exp.null())
     expression = quantity.expression

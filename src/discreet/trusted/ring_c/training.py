@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.protocol import CodedEngine
-from discreet.engines.vectors import Vectors, Wanted
-from discreet.plan.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, EquivalentGaussian
@@ -22,7 +20,9 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import SubsampledGaussian
 from discreet.trusted.ring_c.batch import compose
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
+from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_c.sampling import PoissonSample
+from discreet.trusted.ring_c.vectors import Vectors, Wanted
 
 STEPS_OF_CLIP = 1 << 20
 """How many lattice steps the longest gradient of a person is."""

@@ -8,11 +8,11 @@ from typing import cast
 
 from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
 from discreet.engines.protocol import CodedEngine
-from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_c.coding import Coding, rows_of_person
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Weighing:
     """Counts the rows of a table once, cell by cell, and from then on answers from those counts with noise.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others. Neighbours: one
-    person added or removed. Every row is in one cell of the coding, or in none (`discreet.plan.coding`), so the exact
+    person added or removed. Every row is in one cell of the coding, or in none (`ring_c.coding`), so the exact
     histogram moves by at most R in ℓ1, and every count of cells by at most R. The loss of all replies together is the
     construction's, pure ε, however many there are, also where questions follow from replies. Which cells a question
     counts follows from the coding and the question: no row is read for it.

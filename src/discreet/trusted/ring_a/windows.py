@@ -37,8 +37,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.engines.dialect import function
-from discreet.engines.names import ROW_NUMBER
+from discreet.trusted.ring_a.dialect import function
+from discreet.trusted.ring_a.names import ROW_NUMBER
 from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, LimitGroups, LimitRows, Project, Scan
 
 PLACE = "place_of_row"

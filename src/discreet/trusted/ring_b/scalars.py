@@ -13,11 +13,12 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.engines.casts import cast, kind
-from discreet.engines.dialect import function
 from discreet.plan.patterns import LOOKED_AT, regular
+from discreet.trusted.ring_a.casts import cast, kind
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.terms import from_steps, scaled
 
 Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]
@@ -119,12 +120,7 @@ def _rounded(name: str) -> Builder:
 
 def in_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Expression:
     """The whole number of steps of p/q that a double is nearest to."""
-    return function("round", _quotient_of(node, denominator, numerator))
-
-
-def from_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Expression:
-    """So many steps of p/q as a double."""
-    return _quotient_of(node, numerator, denominator)
+    return function("round", scaled(node, denominator, numerator))
 
 
 def _step(call: Call) -> tuple[int, int]:
@@ -132,12 +128,6 @@ def _step(call: Call) -> tuple[int, int]:
     assert isinstance(numerator, int)
     assert isinstance(denominator, int)
     return numerator, denominator
-
-
-def _quotient_of(node: exp.Expression, factor: int, divisor: int) -> exp.Expression:
-    if factor != 1:
-        node = _binary(exp.Mul, node, _double(float(factor)))
-    return node if divisor == 1 else _binary(exp.Div, node, _double(float(divisor)))
 
 
 def _width_bucket(nodes: Nodes, call: Call) -> exp.Expression:

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.engines.protocol import CodedEngine
-from discreet.plan.coding import Coding, rows_of_person
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, Loss
 from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_c.coding import Coding, rows_of_person
 
 Integers = NDArray[Any]
 
@@ -109,7 +109,7 @@ class LinearQueries:
     """Measurements of marginals of one table, all fixed before the first is made.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others, and every row
-    is in one cell of each marginal or left out of all (`discreet.plan.coding`). Neighbours: one person added or
+    is in one cell of each marginal or left out of all (`ring_c.coding`). Neighbours: one person added or
     removed.
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,

@@ -13,16 +13,16 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.engines.casts import cast, kind
-from discreet.engines.dialect import function
-from discreet.engines.functions import as_double, compiled, double_literal
-from discreet.engines.names import NOBODY, ROW_NUMBER, column_name, table_name
-from discreet.engines.quantities import clamped, quantity
-from discreet.engines.scalars import from_steps
 from discreet.plan.normal import TURNED
+from discreet.trusted.ring_a.casts import cast, kind
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
+from discreet.trusted.ring_a.names import NOBODY, ROW_NUMBER, column_name, table_name
 from discreet.trusted.ring_a.nodes import Quantity
-from discreet.trusted.ring_a.table import LARGEST, Relation, Table, Type
+from discreet.trusted.ring_a.quantities import clamped, quantity
+from discreet.trusted.ring_a.statement import PERSON, Keep, RelationRows, relation_rows
+from discreet.trusted.ring_a.table import LARGEST, Relation, Type
+from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, from_steps
 from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
@@ -41,7 +41,6 @@ from discreet.trusted.ring_b.relations import (
     shape,
 )
 
-PERSON = "person"
 _LATE = "10000-01-01"
 _LARGEST = 2**62
 """Whole sums of one person are clamped to ±this, so that they stay 64-bit integers."""
@@ -61,10 +60,6 @@ class Rows:
         return {column.name: exp.column(f"c{place}", table=table) for place, column in enumerate(self.shape.columns)}
 
 
-Keep = Callable[[Table], exp.Expression | None]
-"""Which rows of a declared table count, by the person's own rows alone; None where all do."""
-
-
 def rows_of(relation: Relation, keep: Keep) -> Rows:
     """The SELECT of a relation.
 
@@ -74,6 +69,13 @@ def rows_of(relation: Relation, keep: Keep) -> Rows:
     """
     build: Callable[[Any, Keep], Rows] = _BUILDERS[type(relation)]
     return build(relation, keep)
+
+
+@relation_rows.register
+def of_question(relation: Relation, predicate: Expression | None, keep: Keep) -> RelationRows:
+    """The rows that a question's own predicate leaves."""
+    rows = rows_of(relation if predicate is None else Where(relation, predicate), keep)
+    return RelationRows(rows.select, rows.columns(), rows.person, rows.ids)
 
 
 def _base(relation: Base, keep: Keep) -> Rows:

@@ -14,22 +14,17 @@ Nothing here casts text, parses, repeats or looks anything up.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.engines.casts import cast, kind
-from discreet.engines.dialect import function
-from discreet.engines.scalars import BUILDERS, not_zero
 from discreet.plan.dialect import Kind
 from discreet.plan.dialect_table import BY_OPERATOR
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
-from discreet.trusted.ring_a.table import Type
-
-Columns = Mapping[str, exp.Expression]
-"""How each declared column is written in the engine's table."""
+from discreet.trusted.ring_a.casts import kind
+from discreet.trusted.ring_a.dialect import function
+from discreet.trusted.ring_a.expressions import Call, Expression, Literal
+from discreet.trusted.ring_a.terms import Columns, as_double, call_is_whole, call_tree, compiled, held_whole
+from discreet.trusted.ring_b.scalars import BUILDERS, not_zero
 
 _COMPARISONS: dict[str, type[exp.Binary]] = {
     "equal": exp.EQ,
@@ -42,61 +37,10 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
 _ARITHMETIC: dict[str, type[exp.Binary]] = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
 
 
-def compiled(expression: Expression, columns: Columns) -> exp.Expression:
-    """The expression in the engine's language."""
-    if isinstance(expression, ColumnOf):
-        return columns[expression.name].copy()
-    if isinstance(expression, Literal):
-        return literal(expression)
-    return _call(expression, columns)
-
-
-def literal(constant: Literal) -> exp.Expression:
-    """A constant, with its type spelled out so that the engine has nothing to guess."""
-    value = constant.value
-    if value is None:
-        return exp.null()
-    if isinstance(value, bool):
-        return exp.true() if value else exp.false()
-    if isinstance(value, datetime.datetime):
-        return cast(exp.Literal.string(value.isoformat(" ")), "TIMESTAMP")
-    if isinstance(value, datetime.date):
-        return cast(exp.Literal.string(value.isoformat()), "DATE")
-    if isinstance(value, str):
-        return exp.Literal.string(value)
-    if isinstance(value, int) and abs(value) < 2**63:
-        return cast(exp.Literal.string(str(value)), "BIGINT")
-    return double_literal(Fraction(value))
-
-
-def double_literal(value: Fraction) -> exp.Expression:
-    """The double nearest to the value."""
-    return cast(exp.Literal.string(repr(_nearest(value))), "DOUBLE")
-
-
-def _nearest(value: Fraction) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
-
-
-def as_double(expression: Expression, columns: Columns) -> exp.Expression:
-    """A numeric expression as a double."""
-    if isinstance(expression, Literal) and isinstance(expression.value, int | Fraction):
-        return double_literal(Fraction(expression.value))
-    node = compiled(expression, columns)
-    if (isinstance(expression, Literal | ColumnOf) and expression.type is Type.INTEGER) or (
-        isinstance(expression, Call) and _whole(expression)
-    ):
-        return cast(node, "DOUBLE")
-    return node
-
-
 def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
     """An integer in 64 bits, NULL where it was computed and does not fit."""
     node = compiled(expression, columns)
-    if _whole(expression):
+    if held_whole(expression):
         return node
     return function("try_cast", node, kind("BIGINT"))
 
@@ -105,33 +49,19 @@ _CHOICES = ("coalesce", "nullif", "greatest", "least")
 """Operators whose result is one of their arguments."""
 
 
-def _whole(expression: Expression) -> bool:
-    """Whether the engine holds this expression as a 64-bit integer: a column, a constant, a choice among such, or a
-    function that the dialect's table says it of."""
-    if isinstance(expression, Call):
-        if expression.operator in _CHOICES:
-            return all(_whole(argument) for argument in expression.arguments)
-        if expression.operator == "case":
-            results = (*expression.arguments[1:-1:2], expression.arguments[-1])
-            return all(_whole(result) for result in results)
-        return BY_OPERATOR[expression.operator].whole
-    if isinstance(expression, Literal):
-        return expression.value is None or (
-            isinstance(expression.value, int)
-            and not isinstance(expression.value, bool)
-            and abs(expression.value) < 2**63
-        )
-    return expression.type is Type.INTEGER
-
-
-def is_whole(expression: Expression) -> bool:
-    """Whether the compiled expression is a 64-bit integer, so that no rounding is needed."""
-    return _whole(expression) and expression.type is Type.INTEGER
+@call_is_whole.register
+def _whole(call: Call) -> bool:
+    """A choice among whole numbers, or a function that the dialect's table says it of."""
+    if call.operator in _CHOICES:
+        return all(held_whole(argument) for argument in call.arguments)
+    if call.operator == "case":
+        return all(held_whole(result) for result in (*call.arguments[1:-1:2], call.arguments[-1]))
+    return BY_OPERATOR[call.operator].whole
 
 
 def _same(arguments: tuple[Expression, ...], columns: Columns) -> list[exp.Expression]:
     """Arguments that meet in one place, all of one engine type."""
-    if any(argument.type.numeric for argument in arguments) and not all(_whole(argument) for argument in arguments):
+    if any(argument.type.numeric for argument in arguments) and not all(held_whole(argument) for argument in arguments):
         return [exp.null() if _null(argument) else as_double(argument, columns) for argument in arguments]
     return [compiled(argument, columns) for argument in arguments]
 
@@ -140,6 +70,7 @@ def _null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
+@call_tree.register
 def _call(call: Call, columns: Columns) -> exp.Expression:
     operator, arguments = call.operator, call.arguments
     if operator in _COMPARISONS:
