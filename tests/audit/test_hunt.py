@@ -23,9 +23,9 @@ from discreet.audit.hunt import PRICES, Pair, shrunk
 from discreet.audit.maker import From, Item, Maker
 from discreet.audit.world import world
 from discreet.catalog import Column, Type
+from discreet.dialect.table import TABLE
 from discreet.errors import QuestionError
 from discreet.plan import specials
-from discreet.plan.dialect_table import TABLE
 from discreet.sql import lower
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse

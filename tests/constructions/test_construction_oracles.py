@@ -27,10 +27,10 @@ from discreet.constructions import (
     rounds_needed,
 )
 from discreet.constructions.boosting import ETA, STEP, _kept
-from discreet.constructions.construction import rounded
-from discreet.constructions.domain import histograms, log_multisets, multisets
 from discreet.constructions.linear import _solved, synthesised
-from discreet.constructions.weights import moved
+from discreet.trusted.ring_c.construction import rounded
+from discreet.trusted.ring_c.multiplicative_weights import moved
+from discreet.trusted.ring_c.universe import histograms, log_multisets, multisets
 from kinds import examples
 
 THREE = LinearQueries(universe(3), [[1, 0, 1], [0, 1, 0], [1, 1, 0], [1, 1, 1]])

@@ -13,10 +13,10 @@ import duckdb
 import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
+from discreet.dialect.functions import Argument, Function, Kind
+from discreet.dialect.table import TABLE
+from discreet.dialect.texts import UNITS
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.plan.dialect import Argument, Function, Kind
-from discreet.plan.dialect_table import TABLE
-from discreet.plan.dialect_texts import UNITS
 from discreet.sql.expressions import Reader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import discreet
-from discreet.plan.steps import exactly, step_of
+from discreet.dialect.steps import exactly, step_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import LARGEST, Column, Type

@@ -14,10 +14,10 @@ from dialect_tools import DIALECT, Plain, read, rows, written
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from discreet.plan.dialect import Function
-from discreet.plan.dialect_table import TABLE
-from discreet.plan.patterns import PatternError, regular
-from discreet.plan.ranges import interval
+from discreet.dialect.functions import Function
+from discreet.dialect.patterns import PatternError, regular
+from discreet.dialect.ranges import interval
+from discreet.dialect.table import TABLE
 from discreet.sql.documentation import page
 from discreet.trusted.ring_a.expressions import columns_of
 from discreet.trusted.ring_a.table import Column, Type

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from dialect_tools import read
 
+from discreet.dialect.table import REFUSED
 from discreet.errors import QuestionError
-from discreet.plan.dialect_table import REFUSED
 
 REFUSALS = [
     *("random() < 1", "uuid() = 'x'", "NOW() > date_1", "CURRENT_DATE > date_1", "current_timestamp > date_1"),

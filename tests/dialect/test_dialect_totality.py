@@ -12,9 +12,9 @@ import pytest
 from dialect_tools import COLUMNS, DIALECT, ENGINE, KINDS, Plain, read, rows, written
 from engine_tools import Bench, declaration, planned
 
+from discreet.dialect.numbers import STEPS
+from discreet.dialect.table import TABLE
 from discreet.errors import QuestionError
-from discreet.plan.dialect_numbers import STEPS
-from discreet.plan.dialect_table import TABLE
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice

@@ -21,12 +21,12 @@ from scipy import stats
 
 from discreet import BudgetError, Curator, EngineError, QuestionError
 from discreet.catalog.model import EngineLimits
-from discreet.engines.block_process import BlockLimits, BlockProcesses
 from discreet.learning.aggregate import AggregateOptions, Aggregation, aggregation
 from discreet.ledger import TOTAL
 from discreet.mechanisms import Laplace
 from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_c.block_process import BlockLimits, BlockProcesses
 from discreet.trusted.ring_c.blocks import Blocks, scores, step_of
 from discreet.trusted.ring_c.vectors import Vectors, Wanted
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_tools import COLUMNS, declaration, people, planned
 
+from discreet.dialect.quantization import FINENESS, buckets, clamping, lattice
+from discreet.dialect.ranges import interval
 from discreet.errors import QuestionError
-from discreet.plan.quantization import FINENESS, buckets, clamping, lattice
-from discreet.plan.ranges import interval
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Type

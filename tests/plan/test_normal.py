@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from discreet.dialect.normal import normal
 from discreet.engines.chosen import DIALECT
-from discreet.plan.normal import normal
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.terms import compiled

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.plan.nulls import known_where, may_be_null, without_nulls
+from discreet.dialect.nulls import known_where, may_be_null, without_nulls
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 

@@ -15,10 +15,10 @@ import pytest
 
 import discreet
 from discreet.catalog import declare
+from discreet.dialect.patterns import regular
+from discreet.dialect.table import TABLE
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.worker import DISABLED
-from discreet.plan.dialect_table import TABLE
-from discreet.plan.patterns import regular
 from discreet.plan.work import LONGEST, VECTOR, Cost, Public, _Measure, default_work
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal

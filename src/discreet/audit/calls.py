@@ -10,9 +10,9 @@ from typing import Any
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
 from discreet.catalog import Type
-from discreet.plan.dialect import Argument, Function, Kind
-from discreet.plan.dialect_table import TABLE
-from discreet.plan.dialect_texts import UNITS
+from discreet.dialect.functions import Argument, Function, Kind
+from discreet.dialect.table import TABLE
+from discreet.dialect.texts import UNITS
 
 MOMENTS = (Type.DATE, Type.TIMESTAMP)
 CASTS = {"INTEGER": Type.INTEGER, "DOUBLE": Type.NUMBER, "TEXT": Type.TEXT, "BOOLEAN": Type.BOOLEAN}

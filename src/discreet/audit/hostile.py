@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from discreet.catalog import Column, Declaration, Table, Type
-from discreet.plan.dialect_texts import UNITS
+from discreet.dialect.texts import UNITS
 
 EDGES: Mapping[Type, Sequence[Any]] = {
     Type.INTEGER: [None, 0, 1, -1, 2, 7, 100, -2, 2**31, -(2**31) - 1, 2**53 + 1, 2**63 - 1, -(2**63)],

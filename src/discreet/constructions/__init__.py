@@ -7,16 +7,16 @@ it.
 
 from discreet.constructions.base import BaseGenerator
 from discreet.constructions.boosting import Boosted, Boosting, rounds_needed
-from discreet.constructions.construction import Synopsis
-from discreet.constructions.domain import ArbitraryQueries, Database, LinearQueries, Universe
 from discreet.constructions.linear import FractionalGenerator, LinearProgram
 from discreet.constructions.small import SmallDatabase, balanced_alpha
 from discreet.constructions.tuning import with_best_alpha
-from discreet.constructions.weights import (
+from discreet.trusted.ring_c.construction import Synopsis
+from discreet.trusted.ring_c.multiplicative_weights import (
     MultiplicativeWeightsExponential,
     OnlineMultiplicativeWeights,
     OnlineRun,
 )
+from discreet.trusted.ring_c.universe import ArbitraryQueries, Database, LinearQueries, Universe
 
 __all__ = [
     "ArbitraryQueries",

@@ -10,8 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.constructions.composition import each, together
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, shown
-from discreet.constructions.domain import (
+from discreet.reference.draws import PublicDraws
+from discreet.trusted.ring_a.additive import Laplace
+from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, shown
+from discreet.trusted.ring_c.universe import (
     FARTHEST,
     Database,
     Queries,
@@ -22,9 +25,6 @@ from discreet.constructions.domain import (
     refuse,
     whole,
 )
-from discreet.reference.draws import PublicDraws
-from discreet.trusted.ring_a.additive import Laplace
-from discreet.trusted.ring_a.loss import Batch
 
 MOST_DATABASES = 1_000_000
 """A search or a choice among more databases than this is refused."""

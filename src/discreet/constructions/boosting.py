@@ -10,12 +10,12 @@ from statistics import median_low
 
 from discreet.constructions.base import BaseGenerator
 from discreet.constructions.composition import each, root_rho, together
-from discreet.constructions.construction import Synopsis, explained, of_this_universe, shown
-from discreet.constructions.domain import Database, Queries, number, price, refuse
 from discreet.constructions.linear import FractionalGenerator
 from discreet.reference.draws import ExponentialDraws, PublicDraws
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_c.construction import Synopsis, explained, of_this_universe, shown
+from discreet.trusted.ring_c.universe import Database, Queries, number, price, refuse
 
 STEP = Fraction(4, 5)
 """α, the weight of a round: the best one for η = 1/3, ½ ln((1 + 2η)/(1 − 2η)) = 0.8047, rounded to a plain number."""

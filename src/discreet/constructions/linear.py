@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from discreet.constructions.base import Generator
 from discreet.constructions.composition import each, together
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, log_multisets, number, refuse, whole
 from discreet.reference.draws import PublicDraws
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, rounded
+from discreet.trusted.ring_c.universe import MOST_ROWS, Database, LinearQueries, log_multisets, number, refuse, whole
 
 SOLVED = Fraction(1, 10**6)
 """HiGHS keeps constraints and optimum to 10^−7 each, in shares of the rows; this is more than both."""

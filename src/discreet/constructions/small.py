@@ -9,8 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.constructions.base import few_enough
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe
-from discreet.constructions.domain import (
+from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_b.further_losses import BoundedRange
+from discreet.trusted.ring_b.selection import ExponentialMechanism
+from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe
+from discreet.trusted.ring_c.universe import (
     Database,
     Integers,
     LinearQueries,
@@ -21,9 +24,6 @@ from discreet.constructions.domain import (
     refuse,
     whole,
 )
-from discreet.trusted.ring_a.loss import Batch
-from discreet.trusted.ring_b.further_losses import BoundedRange
-from discreet.trusted.ring_b.selection import ExponentialMechanism
 
 
 def balanced_alpha(queries: LinearQueries, epsilon: float, beta: float, rows: int) -> float:

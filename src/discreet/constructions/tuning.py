@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from discreet.constructions.linear import FractionalGenerator
 from discreet.constructions.small import SmallDatabase
-from discreet.constructions.weights import OnlineMultiplicativeWeights
 from discreet.errors import QuestionError
+from discreet.trusted.ring_c.multiplicative_weights import OnlineMultiplicativeWeights
 
 Tunable = TypeVar("Tunable", FractionalGenerator, OnlineMultiplicativeWeights, SmallDatabase)
 

@@ -20,21 +20,18 @@ What holds of every method here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.trusted.ring_a.engine import Engine, Lost, Row
-from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.engine import Lost, Row
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
 from discreet.trusted.ring_b.relations import Attributed
-from discreet.trusted.ring_c.coded import Marginal, Rows
-from discreet.trusted.ring_c.coding import Coding
-from discreet.trusted.ring_c.vectors import Vectors, Wanted
+from discreet.trusted.ring_c.engine import CodedEngine
 
-__all__ = ["UNTIL", "CodedEngine", "Engine", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
+__all__ = ["UNTIL", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
 
 UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
 """The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
@@ -42,31 +39,6 @@ UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
 
 class Stopped(Exception):
     """The engine ended or was ended under this request: it took too long, or too much memory."""
-
-
-class CodedEngine(Engine, Protocol):
-    """An engine as the gate of marginals, workloads, training and blocks has it."""
-
-    def vectors(self, table: Table, wanted: Sequence[Wanted], /) -> Vectors:
-        """The rows of a table in some of its columns, person by person, and of each person in the order in which they
-        were loaded."""
-        ...
-
-    def code(self, coding: Coding, table: Table, /) -> Rows:
-        """Rows put into cells, of each person as many as are declared, chosen with a fresh salt; until `uncode`."""
-        ...
-
-    def uncode(self, rows: Rows, /) -> None:
-        """Lets go of rows in cells."""
-        ...
-
-    def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]], /) -> list[Marginal]:
-        """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names."""
-        ...
-
-    def cells(self, coding: Coding, predicate: Expression, table: Table, /) -> Marginal:
-        """1 for each cell of the coding for which the predicate is true, 0 for the others. Reads no row."""
-        ...
 
 
 class Trial(Protocol):

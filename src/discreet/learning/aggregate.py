@@ -13,9 +13,9 @@ from types import CodeType
 from typing import Any
 
 from discreet.catalog import Declaration
+from discreet.dialect.quantization import lattice
 from discreet.errors import QuestionError, refused
 from discreet.mechanisms import Laplace, PermuteAndFlip
-from discreet.plan.quantization import lattice
 from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, whole, within
 from discreet.procedures.progress import progress
 from discreet.release.content import Cost, ReleaseContent

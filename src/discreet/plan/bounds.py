@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
+from discreet.dialect.nulls import may_be_null
+from discreet.dialect.quantization import clamping, lattice, sized
+from discreet.dialect.ranges import interval
+from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
-from discreet.plan.nulls import may_be_null
 from discreet.plan.outputs import Output
-from discreet.plan.quantization import clamping, lattice, sized
-from discreet.plan.ranges import interval
 from discreet.plan.specials import MOMENTS, expanded, special
-from discreet.plan.steps import step_of
 from discreet.plan.together import KEYS, together
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.lattice import Lattice

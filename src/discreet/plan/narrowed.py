@@ -19,7 +19,7 @@ from functools import cache
 from itertools import product
 from typing import TypeAlias
 
-from discreet.plan.nulls import EXACT
+from discreet.dialect.nulls import EXACT
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value

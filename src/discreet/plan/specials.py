@@ -15,9 +15,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
+from discreet.dialect.quantization import buckets, sized
+from discreet.dialect.ranges import EVER
 from discreet.errors import QuestionError
-from discreet.plan.quantization import buckets, sized
-from discreet.plan.ranges import EVER
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from discreet.plan.nulls import may_be_null
+from discreet.dialect.nulls import may_be_null
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Axis, Part, Quantity, Total

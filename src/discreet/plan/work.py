@@ -20,7 +20,7 @@ bound rests on this:
   counts for the whole vectors, which are few where the rows of a person stand beside each other, as tables store them.
 * Others' rows. Nothing that a person's rows decide starts or saves work on others' rows: which side of a join is read
   first follows from the question, and no side is ever empty (`engines.relations`).
-* Types and names. What the engine computes is total (`discreet.plan.dialect`), in 64 bits or doubles, and named by
+* Types and names. What the engine computes is total (`discreet.dialect.functions`), in 64 bits or doubles, and named by
   position: no row makes it raise, and no name of an analyst's reaches it.
 
 Steps are about a nanosecond of a processor of 2025 each, rounded up from measurements of texts chosen to be slow. They
@@ -34,9 +34,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from discreet.catalog.model import MOST_WORK, EngineLimits
+from discreet.dialect.cases import case_results
+from discreet.dialect.patterns import LOOKED_AT, regular
 from discreet.errors import QuestionError
-from discreet.plan.expressions import case_results
-from discreet.plan.patterns import LOOKED_AT, regular
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Filter, LimitGroups, LimitRows, PersonGroup, Root, project_of
 from discreet.trusted.ring_a.table import Relation, Table, Type

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.dialect.nulls import may_be_null
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.nulls import may_be_null
 from discreet.plan.outputs import Output
 from discreet.release.estimate import GROUP_FOR_MEANS, error_of
 from discreet.release.intervals import CONFIDENCE

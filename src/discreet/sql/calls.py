@@ -8,11 +8,11 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from discreet.dialect.functions import MOST_TEXTS, Argument, Function, Kind, result_type
+from discreet.dialect.patterns import PatternError, regular
+from discreet.dialect.table import BY_NAME, BY_OPERATOR
+from discreet.dialect.texts import PARTS
 from discreet.errors import QuestionError
-from discreet.plan.dialect import MOST_TEXTS, Argument, Function, Kind, result_type
-from discreet.plan.dialect_table import BY_NAME, BY_OPERATOR
-from discreet.plan.dialect_texts import PARTS
-from discreet.plan.patterns import PatternError, regular
 from discreet.sql.moments import FORMS as MOMENT_FORMS
 from discreet.sql.words import common_type, dated, is_null, only, place, refused
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from discreet.plan.dialect import Function
-from discreet.plan.dialect_table import CHAPTERS, REFUSED, TABLE
+from discreet.dialect.functions import Function
+from discreet.dialect.table import CHAPTERS, REFUSED, TABLE
 
 _BEGINNING = """# The dialect
 

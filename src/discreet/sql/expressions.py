@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.dialect.steps import exactly
+from discreet.dialect.table import ON_ANSWERS
 from discreet.errors import QuestionError
-from discreet.plan.dialect_table import ON_ANSWERS
-from discreet.plan.steps import exactly
 from discreet.sql.calls import called, truth
 from discreet.sql.moments import difference, moment, shifted
 from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value

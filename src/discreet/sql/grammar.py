@@ -16,8 +16,8 @@ from sqlglot.parser import binary_range_parser
 from sqlglot.tokenizer_core import TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
+from discreet.dialect.table import BY_NAME
 from discreet.errors import QuestionError
-from discreet.plan.dialect_table import BY_NAME
 from discreet.sql.hints import unreadable
 from discreet.sql.limits import LONGEST_NUMBER, Counted, Endless, numbers, several, shallow, small, too_deep, words
 

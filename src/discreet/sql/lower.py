@@ -11,12 +11,12 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration, writable
+from discreet.dialect.normal import normal
+from discreet.dialect.nulls import known_where, may_be_null, without_nulls
 from discreet.errors import QuestionError
 from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
-from discreet.plan.normal import normal
-from discreet.plan.nulls import known_where, may_be_null, without_nulls
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, Reader
 from discreet.sql.grammar import DifferentialPrivacy, parse

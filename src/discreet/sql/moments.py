@@ -7,9 +7,9 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from discreet.dialect.functions import Function
+from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
-from discreet.plan.dialect import Function
-from discreet.plan.dialect_texts import UNITS
 from discreet.sql.words import dated, place, refused
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type

@@ -9,9 +9,9 @@ from functools import reduce
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration
+from discreet.dialect.normal import normal
 from discreet.errors import QuestionError
 from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.plan.normal import normal
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Named, Scope
 from discreet.sql.words import only, refused, spelled_as_declared, unknown_name

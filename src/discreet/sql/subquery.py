@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.dialect.quantization import lattice, sized
+from discreet.dialect.ranges import interval
+from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
-from discreet.plan.quantization import lattice, sized
-from discreet.plan.ranges import interval
-from discreet.plan.steps import step_of
 from discreet.sql.expressions import Reader
 from discreet.sql.scope import Scope
 from discreet.sql.sources import Queries, Sources, named_queries

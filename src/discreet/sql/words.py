@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.dialect.table import BY_NAME, REFUSED
 from discreet.errors import QuestionError
-from discreet.plan.dialect_table import BY_NAME, REFUSED
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 

@@ -82,7 +82,7 @@ DIFFERENT = {
     "ends_with": "of two texts: whether the first ends with the second",
     "contains": "of two texts: whether the first has the second in it",
     "position": "of two texts: where the second begins in the first, counted from 1; 0 where it does not stand there",
-    "matches": "of a text and a pattern of `discreet.plan.patterns`: whether some piece matches, in linear time",
+    "matches": "of a text and a pattern of `discreet.dialect.patterns`: whether some piece matches, in linear time",
     "matches_all": "of a text and such a pattern: whether all of it matches",
     "extract_match": "of a text, such a pattern and a group's number: that group of the first match, '' where none is",
     "replace_match": "of a text, a pattern and a replacement with \\1 …: the text with its first match replaced",

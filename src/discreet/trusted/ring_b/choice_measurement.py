@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.protocol import CodedEngine
-from discreet.plan.measurement import Plan
+from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.noisy_max import NoisyMax
+from discreet.trusted.ring_b.questions import QuestionPlan
 from discreet.trusted.ring_b.selection import TopK
 
 
@@ -32,7 +32,7 @@ class Choice:
     2014, Claim 3.9; `NoisyMax`, `TopK`). The counts themselves are not released, nor is the winner's.
     """
 
-    plan: Plan
+    plan: QuestionPlan
     table: Table
     mechanism: NoisyMax | TopK
     with_gap: bool = False
@@ -46,7 +46,7 @@ class Choice:
             raise ValueError("one person moves a count by more than the mechanism allows")
         return self.mechanism.loss()
 
-    def draw(self, engine: CodedEngine) -> Chosen:
+    def draw(self, engine: Engine) -> Chosen:
         keys, totals = dense(engine.run(self.plan.root, self.table), self.plan)
         counts = combined(self.plan.parts[0].vectors[0], totals)
         if isinstance(self.mechanism, TopK):

@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.plan.dialect import Kind
-from discreet.plan.dialect_table import BY_OPERATOR
+from discreet.dialect.functions import Kind
+from discreet.dialect.table import BY_OPERATOR
 from discreet.trusted.ring_a.casts import kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.plan.normal import TURNED
+from discreet.dialect.normal import TURNED
 from discreet.trusted.ring_a.casts import cast, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of

@@ -30,10 +30,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.plan.expressions import case_results
-from discreet.plan.nulls import may_be_null, without_nulls
-from discreet.plan.ranges import interval
-from discreet.plan.steps import step_of
+from discreet.dialect.cases import case_results
+from discreet.dialect.nulls import may_be_null, without_nulls
+from discreet.dialect.ranges import interval
+from discreet.dialect.steps import step_of
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import (

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.plan.patterns import LOOKED_AT, regular
+from discreet.dialect.patterns import LOOKED_AT, regular
 from discreet.trusted.ring_a.casts import cast, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.questions import QuestionPlan
 from discreet.trusted.ring_b.sparse import AboveThreshold
 
 
@@ -56,7 +56,7 @@ class Watching:
         self._ended = True
         self._grant.commit(answer)
 
-    def ask(self, plan: Plan, table: Table) -> bool:
+    def ask(self, plan: QuestionPlan, table: Table) -> bool:
         """The reply to one count over a whole table. Raises ValueError on a plan that is none, or that a person moves
         by more than the mechanism allows; EngineError where it fails, which ends the run."""
         mechanism = self._run.mechanism

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.engines.block_process import BlockLimits, BlockProcesses, Unusable
-from discreet.engines.protocol import CodedEngine
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Column, Table
 from discreet.trusted.ring_b.selection import PermuteAndFlip
+from discreet.trusted.ring_c.block_process import BlockLimits, BlockProcesses, Unusable
+from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.sampling import RandomBlocks
 from discreet.trusted.ring_c.vectors import Vectors, Wanted
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.protocol import CodedEngine
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, Loss
 from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
+from discreet.trusted.ring_c.engine import CodedEngine
 
 Integers = NDArray[Any]
 

@@ -13,19 +13,18 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.protocol import CodedEngine
-from discreet.plan.measurement import Measurement
 from discreet.trusted.ring_a.additive import Gaussian
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.loss import Loss, Single
 from discreet.trusted.ring_a.measurement import reads
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import BoundedRange
-from discreet.trusted.ring_b.questions import Noisy, noisy_answer
+from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement, noisy_answer
 from discreet.trusted.ring_b.selection import ExponentialMechanism
 from discreet.trusted.ring_c.coded import Marginal, Rows
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.declared import Declared
+from discreet.trusted.ring_c.engine import CodedEngine
 
 Whole = NDArray[np.int64]
 Result = TypeVar("Result")
@@ -78,7 +77,7 @@ class Marginals:
         self._exact: dict[tuple[str, ...], Marginal] = {}
         self._ended = False
 
-    def find(self, question: Measurement) -> Noisy:
+    def find(self, question: QuestionMeasurement) -> Noisy:
         """The noisy answer to a priced question over the same table. Its loss is part of the batch."""
         if not reads(question.plan, self._table):
             raise ValueError("the question reads another table")

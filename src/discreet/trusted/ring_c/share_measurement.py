@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.protocol import CodedEngine
-from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.groups import combined, dense, monotone_count, one_vector
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.questions import QuestionPlan
+from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares, Residues
 
 
@@ -26,7 +26,7 @@ class Shares:
     noise share, which is less than the whole noise.
     """
 
-    plan: Plan
+    plan: QuestionPlan
     table: Table
     mechanism: LaplaceShares
 

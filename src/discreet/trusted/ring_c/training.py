@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.engines.protocol import CodedEngine
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, EquivalentGaussian
@@ -19,6 +18,7 @@ from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import SubsampledGaussian
 from discreet.trusted.ring_c.batch import compose
+from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
 from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_c.sampling import PoissonSample

@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from discreet.constructions import Database, OnlineMultiplicativeWeights, OnlineRun
-from discreet.engines.protocol import CodedEngine
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
+from discreet.trusted.ring_c.engine import CodedEngine
+from discreet.trusted.ring_c.multiplicative_weights import OnlineMultiplicativeWeights, OnlineRun
+from discreet.trusted.ring_c.universe import Database
 
 
 @dataclass(frozen=True)

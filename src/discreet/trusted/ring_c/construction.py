@@ -9,9 +9,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Queries, Universe, number, price, refuse
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import DiscreteLaplace
+from discreet.trusted.ring_c.universe import (
+    MOST_ROWS,
+    Database,
+    LinearQueries,
+    Queries,
+    Universe,
+    number,
+    price,
+    refuse,
+)
 
 SIZE_SHARE = Fraction(1, 8)
 """How much of ε the number of rows gets: its error enters every bound only once or twice."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan.dialect import ANY, BOOLEAN, NUMBER, WHOLE, Function, named, whole_constant
+from discreet.dialect.functions import ANY, BOOLEAN, NUMBER, WHOLE, Function, named, whole_constant
 from discreet.trusted.ring_a.table import LARGEST, Type
 
 _INTEGER, _NUMBER, _BOOLEAN = Type.INTEGER, Type.NUMBER, Type.BOOLEAN

@@ -33,8 +33,8 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-from discreet.plan.expressions import case_results
-from discreet.plan.quantization import common
+from discreet.dialect.cases import case_results
+from discreet.dialect.quantization import common
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import LARGEST, Column, Type
 

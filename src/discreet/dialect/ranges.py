@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from discreet.plan.expressions import Interval, case_results
+from discreet.dialect.cases import Interval, case_results
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 

@@ -17,13 +17,13 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.constructions.construction import Construction, Synopsis, explained, of_this_universe, rounded, shown
-from discreet.constructions.domain import MOST_ROWS, Database, LinearQueries, Universe, number, refuse, whole
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch, DiscreteLaplace, Pure
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.selection import ExponentialMechanism
 from discreet.trusted.ring_b.sparse import AboveThreshold
+from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, rounded, shown
+from discreet.trusted.ring_c.universe import MOST_ROWS, Database, LinearQueries, Universe, number, refuse, whole
 
 Shares = NDArray[np.float64]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from discreet.dialect.cases import Interval
 from discreet.errors import QuestionError
-from discreet.plan.expressions import Interval
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 
 FINENESS = 30

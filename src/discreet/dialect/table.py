@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.plan import dialect_numbers, dialect_texts
-from discreet.plan.dialect import Function
+from discreet.dialect import numbers as dialect_numbers
+from discreet.dialect import texts as dialect_texts
+from discreet.dialect.functions import Function
 
 CHAPTERS: Mapping[str, tuple[Function, ...]] = {
     "Conditions and choices": dialect_numbers.CONDITIONS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.plan.dialect import (
+from discreet.dialect.functions import (
     LONGEST_PAD,
     LONGEST_PATTERN,
     MOMENT,

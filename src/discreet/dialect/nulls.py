@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from discreet.plan.expressions import case_results
-from discreet.plan.ranges import interval
+from discreet.dialect.cases import case_results
+from discreet.dialect.ranges import interval
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 
