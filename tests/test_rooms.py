@@ -11,49 +11,54 @@ from pathlib import Path
 import pytest
 
 import discreet
-from discreet.engines.protocol import Engine
+from discreet.trusted.ring_a.engine import Engine
+from discreet.trusted.ring_c.engine import CodedEngine
+from trusted_list import closure
 
 SOURCE = Path(discreet.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
-GROUND = {"exact", "errors", "forks", "texts"}
-MATHEMATICS = GROUND | {"noise", "accounting", "mechanisms"}
+RINGS = {"ring_a", "ring_b", "ring_c", "budget_ledger"}
+"""The rooms of the trusted package; each imports itself and what stands below it."""
 PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
-FACADE = {"curator", "tables", "pricing", "sql", "door", "plan", "release", "catalog", "ledger", "accounting"} | GROUND
+WITH_PLANS = RINGS | {"dialect", "plan", "catalog", "errors", "texts"}
+FACADE = WITH_PLANS | {"curator", "tables", "pricing", "sql", "door", "release", "ledger", "accounting", "mechanisms"}
 BELOW: dict[str, set[str]] = {
-    "exact": set(),
     "errors": set(),
-    "forks": set(),
     "texts": set(),
-    "noise": {"exact"},
-    "accounting": {"exact"},
-    "mechanisms": {"noise", "accounting", "exact"},
-    "reference": MATHEMATICS,  # to compare with: no curator runs it
-    "odds": {"accounting"},  # a price in words
-    "constructions": {"reference", "mechanisms", "accounting"} | GROUND,  # no table, no engine, no ledger
-    "markov": GROUND,
-    "catalog": GROUND,
-    "trusted": {"accounting"} | GROUND - {"texts"},  # what the promise rests on: closed but for the ground
-    "ledger": {"trusted", "accounting"} | GROUND,  # bytes and losses, never plans
-    "plan": {"catalog", "mechanisms", "accounting"} | GROUND,
-    "release": {"plan", "catalog", "mechanisms", "accounting"} | GROUND,  # no door, engine or ledger
-    "engines": {"plan", "catalog", "mechanisms"} | GROUND,  # no ledger and no release
-    "door": {"engines", "plan", "catalog", "ledger", "constructions", "mechanisms", "accounting"} | GROUND,
-    "sql": {"plan", "catalog"} | GROUND,  # no engine, door or ledger
-    "reading": {"sql", "engines", "plan", "catalog"} | GROUND,  # no door, ledger or holdings: texts and declarations
-    "pricing": {"sql", "plan", "release", "catalog"} | GROUND,
-    "procedures": {"door", "catalog", "ledger"} | GROUND,
+    # what the promise rests on: ring A and the ledger beside it, ring B, ring C; whom the gate asks is the ledger
+    "trusted": set(),
+    "ring_a": {"errors", "budget_ledger"},
+    "budget_ledger": {"errors", "ring_a", "ring_b"},  # of ring B the certified filter alone: tests/test_trusted.py
+    "dialect": {"ring_a", "errors"},  # the table of functions, and where values lie
+    "ring_b": {"ring_a", "dialect", "errors"},
+    "ring_c": {"ring_a", "ring_b", "dialect", "errors"},
+    # the mathematics by the names under which pages show it
+    **{name: RINGS | {"reference", "odds"} for name in ("noise", "accounting", "mechanisms")},
+    "reference": {"ring_a", "ring_b", "ring_c", "errors"},  # to compare with: no curator runs it
+    "odds": {"ring_a", "ring_b", "ring_c"},  # a price in words
+    "constructions": {"reference", "ring_a", "ring_b", "ring_c", "errors"},  # no table, no engine, no ledger
+    "markov": {"ring_a", "errors"},
+    "catalog": {"ring_a", "errors", "texts"},
+    "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
+    "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
+    "release": WITH_PLANS | {"accounting", "mechanisms"},  # no door, engine or ledger
+    "engines": RINGS | {"dialect", "catalog", "errors", "texts"},  # no release
+    "door": {"ring_a", "ring_b", "ring_c"},  # the names of the gate and of what it measures
+    "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine, door or ledger
+    "reading": WITH_PLANS | {"sql", "engines"},  # no door or holdings: texts and declarations
+    "pricing": WITH_PLANS | {"sql", "release", "accounting"},
+    "procedures": WITH_PLANS | {"door", "ledger", "release"},
     **dict.fromkeys(
         PROCEDURES,
-        {"procedures", "sql", "door", "plan", "release", "catalog", "ledger", "constructions"}
-        | MATHEMATICS - {"noise"},
+        WITH_PLANS | {"procedures", "sql", "door", "release", "ledger", "accounting", "mechanisms", "constructions"},
     ),
-    "synthesis": {"procedures", "markov", "constructions", "sql", "door", "plan", "release", "catalog", "ledger"}
-    | (MATHEMATICS - {"noise"}),
-    "tables": {"catalog"} | GROUND,
-    "explanation": {"odds", "release", "texts"},
-    "schedule": {"engines"} | GROUND,  # the moment at which an engine has failed
-    "holdings": {"engines", "ledger", "plan", "catalog"} | GROUND,
+    "synthesis": WITH_PLANS
+    | {"procedures", "markov", "sql", "door", "release", "ledger", "accounting", "mechanisms", "constructions"},
+    "tables": {"catalog", "ring_a", "errors", "texts"},
+    "explanation": {"odds", "release", "texts", "ring_a"},
+    "schedule": {"engines", "ring_a", "errors"},  # the moment at which an engine has failed
+    "holdings": WITH_PLANS | {"engines", "ledger"},
     "curator": FACADE - {"curator"}
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "reading", "schedule"},
@@ -62,20 +67,28 @@ BELOW: dict[str, set[str]] = {
         FACADE | PROCEDURES | {"procedures", "audit", "engines", "local", "odds", "together", "__init__"},
     ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
-    "audit": FACADE | {"engines", "mechanisms", "reference", "local"},
-    **dict.fromkeys(("local", "together"), MATHEMATICS),
+    "audit": FACADE | {"engines", "reference", "local"},
+    **{name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts"} for name in ("local", "together")},
     "__main__": {"cli"},
     "__init__": {"curator", "errors", "explanation", "release", "tables", "workload"},
 }
 """What a room may import. A new room says here where it stands."""
 OLD_NAMES = {f"accounting/{name}.py" for name in ("calibrate", "odds", "plain", "residue")} | {"noise/words.py"}
 """Modules that pages once showed, under other names now: each hands the names on, and no module of ours uses it."""
-READ = ("trusted", "accounting", "mechanisms", "noise", "ledger", "door", "plan", "engines")
+READ = (*RINGS, "ledger", "plan", "engines")
 """Rooms whose modules name the very modules that they need, so that what one rests on can be followed file by file."""
 
 
+def room(name: str) -> str:
+    """The room of a module, by the parts of its name behind `discreet`."""
+    parts = name.split(".")
+    if parts[0] == "trusted" and len(parts) > 1:
+        return "budget_ledger" if parts[1] == "ledger" else parts[1]
+    return parts[0]
+
+
 def room_of(file: Path) -> str:
-    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+    return room(".".join(file.relative_to(SOURCE).with_suffix("").parts))
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -85,10 +98,11 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "discreet")
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are written in full"
-            if node.module == "discreet":
+            if node.module in ("discreet", "discreet.trusted"):
                 for alias in node.names:
-                    known = (SOURCE / f"{alias.name}.py").exists() or (SOURCE / alias.name).is_dir()
-                    yield f"discreet.{alias.name}" if known else "discreet"
+                    place = SOURCE.parent / node.module.replace(".", "/") / alias.name
+                    known = place.with_suffix(".py").exists() or place.is_dir()
+                    yield f"{node.module}.{alias.name}" if known else node.module
             elif node.module is not None and node.module.startswith("discreet."):
                 yield node.module
 
@@ -105,13 +119,13 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_a_room_knows_only_those_below_it(file: Path) -> None:
-    room = room_of(file)
+    own = room_of(file)
     if str(file.relative_to(SOURCE)) in OLD_NAMES:
         return
-    assert room in BELOW, f"say in BELOW where {room} stands"
+    assert own in BELOW, f"say in BELOW where {own} stands"
     for module in imports(parsed(file)):
-        other = module.split(".")[1] if "." in module else "__init__"
-        assert other == room or other in BELOW[room], f"{room} must not know {other}"
+        other = room(module.removeprefix("discreet.")) if "." in module else "__init__"
+        assert other == own or other in BELOW[own], f"{own} must not know {other}"
 
 
 def test_old_names_only_hand_on() -> None:
@@ -136,49 +150,22 @@ def test_what_is_read_names_modules_not_rooms() -> None:
                     assert (SOURCE / node.module.split(".")[1] / f"{alias.name}.py").exists(), (file, alias.name)
 
 
-def closure(*modules: str) -> set[str]:
-    """All modules of ours that these rest on, by the imports they name."""
-    found: set[str] = set()
-    rest = list(modules)
-    while rest:
-        module = rest.pop()
-        file = SOURCE / f"{module.replace('.', '/')}.py"
-        if module in found or not file.exists():
-            continue
-        found.add(module)
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("discreet"):
-                inside = node.module.removeprefix("discreet").removeprefix(".")
-                rest += [inside, *(f"{inside}.{alias.name}".lstrip(".") for alias in node.names)]
-    return found
-
-
-def test_the_mathematics_of_one_count_rests_on_few_modules() -> None:
-    """What a COUNT, SUM or AVG by public or private key needs: no certificates, no floating-point distributions."""
-    found = closure("mechanisms.additive", "mechanisms.threshold", "accounting.filter")
-    assert found == {
-        "exact",
-        *(f"noise.{name}" for name in ("bits", "gaussian", "inversion", "laplace", "rounded_gaussian_wide", "sampler")),
-        *(f"accounting.{name}" for name in ("curves", "filter", "gaussian_budget", "loss")),
-        "mechanisms.additive",
-        "mechanisms.threshold",
-    }
-
-
 def test_whoever_reads_a_ledger_knows_every_kind_of_event() -> None:
     """`loss_from_json` reads the kinds of the modules that are loaded: the ledger's own imports load them all."""
-    kinds = {str(f.relative_to(SOURCE)) for f in FILES if "@stored" in f.read_text("utf-8")}
-    assert kinds == {"accounting/loss.py", "accounting/further_losses.py"}
-    assert {kind.removesuffix(".py").replace("/", ".") for kind in kinds} <= closure("ledger.look")
+    kinds = {module_of(file) for file in FILES if "@stored" in file.read_text("utf-8")}
+    assert kinds == {"discreet.trusted.ring_a.loss", "discreet.trusted.ring_b.further_losses"}
+    assert kinds <= closure(frozenset({"discreet.trusted.ledger.ledger"}))
 
 
 def test_the_table_has_no_circle() -> None:
-    """Whoever is below somebody is not above him, by any number of steps. The package's own names are loaded late."""
-    for room in BELOW:
-        seen, rest = set(), set(BELOW[room]) - {"__init__"}
+    """Whoever is below somebody is not above him, by any number of steps. The package's own names are loaded late; the
+    gate asks the ledger, which keeps what rings A and B say of losses: three rooms that are read together."""
+    together = {"ring_a", "ring_b", "budget_ledger", "dialect"}
+    for one in BELOW:
+        seen, rest = set(), set(BELOW[one]) - {"__init__"}
         while rest:
             other = rest.pop()
-            assert other != room, f"{room} stands below itself"
+            assert other != one or one in together, f"{one} stands below itself"
             if other not in seen:
                 seen.add(other)
                 rest |= BELOW[other] - {"__init__"}
@@ -239,15 +226,17 @@ def test_only_the_door_runs_plans_and_reserves_losses() -> None:
         for name, method in calls(tree):
             if (name, method) in (*exact, ("ledger", "reserve"), ("ledger", "commit")):
                 found.add((room_of(file), name, method))
-    door = {("door", *call) for call in (*exact, ("ledger", "commit"), ("ledger", "reserve"))}
-    assert found == door | {("audit", "engine", "run")}  # of tables that it has made up: tests/audit holds that
+    gate = {("ring_a", "engine", "run"), ("ring_a", "ledger", "commit"), ("ring_a", "ledger", "reserve")}
+    others = {("ring_b", "engine", "run"), *(("ring_c", *call) for call in exact)}
+    assert found - gate - others == {("audit", "engine", "run")}  # of tables made up: tests/audit holds that
+    assert gate <= found
 
 
 def test_only_the_door_makes_grants_and_draws() -> None:
     for file, tree in trees():
-        if room_of(file) != "door":
+        if room_of(file) not in RINGS | {"door"}:
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-            assert not names & {"Grant", "noisy_answer", "dense"}, file
+            assert not names & {"Grant", "noisy_answer", "noisy_groups", "exact_groups"}, file
 
 
 def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
@@ -266,7 +255,7 @@ def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
 
 NAMING = {
     "engines/chosen.py": "says which engine the house runs on",
-    "catalog/model.py": "the kind of a source: the format of a file, whatever engine reads it",
+    "trusted/ring_a/table.py": "the kind of a source: the format of a file, whatever engine reads it",
     "synthesis/query.py": "runs SQL on synthetic rows, which are public",
     "local/store.py": "keeps reports, which are randomised already, in a file",
 }
@@ -299,27 +288,36 @@ def test_no_room_but_its_own_names_the_database_or_its_dialect() -> None:
         place = file.relative_to(SOURCE).as_posix()
         if not place.startswith("engines/duckdb/") and any("duckdb" in name.casefold() for name in named(tree)):
             found.add(place)
-    assert found == NAMING.keys() | {"plan/dialect_table.py"}  # a function that questions may not call
+    assert found == NAMING.keys() | {"dialect/table.py"}  # a function that questions may not call
 
 
 def test_the_gate_reads_nothing_of_an_engine_but_what_every_engine_has() -> None:
-    known = {name for name in vars(Engine) if not name.startswith("_")}
+    known = {name for kind in (Engine, CodedEngine) for name in vars(kind) if not name.startswith("_")}
     read = {
         node.attr
         for file, tree in trees()
-        if room_of(file) == "door"
+        if room_of(file) in RINGS
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] in ("engine", "_engine")
     }
     assert read == known
 
 
+DRAWING = {
+    *("bits.py", "inversion.py", "sampler.py", "laplace.py", "gaussian.py", "rounded_gaussian_wide.py"),  # ring A
+    *("geometric.py", "choice.py", "k_norm.py", "quantile.py", "selection.py", "noisy_max.py", "sparse.py"),  # ring B
+    *("winners.py", "logarithmic.py", "polya.py", "shares.py", "sampling.py"),  # rings B and C
+    "block_worker.py",  # gives the owner's function a fresh seed
+}
+"""The modules that draw."""
+
+
 def test_nothing_above_noise_and_mechanisms_names_a_source_of_randomness() -> None:
     """No parameter, name or import of a Words object; and no other randomness that could become noise."""
     for file, tree in trees():
         made_up = ("markov", "synthesis", "reference")  # rows that follow what was released; comparisons
-        if room_of(file) in ("noise", "mechanisms", "local", "together", *made_up) or file.name == "block_worker.py":
-            continue  # the block worker gives the owner's function a fresh seed; markov draws rows from public models
+        if room_of(file) in ("noise", "local", "together", *made_up) or file.name in DRAWING:
+            continue  # markov draws rows from public models
         for node in ast.walk(tree):
             names = []
             if isinstance(node, ast.Name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import mutants
 import pytest
 from sqlglot import exp
 
-import discreet.plan.measurement
+import discreet.plan.split
+import discreet.trusted.ring_a.measurement
 from discreet.audit import audit, questions
 from discreet.audit.attack import Attack
 from discreet.audit.claims import FALSE_ALARM, Result
@@ -139,13 +141,14 @@ def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: p
 
 @pytest.mark.parametrize("question", [COUNT, SUM, MEAN, PERSONS])
 def test_a_sensitivity_off_by_one(stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked) -> None:
-    real = discreet.plan.measurement.sensitivity
+    real = discreet.trusted.ring_a.measurement.sensitivity
 
     def less(*given: Any) -> Sensitivity:
         known = real(*given)
-        return Sensitivity(known.cells, known.each, known.l1 - 1, known.l2_squared)
+        return replace(known, l1=known.l1 - 1)
 
-    monkeypatch.setattr(discreet.plan.measurement, "sensitivity", less)
+    for module in (discreet.trusted.ring_a.measurement, discreet.plan.split):
+        monkeypatch.setattr(module, "sensitivity", less)
     assert findings(attacked(stage, question, ONE), 40, "change")
 
 

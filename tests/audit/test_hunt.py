@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -133,7 +134,7 @@ def test_a_sentence_that_is_said_where_it_is_true_is_found(pair: Pair, monkeypat
 
     def told(priced: Any, noisy: Any, table: Any, asked: Any) -> Any:
         content = real(priced, noisy, table, asked)
-        return {**content, "bounds": [*content["bounds"], f"of {len(noisy.keys)} groups"]}
+        return replace(content, bounds=(*content.bounds, f"of {len(noisy.keys)} groups"))
 
     monkeypatch.setattr(discreet.curator.core, "answer", told)
     assert pair.ask("SELECT note, COUNT(*) FROM answers GROUP BY note", PRICES[2]) == "bounds differs"

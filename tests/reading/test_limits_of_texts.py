@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from discreet.plan.settled import settled
 from reading_tools import WHERE, declaration
 
 from discreet.engines.chosen import DIALECT
@@ -192,9 +191,9 @@ def test_planning_anew_and_writing_take_no_more_calls_than_are_counted(kind: str
         checked = lower(f"SELECT AVG({NESTED[kind](depth)}) FROM t", DECLARED)
         priced = measurement(checked.plan, Price(Fraction(1), Fraction(0)))
         found = [(Fraction(0), Fraction(9))] * len(priced.ranges)
-        anew = settled(priced, found).plan
+        anew = priced.settled(tuple(found)).plan
         most = limits.frames(checked.plan.roots)
-        assert calls(lambda: settled(priced, found)) < most  # noqa: B023
+        assert calls(lambda: priced.settled(tuple(found))) < most  # noqa: B023
         assert max(calls(lambda: DIALECT.text(statement(root, checked.table, ""))) for root in anew.roots) < most  # noqa: B023
 
 

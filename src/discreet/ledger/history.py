@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.accounting import Filter, Loss
 from discreet.trusted.ledger.accounts import TOTAL, Caps, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.transaction import Transaction
+from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.accounting import Filter, Loss
 from discreet.errors import LedgerError, QuestionError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
+from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 LONGEST = 50_000
 """Letters of a question, an analyst's name or a request that the ledger keeps: it keeps them for ever."""

@@ -169,8 +169,8 @@ class BudgetLedger:
             body = transaction.entry(reserve_id).body if 0 < reserve_id <= transaction.head.seq else {"kind": ""}
             LedgerError.unless(body["kind"] == "reserve", "unknown")
             LedgerError.unless(not transaction.committed(reserve_id), "committed")
-            fields = {"reserve": reserve_id, "key": body["key"], "answer": chain.digest(answer)}
-            transaction.append("commit", fields, answer)
+            digest = chain.digest(answer)
+            transaction.append("commit", {"reserve": reserve_id, "key": body["key"], "answer": digest}, answer)
 
     def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
         """Record that a measurement failed; of the tables that it was reserved for, those that it read."""
@@ -197,8 +197,7 @@ class BudgetLedger:
 
     def _settled(self) -> int:
         """Whatever was reserved up to this entry has come to its end."""
-        seen, open_ = self._read
-        return min(open_, default=seen + 1) - 1
+        return min(self._read[1], default=self._read[0] + 1) - 1
 
     def replay(self, expect_head: str | None = None) -> HistoryReplay:
         """Walk the whole history: hashes, answers, caps, and every balance recomputed from what was released.
