@@ -128,7 +128,7 @@ def listed() -> str:
 
 
 def short(name: str) -> str:
-    return name.split(".")[-1] if ring(name) != name.split(".")[-1] else "__init__"
+    return "__init__" if name == f"{TRUSTED}.{ring(name)}" else name.split(".")[-1]
 
 
 def main(arguments: list[str]) -> None:
