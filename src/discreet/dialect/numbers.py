@@ -375,4 +375,4 @@ STEPS = (
     Function("in_steps", (), _STEP, _NUMBER, "", None, "the whole number nearest to x·q/p", _DOUBLE),
     Function("from_steps", (), _STEP, _NUMBER, "", None, "x·p/q", _DOUBLE),
 )
-"""What nobody writes: plans have them around arithmetic on decimals (`plan.steps`)."""
+"""What nobody writes: plans have them around arithmetic on decimals (`dialect.steps`)."""

@@ -36,7 +36,7 @@ def noise_for(epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: F
     The price (ε, δ) means: with μ the largest whose μ-GDP implies (ε, δ − event_delta), run and count together are
     μ-GDP but for an event of probability event_delta. The count, discrete Laplace noise at ε/100, takes μ_c² of μ²; the
     run gets the rest. Its (μ, event_delta) is the Gaussian loss that stands for the composed run, an upper bound, and
-    what is charged follows from the very sigma that is used (`door.training`): a search that ended early would waste
+    what is charged follows from the very sigma that is used (`ring_c.training`): a search that ended early would waste
     noise, never privacy. Without sampling (rate 1), or where it is smaller, √steps/sigma needs no event.
     """
     count = floor(epsilon * COUNT_SHARE, 12)

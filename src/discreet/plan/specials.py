@@ -1,7 +1,7 @@
 """Aggregates beside counts, sums and means: what each is made of.
 
 Variance, standard deviation, covariance and correlation are made of means of computed columns, measured like any other
-means (together, with one noise: `plan.jointly`). With y = x − m, m the middle of the bounds, and z of a second column:
+means (together, with one noise: `ring_b.jointly`). With y = x − m, m the middle of the bounds, and z of a second one:
 
     VAR(x) = E[y²] − E[y]²,    COVAR(x, z) = E[yz] − E[y]·E[z],    CORR = COVAR/√(VAR·VAR).
 

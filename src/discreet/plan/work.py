@@ -19,7 +19,7 @@ bound rests on this:
   takes another branch of a CASE than its neighbours makes the vector a plain one. So what is computed of a branch alone
   counts for the whole vectors, which are few where the rows of a person stand beside each other, as tables store them.
 * Others' rows. Nothing that a person's rows decide starts or saves work on others' rows: which side of a join is read
-  first follows from the question, and no side is ever empty (`engines.relations`).
+  first follows from the question, and no side is ever empty (`ring_b.relation_statements`).
 * Types and names. What the engine computes is total (`discreet.dialect.functions`), in 64 bits or doubles, and named by
   position: no row makes it raise, and no name of an analyst's reaches it.
 

@@ -56,7 +56,7 @@ LARGEST = 20_000
 class Reader:
     """Reads expressions. `resolve` gives names their meaning, `columns` says what is known of what they mean;
     `aggregate` knows aggregates where they are allowed; with `answers` what is read is computed on a released answer.
-    What is computed of rows comes in the form that is exact on decimals (`plan.steps`)."""
+    What is computed of rows comes in the form that is exact on decimals (`dialect.steps`)."""
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 What holds, and where:
 * nothing is measured before every party that is there has said that its ledger is charged (`_charged`);
-* what leaves a party before it knows the roster are shares, each uniform (`mechanisms.shares`);
+* what leaves a party before it knows the roster are shares, each uniform (`ring_c.shares`);
 * a party gives out its sum once, and only after everybody in the roster has named the same one, of at least parties −
   absent members (`_roster`): so its vector is in one total, and with it the noise shares of at least k honest parties;
 * one total is opened, and no second one over other parties, whatever up to `colluding` of them say (below);
@@ -18,7 +18,7 @@ if 2(m − d) > m + t (`session`). Say an honest party P shows its sum for a ros
 honest party names one roster in a session, to all that are in it, and P goes on only if everybody in R has named R to
 it (`_roster`); Q likewise. Both rosters have at least m − d of the m members, so at least 2(m − d) − m > t in common:
 one of those is honest, has named R to P and S to Q, and names but one. So R = S. What is shown is thus the sums of one
-roster, of which each honest member shows its own once; they add up to one total (`mechanisms.shares`: all else in them
+roster, of which each honest member shows its own once; they add up to one total (`ring_c.shares`: all else in them
 is uniform). With 2(m − d) = m + t there are two rosters that share liars alone: the t liars with half of the honest
 parties, and with the other half. Liars can have up to d honest parties left out, as if these had dropped out, no more.
 """

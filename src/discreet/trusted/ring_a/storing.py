@@ -46,7 +46,7 @@ def load_statements(
     rows so many are kept, the first in an order under the `key`; with `windows`, rows also get what windows over them
     read, counted over those that are kept. Where one row a person is promised and a column holds the person, one row of
     each person is kept, so the promise holds whatever the source contains. Rows whose text identifies and is too long
-    are left out: see `catalog.model.Column`.
+    are left out: see `ring_a.table.Column`.
     """
     name = table_name(table)
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]

@@ -25,7 +25,7 @@ ID_LENGTH = 1_000
 """Those of a text that identifies."""
 
 LARGEST = 2**50
-"""Numbers are counted exactly in steps up to this many (`plan.steps`)."""
+"""Numbers are counted exactly in steps up to this many (`dialect.steps`)."""
 
 
 class Type(StrEnum):

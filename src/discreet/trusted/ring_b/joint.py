@@ -16,7 +16,7 @@ class Ball:
     """Integer noise with P(Z = z) ∝ e^(−‖z‖/scale) on each group's vector (the K-norm mechanism of Hardt & Talwar
     2010, on the integers).
 
-    ‖·‖ is the largest of the blocks' norms, `blocks` as in `noise.k_norm`: the ball holds every vector that one
+    ‖·‖ is the largest of the blocks' norms, `blocks` as in `ring_b.k_norm`: the ball holds every vector that one
     row can add, and hardly more, so less noise does than for each number by itself.
 
     Units: lattice steps. Neighbours: one person added or removed, so the exact vectors of all groups x, y have

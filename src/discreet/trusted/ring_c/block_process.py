@@ -112,7 +112,7 @@ class BlockProcesses:
             if self._over:
                 raise Unusable
             child = subprocess.Popen(
-                [sys.executable, "-c", "from discreet.engines.block_worker import main; main()"],
+                [sys.executable, "-c", "from discreet.trusted.ring_c.block_worker import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -86,7 +86,7 @@ class LaplaceShares:
     each; each charges its own ledger.
 
     Noise. Each party adds to each cell an independent difference of two negative binomial values with r = 1/k, k =
-    parties − colluding − absent (`noise.polya`), at scale sensitivity/epsilon. A total is opened only if at most
+    parties − colluding − absent (`ring_c.polya`), at scale sensitivity/epsilon. A total is opened only if at most
     `absent` parties are missing from it, so in it are the noise shares of at least k parties that do not collude. The
     sum of k of them is exactly discrete Laplace; those beyond k are independent of it, and of the data.
 
