@@ -188,5 +188,5 @@ def test_importing_the_room_imports_no_engine() -> None:
     assert "discreet.local.collector" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("discreet.")}
     assert rooms == {"accounting", "errors", "local", "trusted"}
-    assert not any(name.startswith(("discreet.trusted.ledger", "sqlglot", "duckdb", "apsw")) for name in loaded)
+    assert not any(name.startswith(("discreet.trusted.ledger", "sqlglot", "duckdb")) for name in loaded)
     assert not {"duckdb", "sqlglot", "pandas"} & set(loaded)

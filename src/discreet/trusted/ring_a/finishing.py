@@ -17,7 +17,7 @@ def finishing() -> Iterator[None]:
     """Holds back the first signal that would end what runs inside, and raises it at the end.
 
     A question whose price is reserved has an answer that is paid for, and its end in the middle would count as a
-    failure (`discreet.ledger.store`). So it runs on, within the engine's limits, and is stored; the engine's process
+    failure (`trusted.ledger`). So it runs on, within the engine's limits, and is stored; the engine's process
     has a session of its own and hears nothing. Who sends a second signal does not wait.
 
     Signals come to the main thread alone: in others this does nothing. One that is ignored stays ignored.

@@ -1,6 +1,6 @@
 """The child in which the owner's function runs: one process that holds the function, and a fresh fork for each block.
 
-Started as `python -c "from discreet.engines.block_worker import main; main()"`. It starts no threads, an
+Started as `python -c "from discreet.trusted.ring_c.block_worker import main; main()"`. It starts no threads, an
 allocator's own aside, which is made for that, so it can be forked safely; each block's process begins in the same
 state, so no block can see or change another through memory. A block's process has limits of its own, prints nothing and
 is killed at its end, with its group. Nothing comes back but nine bytes: whether there was a number, and the number.
