@@ -19,17 +19,17 @@ import numpy as np
 from snippets import FOLDER, page
 
 from discreet.accounting import Filter, Laplace, SubsampledGaussian, compose
-from discreet.trusted.ring_a.curves import delta_bounds
-from discreet.trusted.ring_a.exact import exp_bounds
 from discreet.mechanisms import AboveThreshold, ExponentialMechanism, PermuteAndFlip, laplace_threshold
 from discreet.noise import discrete_laplace
-from discreet.trusted.ring_a import gaussian as gaussian_noise
-from discreet.trusted.ring_a import laplace as laplace_noise
-from discreet.trusted.ring_b.choice import decays
-from discreet.trusted.ring_a.inversion import Digits
 from discreet.reference.calibrate import gaussian_sigma, subsampled_sigma
 from discreet.reference.partition import PartitionSelection
 from discreet.reference.response import randomised_response, two_coins
+from discreet.trusted.ring_a import gaussian as gaussian_noise
+from discreet.trusted.ring_a import laplace as laplace_noise
+from discreet.trusted.ring_a.curves import delta_bounds
+from discreet.trusted.ring_a.exact import exp_bounds
+from discreet.trusted.ring_a.inversion import Digits
+from discreet.trusted.ring_b.choice import decays
 
 PAGE = FOLDER.parent / "theorems.md"
 START, END = "<!-- the table: docs/theory/measure.py -->", "<!-- end of the table -->"
@@ -107,12 +107,12 @@ def rows(quick: bool = False) -> Iterator[Row]:
 
 def additive(quick: bool) -> Iterator[Row]:
     drawn = masses(laplace_noise.sampler(Fraction(1)))
-    file, tests = "mechanisms.additive:Laplace", "tests/mechanisms/test_additive_noise.py"
+    file, tests = "trusted.ring_a.additive:Laplace", "tests/mechanisms/test_additive_noise.py"
     yield Row("Def. 2.4, Thm 3.6", "Laplace noise: the loss at ε = 1", file, tests, "Δ/λ", 1, loss(*shifted(drawn, 1)))
     yield Row("Thm 2.2", "three persons together", file, tests, "3ε", 3, loss(*shifted(drawn, 3)))
     draws = 100_000 if quick else 1_000_000
     beyond = float((np.abs(discrete_laplace(10, draws)) > 30).mean())
-    tail = "noise.laplace:discrete_laplace"
+    tail = "trusted.ring_a.laplace:discrete_laplace"
     yield Row(
         "Fact 3.7",
         "P[an error above tλ], t = 3, λ = 10",
@@ -127,7 +127,7 @@ def additive(quick: bool) -> Iterator[Row]:
     draws = 100 if quick else 5_000
     truth = np.array(code.exact)
     far = sum(np.abs(np.array(code.mechanism.release(code.exact)) - truth).max() > code.bound for _ in range(draws))
-    width = "mechanisms.additive:Laplace.half_width"
+    width = "trusted.ring_a.additive:Laplace.half_width"
     yield Row(
         "Thm 3.8, Ex. 3.3",
         "P[one of 10,000 counts is off by more than 12.2]",
@@ -140,7 +140,7 @@ def additive(quick: bool) -> Iterator[Row]:
     )
     sigma = gaussian_sigma("0.5", "1e-5")
     classic = math.sqrt(2 * math.log(1.25e5)) / 0.5
-    curve, tests = "accounting.curves:delta_bounds", "tests/accounting/test_curves.py"
+    curve, tests = "trusted.ring_a.curves:delta_bounds", "tests/accounting/test_curves.py"
     spent = float(delta_bounds(Fraction(1, 2), Fraction(1 / classic))[1])
     yield Row("Thm 3.22", "δ of the classic σ at (0.5, 10⁻⁵)", curve, tests, "δ", 1e-5, spent)
     yield Row(
@@ -157,7 +157,7 @@ def additive(quick: bool) -> Iterator[Row]:
     yield Row(
         "Prop. 2.1",
         "rounded Gaussian noise: its δ at ε = 1",
-        "mechanisms.additive:Gaussian",
+        "trusted.ring_a.additive:Gaussian",
         "tests/noise/test_gaussian.py",
         "δ",
         1e-5,
@@ -175,7 +175,7 @@ def selection() -> Iterator[Row]:
     yield Row(
         "Claim 3.9",
         "report noisy max with the gap: the loss at ε = 1",
-        "mechanisms.noisy_max:NoisyMax",
+        "trusted.ring_b.noisy_max:NoisyMax",
         tests,
         "ε",
         1,
@@ -195,9 +195,9 @@ def selection() -> Iterator[Row]:
             )
             for steps in product((-1, 0, 1), repeat=4)
         )
-        function = f"mechanisms.selection:{kind.__name__}"
+        function = f"trusted.ring_b.selection:{kind.__name__}"
         yield Row(theorem, f"{kind.name}: the loss at ε = 1", function, tests, "ε", 1, worst)
-    function, t = "mechanisms.selection:ExponentialMechanism.half_width", 3
+    function, t = "trusted.ring_b.selection:ExponentialMechanism.half_width", 3
     for theorem, best, formula in (
         ("Thm 3.11", 5, "e^(−t), 2Δ/ε·(ln(\\|R\\|/\\|R_opt\\|) + t)"),
         ("Cor. 3.12", 1, "e^(−t), 2Δ/ε·(ln \\|R\\| + t)"),
@@ -236,7 +236,7 @@ def lead(counts: Sequence[int], gaps: int = 12, reach: int = 60) -> list[float]:
 
 def composition() -> Iterator[Row]:
     code = page("composition", "tree")
-    filter_, tests = "accounting.filter:Filter", "tests/accounting/test_filter_rules.py"
+    filter_, tests = "trusted.ring_a.filter:Filter", "tests/accounting/test_filter_rules.py"
     yield Row(
         "Thm 3.14",
         "randomised response at 0.2, then Laplace noise at 0.5",
@@ -258,7 +258,7 @@ def composition() -> Iterator[Row]:
     yield Row(
         "Thm 3.20",
         f"ε of {count} Laplace releases at 0.01, δ = 10⁻⁶",
-        "accounting.batch:compose",
+        "trusted.ring_c.batch:compose",
         tests,
         "√(2k ln(1/δ))ε₀ + kε₀(e^ε₀ − 1)",
         book,
@@ -269,7 +269,7 @@ def composition() -> Iterator[Row]:
     yield Row(
         "Gaussian residue",
         f"δ of the {admitted} Laplace releases at 0.01 that (1, 10⁻⁶) admits",
-        "accounting.gdp_filter:charge",
+        "trusted.ring_b.gdp_filter:charge",
         "tests/accounting_tight/test_residue.py",
         "δ",
         1e-6,
@@ -291,7 +291,7 @@ def composition() -> Iterator[Row]:
 
 def sparse() -> Iterator[Row]:
     code = page("threshold", "mechanism")
-    function, tests = "mechanisms.sparse:AboveThreshold", "tests/mechanisms_textbook/test_sparse.py"
+    function, tests = "trusted.ring_b.sparse:AboveThreshold", "tests/mechanisms_textbook/test_sparse.py"
     one, other = ([high] * 1000 + [-high] for high in (40, 41))
     worst = loss(code.replies(code.mechanism, one).tolist(), code.replies(code.mechanism, other).tolist())
     yield Row("Thm 3.23", "1,001 questions, the last one yes: the loss at ε = 1", function, tests, "ε", 1, worst)
@@ -360,7 +360,7 @@ def others(quick: bool) -> Iterator[Row]:
     yield Row(
         "Fact 3.7, on integers",
         "Laplace threshold: P[a lone person is shown]",
-        "mechanisms.threshold:laplace_threshold",
+        "trusted.ring_a.threshold:laplace_threshold",
         "tests/mechanisms/test_private_keys.py",
         "δ",
         1e-5,
@@ -373,7 +373,7 @@ def others(quick: bool) -> Iterator[Row]:
     yield Row(
         "Remark 2.1",
         f"noise on a lattice of 2^−60: ε proved by an attacker with {draws:,} releases",
-        "noise.laplace:discrete_laplace",
+        "trusted.ring_a.laplace:discrete_laplace",
         "tests/privacy/test_attacker.py",
         "ε",
         1,

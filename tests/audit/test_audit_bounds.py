@@ -24,7 +24,13 @@ def test_clopper_and_pearson(hits: int, draws: int, miss: float) -> None:
     assert bound.upper(hits, draws, miss) == pytest.approx(high, rel=1e-6)
 
 
-@pytest.mark.parametrize(("hits", "draws", "miss"), [*CASES, (3, 10**6, 1e-12), (10**6 - 2, 10**6, 1e-8), (1, 1, 1e-9)])
+LARGE = [(9_000, 20_000, 1e-8), (3, 10**6, 1e-12), (10**6 - 2, 10**6, 1e-8)]
+
+
+@pytest.mark.parametrize(
+    ("hits", "draws", "miss"),
+    [*CASES[:-1], (1, 1, 1e-9), *(pytest.param(*case, marks=pytest.mark.power) for case in LARGE)],
+)
 def test_bounds_are_rounded_to_the_side_that_claims_less(hits: int, draws: int, miss: float) -> None:
     """At the lower bound so many or more hits have at most the chance `miss`, at the upper so many or fewer."""
     with mpmath.workdps(60):

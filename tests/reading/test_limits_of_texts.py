@@ -15,7 +15,8 @@ from reading_tools import WHERE, declaration
 
 from discreet.engines.chosen import DIALECT
 from discreet.errors import QuestionError
-from discreet.plan.measurement import Price, measurement
+from discreet.plan.measurement import Price
+from discreet.plan.split import measurement
 from discreet.sql import limits, lower
 from discreet.sql.grammar import Questions, parse
 from discreet.trusted.ring_a.statement import statement
