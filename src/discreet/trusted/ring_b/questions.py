@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from discreet.trusted.ring_a.engine import Engine
-from discreet.trusted.ring_a.groups import noisy_groups
-from discreet.trusted.ring_a.loss import Approximate, Batch, Loss, Pure
+from discreet.trusted.ring_a.groups import GroupsMeasurement, noisy_groups
+from discreet.trusted.ring_a.loss import Approximate, Batch, Pure
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, part_loss, reads
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Table
@@ -107,18 +107,10 @@ class QuestionMeasurement(CertifiedMeasurement):
 
 
 @dataclass(frozen=True)
-class Groups:
+class Groups(GroupsMeasurement):
     """A question over one table. Released: the groups' keys, noisy vectors, and what is measured by itself."""
 
     measurement: QuestionMeasurement
-    table: Table
-
-    @property
-    def loss(self) -> Loss:
-        """The measurement's. Raises ValueError where it has none, or reads another table than this one."""
-        if not reads(self.measurement.plan, self.table):
-            raise ValueError("the plan does not read this table as it is declared")
-        return self.measurement.loss
 
     def draw(self, engine: Engine) -> Noisy:
         return noisy_answer(engine, self.measurement, self.table)
