@@ -166,6 +166,67 @@ def test_a_part_that_is_none_may_not_run(plan: Aggregate, measured: Part) -> Non
         sensitivity(plan, measured)
 
 
+def made(*weights: tuple[int, int], kind: str = "count") -> Part:
+    return Part(kind, (Vector(weights),))
+
+
+MIDDLE = Part("mean", (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
+
+
+@pytest.mark.parametrize(
+    ("plan", "measured", "expected"),
+    [
+        # weights of nothing add nothing
+        (single((COUNT,)), made((0, 0)), Sensitivity(1, 0, 0, 0, 0)),
+        # what has no value may weigh most
+        (single((COUNT, PRESENT)), made((0, 1), (1, -1)), Sensitivity(1, 1, 1, 1, 1)),
+        (single((SUM, PRESENT)), made((0, 1), (1, -1)), Sensitivity(1, 6, 6, 36, 6)),
+        (single((SUM, PRESENT)), made((0, 1), (1, 1)), Sensitivity(1, 8, 8, 64, 8)),
+        # a person's mean and whether there is one go together: low·holders is taken off where there is one
+        (
+            limited(None, 2, (Total("average", 0, (2, 5)), Total("holders", 0)), PRIVATE),
+            MIDDLE,
+            Sensitivity(2, 3, 6, 18, 3),
+        ),
+        # a clamped sum does not grow with the rows, and the count beside it does
+        (
+            limited(4, 2, (Total("sum", 0, (5, 9)), PRESENT), PRIVATE),
+            made((0, -1), (1, 10)),
+            Sensitivity(2, 40, 40, 1600, 10),
+        ),
+        # a person who is there has a row, and not always a value; per row a clamped count goes down to nothing
+        (limited(None, 2, (*clamped(0, 6), PERSONS), PRIVATE), made((0, 1), (1, -5)), Sensitivity(2, 4, 8, 32, 5)),
+        (
+            limited(None, 2, (*clamped(0, 6, "present"), PERSONS), PRIVATE),
+            made((0, 1), (1, -5)),
+            Sensitivity(2, 5, 10, 50, 5),
+        ),
+        (
+            limited(None, 2, (*clamped(2, 6, "present"), PERSONS), PRIVATE),
+            made((0, 1), (1, -5)),
+            Sensitivity(2, 3, 6, 18, 5),
+        ),
+        # of several totals one that nothing clamps is enough: rows bound it
+        (limited(5, 2, (*clamped(0, 1), COUNT), PRIVATE), made((0, 1), (1, 1)), Sensitivity(2, 10, 10, 100, 2)),
+    ],
+)
+def test_totals_that_follow_one_another(plan: Aggregate, measured: Part, expected: Sensitivity) -> None:
+    assert sensitivity(plan, measured) == expected
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        limited(None, 2, (*clamped(0, 1), COUNT), PRIVATE),
+        by_rows(5, (COUNT, *clamped(0, 1))),
+        limited(5, 2, (COUNT, Total("persons", None, (0, 1))), PRIVATE),
+    ],
+)
+def test_one_total_without_bounds_is_enough_to_refuse(plan: Aggregate) -> None:
+    with pytest.raises(ValueError, match=r"bound|clamp"):
+        sensitivity(plan, made((0, 1), (1, 1)))
+
+
 def test_persons_that_are_counted_by_rows_count_as_rows() -> None:
     """Where nothing groups the rows of a person, a count of persons is a count of rows."""
     assert sensitivity(by_rows(5, (PERSONS,)), part("persons")).l1 == 5

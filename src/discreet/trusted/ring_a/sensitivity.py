@@ -125,7 +125,7 @@ def added(plan: Aggregate, part: Part) -> tuple[int, int | None]:
     """
     clipped = isinstance(plan.child, Clip)  # below it, a person is one row in a group; without it, each row counts
     used = sorted({index for vector in part.vectors for index, _ in vector.weights})
-    if not used or used[0] < 0 or used[-1] >= len(plan.totals) or min(_blocks(part)) < 1:
+    if not used or used[0] < 0 or used[-1] >= len(plan.totals):
         raise ValueError("a part needs vectors, made of the plan's totals")
     if sum(_blocks(part)) != len(part.vectors):
         raise ValueError("the blocks of a part are its vectors")
