@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Error(Exception):
-    """What every error of this package is.
+    """What every error of this package is: one that says what was wrong, where, and what to do instead.
 
     `code` is a stable word for programs, `where` the place (a key of a declaration, a part of a question, a file),
     `fix` what to write or do instead.
@@ -37,7 +37,7 @@ class Error(Exception):
         return [f"{type(self).__name__}: {self}"]
 
     def to_dict(self) -> dict[str, object]:
-        """The same for a machine."""
+        """Gives the same for a machine, as plain values."""
         return {
             "error": type(self).__name__,
             "code": self.code,
@@ -85,6 +85,7 @@ class DeclarationError(Error):
         return "\n".join(f"{prefix}{fault.where}: {fault.message} → {fault.fix}" for fault in self.faults)
 
     def to_dict(self) -> dict[str, object]:
+        """Gives the same for a machine, with every fault."""
         faults = [{"where": fault.where, "message": fault.message, "fix": fault.fix} for fault in self.faults]
         return super().to_dict() | {"file": self.file, "faults": faults}
 
@@ -101,19 +102,22 @@ class BudgetError(Error):
         super().__init__("budget", f"{message}: asked {asked}, left {left}", where=where, fix=fits)
 
     def to_dict(self) -> dict[str, object]:
+        """Gives the same for a machine, with what was asked, what is left and what would fit."""
         return super().to_dict() | {"asked": self.asked, "left": self.left, "fits": self.fits}
 
 
 class LedgerError(Error):
-    """The ledger cannot be opened, trusted or written. No private question is answered until it can. `facts` are what
-    a longer text may be made of."""
+    """The ledger cannot be opened, trusted or written. No private question is answered until it can.
+
+    `facts` are what a longer text may be made of.
+    """
 
     exit_code = 4
     facts: Mapping[str, object] = {}
 
     @classmethod
     def of(cls, reason: str, *, where: str = "", **facts: object) -> Self:
-        """The error for a reason of `LEDGER_REASONS`, with its facts put in."""
+        """Makes the error for a reason of `LEDGER_REASONS`, with its facts put in."""
         code, message, fix = LEDGER_REASONS[reason]
         error = cls(code, message.format(**facts), where=where, fix=fix.format(**facts))
         error.facts = facts
@@ -121,14 +125,16 @@ class LedgerError(Error):
 
     @classmethod
     def unless(cls, holds: object, reason: str, *, where: str = "", **facts: object) -> None:
-        """Raises the error for a reason unless something holds."""
+        """Holds something for true. Raises LedgerError for the reason where it is not."""
         if not holds:
             raise cls.of(reason, where=where, **facts)
 
     @classmethod
     def of_storage(cls, error: Exception, *, where: str) -> Self:
-        """The error for one of the database's, of the operating system's, or for stored text that is none: by its kind
-        alone, since its own words may quote what is stored."""
+        """Makes the error for one of the database's, of the operating system's, or for stored text that is none.
+
+        It goes by the kind alone, since the error's own words may quote what is stored.
+        """
         if isinstance(error, OSError | UnicodeError):
             return cls.of("unwritable" if isinstance(error, OSError) else "corrupt", where=where)
         kind = type(error).__name__.removesuffix("Error")
@@ -248,15 +254,19 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
 
 
 class SessionError(Error):
-    """What several parties do together ended without a result for this one. The message says whether others may have
-    it. Whoever was charged stays charged."""
+    """What several parties do together ended without a result for this one.
+
+    The message says whether others may have it. Whoever was charged stays charged.
+    """
 
     exit_code = 4
 
 
 class EngineError(Error):
     """A measurement failed after its price was reserved: "engine", one fixed text: what failed is itself an answer.
-    Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody."""
+
+    Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody.
+    """
 
     exit_code = 4
 

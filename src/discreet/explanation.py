@@ -49,6 +49,7 @@ class Explanation:
     analyst: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """Gives everything as plain values, as JSON has them."""
         return {
             "price": dict(self.price),
             "percent": self.percent,

@@ -11,8 +11,9 @@ __all__ = ["Curator", "open"]
 
 
 def open(path: str | Path, *, owner: bool = False) -> Curator:
-    """The curator of a declaration file: reads the declaration, opens its ledger, loads its tables. Where [analysts]
-    are declared, each question names one of them, unless `owner` says that the owner asks.
+    """Opens the curator of a declaration file: reads the declaration, opens its ledger, loads its tables.
+
+    Where [analysts] are declared, each question names one of them, unless `owner` says that the owner asks.
 
     Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
     """

@@ -61,8 +61,9 @@ class Asking:
     `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
     `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
     larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Where `analysts` are
-    declared, whatever costs or is priced names one of them, unless `owner` says that the owner asks. Raises
-    DeclarationError with every fault at once, LedgerError.
+    declared, whatever costs or is priced names one of them, unless `owner` says that the owner asks.
+
+    Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
     """
 
     def __init__(
@@ -100,7 +101,12 @@ class Asking:
     def of(
         cls, declaration: Declaration, *, load: bool = True, raise_budget: bool = False, owner: bool = False
     ) -> Self:
-        """The curator of a validated declaration. Without `load`, tables are read when a question first needs them."""
+        """Makes the curator of a validated declaration.
+
+        Without `load`, tables are read when a question first needs them.
+
+        Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
+        """
         curator = cls.__new__(cls)
         curator._start(declaration, load=load, raise_budget=raise_budget, owner=owner)
         return curator
@@ -164,7 +170,7 @@ class Asking:
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
-        """The answer to a question, with noise that costs `epsilon` (and `delta`) of the budget.
+        """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget.
 
         `within` asks instead for the smallest price at which a column's error stays that small: {"n": 100}, {"n": "5 %
         of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows; of 1,000 where none are named, which a
@@ -172,7 +178,8 @@ class Asking:
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
         A question asked before, by anybody, is answered from the ledger with the same bytes.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         with self._on_schedule(self._turn) as slot:
             wanted = _wanted(within, confidence, together)
@@ -259,9 +266,15 @@ class Asking:
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 
     def balance(self, account: str = TOTAL) -> Balance:
-        """What is left to whoever asks: to the analyst whose `account` it is, or to the owner. Raises QuestionError."""
+        """Says what is left to whoever asks: to the analyst whose `account` it is, or to the owner.
+
+        Raises QuestionError where nobody of that name is declared, LedgerError.
+        """
         if account != TOTAL:
             self._account(account)
+        return self._balance(account)
+
+    def _balance(self, account: str) -> Balance:
         own = self._ledger.filter(account) if account in self._declaration.analysts else None
         return Balance(self._ledger.filter(TOTAL), account, own, self._kept)
 
@@ -279,8 +292,11 @@ class Asking:
         together: bool = False,
         analyst: str | None = None,
     ) -> Explanation:
-        """Price and expected error of a question, or of a workload, and what `analyst` would have left. Spends nothing,
-        reads no row, does not tell what was asked before."""
+        """Says the price and expected error of a question, or of a workload, and what `analyst` would have left.
+
+        The arguments are those of `ask`. Nothing is spent, no row is read, and what was asked before is not told.
+        Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
+        """
         account = self._account(analyst)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
@@ -342,7 +358,10 @@ class Asking:
             raise together(errors, str(self._declaration.file or ""))
 
     def engine_sql(self, question: str) -> str:
-        """The statements that the engine would run, with a placeholder for the salt. For the owner only."""
+        """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
+
+        Raises QuestionError.
+        """
         checked, _ = self._lowered(question)
         return self._statements(checked)
 
@@ -357,7 +376,11 @@ class Asking:
         together: bool = False,
         analyst: str | None = None,
     ) -> int:
-        """How many more questions of this one's price fit into what is left to `analyst`."""
+        """Counts how many more questions of this one's price fit into what is left to `analyst`.
+
+        The arguments are those of `ask`. Nothing is spent. Raises QuestionError, DeclarationError, LedgerError, and
+        EngineError where the engine is busy.
+        """
         account = self._account(analyst)
         with self._on_schedule():
             priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
@@ -365,11 +388,11 @@ class Asking:
 
     @property
     def budget(self) -> BudgetState:
-        """The whole budget and how much of it is used, and the same of each declared analyst."""
+        """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
         return self._state(TOTAL, {name: self._state(name, {}) for name in self._declaration.analysts})
 
     def _state(self, account: str, analysts: Mapping[str, BudgetState]) -> BudgetState:
-        balance, lasting = self.balance(account), self._declaration.ledger is not None
+        balance, lasting = self._balance(account), self._declaration.ledger is not None
         own = balance.total if balance.own is None else balance.own
         keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
         amounts = {**promise(own), "keys_delta": show(own.keys_delta)}
@@ -391,13 +414,17 @@ class Asking:
         return self._declaration
 
     def refresh(self, *tables: str) -> tuple[str, ...]:
-        """Takes the sources of these tables, or of all, as they are now for their new snapshot, thaws what was frozen
-        in them, lifts who was suspended on them. Answers from them cost anew, answers from other tables stay free. A
-        source that is to stay as it was, and is not, is refused.
+        """Takes the sources of these tables, or of all, as they are now for their new snapshot.
+
+        It thaws what was frozen in them and lifts who was suspended on them. Answers from them cost anew, answers from
+        other tables stay free. A source that is to stay as it was, and is not, is refused.
 
         The owner's act: old and new versions hold the same persons, so the budget goes on. Gives the names of those
         tables that are not as they were, which is for the owner alone: it depends on rows and costs nothing.
-        Raises QuestionError for a table that is not declared, DeclarationError where a source cannot be taken."""
+
+        Raises QuestionError for a table that is not declared, DeclarationError where a source cannot be taken,
+        LedgerError.
+        """
         known = [self._declaration.table(name) if isinstance(name, str) else None for name in tables]
         anew = [table.name for table in known if table is not None]
         if len(anew) < len(known):
@@ -414,7 +441,10 @@ class Asking:
 
     def lift(self, analyst: str | None = None) -> tuple[str, ...]:
         """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.
-        The owner's act. Gives the names of the tables. What failed stays counted until the next snapshot."""
+
+        The owner's act. Gives the names of the tables. What failed stays counted until the next snapshot.
+        Raises LedgerError.
+        """
         return self._ledger.lift(TOTAL if analyst is None else analyst)
 
     def close(self) -> None:

@@ -57,13 +57,14 @@ class Curator(Asking):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
-        """Which group holds the most: the key of the largest count, or the `k` largest, best first, and no count.
+        """Picks the group that holds the most: the key of the largest count, or the `k` largest, best first.
 
         The question counts over groups with declared keys: "SELECT city, COUNT(DISTINCT person) FROM visits GROUP BY
-        city". However many groups there are and a person touches, it costs `epsilon`. With `gap`, the release also
-        says by how many the winner's noisy count is ahead. The winner's count is a question with a price of its own.
+        city". However many groups there are and a person touches, it costs `epsilon`. No count is released: with `gap`,
+        by how many the winner's noisy count is ahead. The winner's count is a question with a price of its own.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
         checked, table = self._lowered(question)
@@ -80,11 +81,13 @@ class Curator(Asking):
         sensitivity: int = 1,
         analyst: str | None = None,
     ) -> AboveThresholdRun:
-        """Opens a run of many counts: each `ask(question)` says whether the count seems to be at least `threshold`, and
-        after `limit` times yes the run ends. All replies together cost `epsilon`, charged now, however many say no.
+        """Opens a run of many counts, and charges what all its replies together cost, `epsilon`.
 
-        `sensitivity` is by how much one person may move a count: 1 for counts of persons. Other questions may be asked
-        while the run is open. Raises QuestionError or BudgetError (nothing was spent), LedgerError.
+        Each `ask(question)` of the run says whether the count seems to be at least `threshold`; after `limit` times yes
+        the run ends. However many say no, nothing more is charged. `sensitivity` is by how much one person may move a
+        count: 1 for counts of persons. Other questions may be asked while the run is open.
+
+        Raises QuestionError or BudgetError (nothing was spent), LedgerError.
         """
         account = self._account(analyst)
         price = named_epsilon(self._declaration, epsilon)
@@ -106,12 +109,15 @@ class Curator(Asking):
         beta: Number = "0.05",
         analyst: str | None = None,
     ) -> WeightsRun:
-        """Opens a run of up to so many `questions`: each `ask("SELECT COUNT(*) FROM table WHERE …")` over these
-        columns, whose values are declared, is answered at once. All answers together cost `epsilon`, charged now.
+        """Opens a run of up to so many `questions`, and charges what all its answers together cost, `epsilon`.
 
-        With probability 1 − `beta` all are within `run.half_width` rows, a little more than the share `alpha` of the
-        rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the run is open.
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Each `ask("SELECT COUNT(*) FROM table WHERE …")` of the run, over these columns, whose values are declared, is
+        answered at once. With probability 1 − `beta` all are within `run.half_width` rows, a little more than the share
+        `alpha` of the rows; a smaller `alpha` pays where there are many rows. Other questions may be asked while the
+        run is open.
+
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         from discreet.selection.weights import WeightsRun, weighted
         from discreet.trusted.ring_c.weighing import Weigh, Weighing
@@ -143,7 +149,7 @@ class Curator(Asking):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
-        """A private summary of the owner's own `function`, computed on disjoint blocks of the persons.
+        """Computes a private summary of the owner's own `function` on disjoint blocks of the persons.
 
         `function` gets a block as a pandas frame of the declared columns and gives one number, which is clamped to
         [`low`, `high`]; where it gives none, fails, or takes more than `seconds` of processor time or `memory_gib`, the
@@ -154,7 +160,8 @@ class Curator(Asking):
         carry anything from one block to another. With `constant_time` every block lasts twice `seconds`; without, how
         long the call takes depends on the rows. Needs the extra `functions`.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         options = AggregateOptions(
             table=table,
@@ -190,14 +197,15 @@ class Curator(Asking):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Predictor:
-        """A `logistic` or `linear` model of the column `target`, trained by gradient descent with noise.
+        """Trains a `logistic` or `linear` model of the column `target` by gradient descent with noise.
 
         Features are the declared columns with bounds, values or truth values, or those named; what they are turned into
         follows from declarations alone. Each of the `steps` takes each person with probability `sample_rate`, clips
         the person's gradient to `clip`, and adds as much noise as the price (epsilon, delta) asks for; without `delta`
         that is the budget's, in the share of `epsilon`. `positive` is the positive class, by default the second value.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
         options = FitOptions(
@@ -219,14 +227,16 @@ class Curator(Asking):
         return Predictor(release, call.model, call.features, call.target)
 
     def terms(self, question: str, opens: str = "totals") -> Terms:
-        """What other parties must mean by this question to open one answer together. Raises QuestionError."""
+        """Says what other parties must mean by this question to open one answer together. Raises QuestionError."""
         from discreet.contribution import terms
 
         return terms(self._lowered(question)[0], opens)
 
     def contribution(self, session: Agreed) -> Contribution:
-        """This party's part in a session (`discreet.together`), which is the owner's: the whole budget pays. Raises
-        QuestionError, BudgetError; spends nothing."""
+        """Makes this party's part in a session (`discreet.together`), which is the owner's: the whole budget pays.
+
+        Nothing is spent before the session begins. Raises QuestionError, BudgetError, DeclarationError, LedgerError.
+        """
         from discreet.contribution import Agreed, Contribution, Held
 
         if not isinstance(session, Agreed):
@@ -252,12 +262,13 @@ class Curator(Asking):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Release:
-        """All answers of a workload, measured so that they err least together: one row each, with its variance.
+        """Answers all of a workload, measured so that they err least together: one row each, with its variance.
 
         They agree with each other, and none errs more than asked by itself with an equal share of the same price.
         Without `delta` it is the budget's, in the share of `epsilon`; with delta=0 there is no Gaussian noise.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         account = self._account(analyst)
         from discreet.workload.answers import answering
@@ -301,7 +312,7 @@ class Curator(Asking):
         analyst: str | None = None,
         request: str | None = None,
     ) -> Synthetic:
-        """A synthetic table like the declared one: made-up rows whose marginals are near the truth's, and how near.
+        """Makes a synthetic table like the declared one: rows whose marginals are near the truth's, and how near.
 
         Columns with declared values or bounds, or those named; values of texts are found where enough persons share
         them; numbers and dates are cut into bins that are chosen privately, or into those that `bins` names
@@ -312,7 +323,8 @@ class Curator(Asking):
         (epsilon, delta); without `delta` that is the budget's, in the share of `epsilon`. `tell` hears of each step; an
         interrupt ends the run early, and the table is made of what was measured until then.
 
-        Raises QuestionError or BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
         """
         from discreet.synthesis.publication import PublishOptions, publication
         from discreet.synthesis.run import carried_out

@@ -55,7 +55,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of these values: estimated are the shares of all of them."""
+    """One of these values: estimated are the shares of all of them.
+
+    `values` are two texts or whole numbers at least. Raises DeclarationError on what is no such list.
+    """
 
     values: tuple[Value, ...]
 
@@ -72,7 +75,7 @@ class Choice:
         object.__setattr__(self, "_places", {value: place for place, value in enumerate(found)})
 
     def code(self, value: object) -> int:
-        """The number of the value. Raises QuestionError."""
+        """Gives the place of the value among the values. Raises QuestionError where it is none of them."""
         known: dict[Value, int] = self._places  # type: ignore[attr-defined]
         wanted = unicodedata.normalize("NFC", value) if isinstance(value, str) else value
         if isinstance(wanted, str) or _whole(wanted):
@@ -82,12 +85,14 @@ class Choice:
         raise outside("answer one of the values of the collection, written as they are there")
 
     def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         channel = choose.best(len(self.values), odds, again)
         if channel is None:
             raise fault("values", "so many values fit in no report at this epsilon", "use local.Text, or fewer values")
         return [Part(channel)]
 
     def to_dict(self) -> dict[str, Any]:
+        """Gives what a collection's document says of it."""
         return {"values": list(self.values)}
 
 
@@ -97,8 +102,10 @@ def _whole(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Lattice:
-    """low, low + step, …, high: the range of a number. What lies outside is clamped, and rounded to the nearest step
-    (the upper one of two)."""
+    """The range of a number: low, low + step, …, high.
+
+    What lies outside is clamped, and rounded to the nearest step (the upper one of two).
+    """
 
     low: Fraction
     high: Fraction
@@ -115,10 +122,11 @@ class Lattice:
 
     @property
     def steps(self) -> int:
+        """How many steps lie between low and high."""
         return int((self.high - self.low) / self.step)
 
     def code(self, value: object) -> int:
-        """How many steps above low the value lies. Raises QuestionError on what is no finite number."""
+        """Counts how many steps above low the value lies. Raises QuestionError on what is no finite number."""
         try:
             if isinstance(value, str) and (len(value) > 60 or not _DECIMAL.fullmatch(value)):
                 raise ValueError
@@ -128,18 +136,25 @@ class Lattice:
         return int((min(max(known, self.low), self.high) - self.low) / self.step + Fraction(1, 2))
 
     def value(self, code: float) -> float:
+        """Gives the number that lies so many steps above low, in the unit of the answer."""
         return float(self.low) + code * float(self.step)
 
     def to_dict(self) -> dict[str, Any]:
+        """Gives what a collection's document says of it: decimals as texts."""
         return {"low": written(self.low), "high": written(self.high), "step": written(self.step)}
 
 
 class Number(Lattice):
-    """A number from low to high: estimated is the mean."""
+    """A number from low to high: estimated is the mean.
+
+    What lies outside is clamped, and rounded to the nearest `step`. Raises DeclarationError where high does not lie
+    some whole steps above low, or 65,536 steps do not reach.
+    """
 
     kind = "number"
 
     def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "a mean cannot be asked for several times a window", "leave each out, or use Ordered")
         channel = hybrid(self.steps, odds)
@@ -152,16 +167,18 @@ class Ordered(Lattice):
     """A number from low to high in bins of one step: estimated are the shares of bins and ranges, and quantiles.
 
     A respondent reports one level of a tree over the bins, drawn uniformly, with the whole epsilon (Cormode, Kulkarni &
-    Srivastava 2019).
+    Srivastava 2019). Raises DeclarationError where high does not lie some whole steps above low.
     """
 
     kind = "ordered"
 
     @property
     def bins(self) -> int:
+        """How many bins there are: one more than steps."""
         return self.steps + 1
 
     def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         split = choose.branching(self.bins, odds, again)
         found, size = [], 1
         for nodes in reversed(choose.levels(self.bins, split) if split else [0]):
@@ -179,6 +196,8 @@ class Text:
 
     A respondent reports a prefix of 1 to `length` bytes, of a length drawn uniformly, with the whole epsilon; the
     collector extends the prefixes that many share (Wang, Li & Jha 2018; Bassily, Nissim, Stemmer & Thakurta 2017).
+
+    Raises DeclarationError where `length` is not from 1 to 32.
     """
 
     length: int = 8
@@ -190,7 +209,10 @@ class Text:
             raise fault("length", f"length must be a whole number from 1 to {LONGEST}", "write local.Text(length=8)")
 
     def code(self, value: object) -> bytes:
-        """The text's bytes, cut before the character that does not fit, filled up with zero bytes."""
+        """Gives the text's bytes, cut before the character that does not fit, filled up with zero bytes.
+
+        Raises QuestionError on what is no text.
+        """
         if not isinstance(value, str) or not value or len(value) > 10_000 or "\0" in value:
             raise outside("answer a text that is not empty, without control characters")
         try:
@@ -201,11 +223,13 @@ class Text:
         return cut.ljust(self.length, b"\0")
 
     def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+        """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "texts cannot be asked for several times a window", "leave each out")
         return [Part(choose.hashed(odds), size) for size in range(1, self.length + 1)]
 
     def to_dict(self) -> dict[str, Any]:
+        """Gives what a collection's document says of it."""
         return {"length": self.length}
 
 

@@ -28,6 +28,8 @@ class Client:
     Asked again in the same window, it gives the same report again, for nothing, whatever the answer is by then: two
     reports that differ, or one that is not sent again, would show that the answer changed. A new answer counts in the
     next window. Collections with `each` take several reports a window: see Collection for what they cost.
+
+    Raises DeclarationError on a cap that is no number, LedgerError where the file cannot be used.
     """
 
     def __init__(self, collection: Collection, ledger: str | Path | None = None, *, cap: Amount | None = None) -> None:
@@ -36,10 +38,11 @@ class Client:
         self._purse = Purse(ledger)
 
     def report(self, value: object, public: Mapping[str, str] | None = None) -> Report:
-        """The report of this answer for today's window, or the one that was given; `public` is sent as it is.
+        """Makes the report of this answer for today's window, or the one that was given; `public` is sent as it is.
 
-        Raises QuestionError where it is no answer of the collection, and BudgetError where the cap does not allow it.
-        Nothing is spent then. What is spent is on the disk before the report is returned.
+        Raises QuestionError where it is no answer of the collection, and BudgetError where the cap does not allow it:
+        nothing is spent then. What is spent is on the disk before the report is returned; LedgerError is raised where
+        it cannot be written.
         """
         collection, purse, window = self.collection, self._purse, self.collection.window_of(today())
         known = public_of(collection, public or {})
@@ -71,16 +74,17 @@ class Client:
 
     @property
     def spent(self) -> float:
-        """What this ledger gave away so far, in epsilon."""
+        """What this ledger gave away so far, in epsilon. Raises LedgerError."""
         return float(self._purse.spent())
 
     def explain(self) -> str:
-        """What will be done to the answer, and what was given away so far, in plain words."""
+        """Says in plain words what is done to the answer, and what was given away so far. Raises LedgerError."""
         spent = self._purse.spent()
         cap = "" if self.cap is None else f" of at most {show(self.cap)}"
         return f"{explained(self.collection)}\nThis device has given away ε {show(spent)}{cap} so far.\n"
 
     def close(self) -> None:
+        """Closes the ledger's file."""
         self._purse.close()
 
     def __enter__(self) -> Client:

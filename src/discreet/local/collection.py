@@ -74,6 +74,8 @@ class Collection:
     the answer does not change within the window, all reports are drawn from one that was randomised with `epsilon`:
     they lose at most `epsilon` together. Without fresh randomness, a second report that differs would prove a change,
     whatever the epsilon: therefore there is none.
+
+    Raises DeclarationError where it is no collection that can be.
     """
 
     name: str
@@ -148,7 +150,7 @@ class Collection:
         return 1 if self.each is None else int(self.cap / self.each)
 
     def again(self, part: Part) -> Response | None:
-        """The second, fresh randomisation of a part's reports."""
+        """Gives the second, fresh randomisation of a part's reports."""
         return redrawn(part.channel, self.each_odds) if isinstance(part.channel, Response | Projective) else None
 
     @property
@@ -157,7 +159,10 @@ class Collection:
         return self.epsilon if self.each is None else self.each
 
     def loss(self) -> Pure:
-        """The loss of one report. With `each` it is made by both randomisations, so that the lesser one's holds."""
+        """Gives the loss of one report.
+
+        With `each` it is made by both randomisations, so that the lesser one's holds.
+        """
         return Pure(self.epsilon if self.each is None else min(self.epsilon, self.each))
 
     @functools.cached_property
@@ -187,7 +192,7 @@ class Collection:
         return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     def to_json(self) -> str:
-        """The document, for publishing and for `Collection.read`."""
+        """Gives the document, for publishing and for `Collection.read`."""
         return self.text
 
     @functools.cached_property
@@ -197,9 +202,12 @@ class Collection:
 
     @classmethod
     def from_json(cls, text: str) -> Collection:
-        """The collection of a document, which is what `to_json` writes, to the last byte. Everything that follows from
-        the rest is worked out again, and must be the same: nobody can publish odds that are not those of the epsilon
-        beside them, nor a document that another client would read otherwise. Raises DeclarationError."""
+        """Reads the collection of a document, which is what `to_json` writes, to the last byte.
+
+        Everything that follows from the rest is worked out again, and must be the same: nobody can publish odds that
+        are not those of the epsilon beside them, nor a document that another client would read otherwise. Raises
+        DeclarationError.
+        """
         try:
             if len(text.encode("utf-8")) > _LARGEST_DOCUMENT:
                 raise ValueError
@@ -226,7 +234,7 @@ class Collection:
 
     @classmethod
     def read(cls, path: str | Path) -> Collection:
-        """The collection of a file. Raises DeclarationError."""
+        """Reads the collection of a file. Raises DeclarationError."""
         try:
             return cls.from_json(Path(path).read_text("utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -236,11 +244,11 @@ class Collection:
             raise
 
     def window_of(self, day: datetime.date) -> str:
-        """The window in which a day (of UTC) lies."""
+        """Names the window in which a day (of UTC) lies."""
         return day.strftime(WINDOWS[self.window])
 
     def is_window(self, text: str) -> bool:
-        """Whether a report of this collection may name this window."""
+        """Says whether a report of this collection may name this window."""
         try:
             day = datetime.datetime.strptime(text, WINDOWS[self.window]).date()
         except ValueError:

@@ -29,7 +29,10 @@ MOST_WEIGHTS = 8_000_000
 
 
 class Collector:
-    """Reports of one collection, in one file that this process alone holds open."""
+    """Reports of one collection, in one file that this process alone holds open.
+
+    Raises LedgerError where the file cannot be used, or holds the reports of another collection.
+    """
 
     def __init__(self, collection: Collection, path: str | Path) -> None:
         self.collection = collection
@@ -38,18 +41,20 @@ class Collector:
 
     @classmethod
     def of(cls, path: str | Path) -> Collector:
-        """The collector of a file that holds reports already, of whichever collection. Raises QuestionError,
-        LedgerError."""
+        """Opens the collector of a file that holds reports already, of whichever collection.
+
+        Raises QuestionError where there is no such file, DeclarationError where its collection is none, LedgerError."""
         if not Path(path).is_file():
             fix = "name the file that discreet collect writes"
             raise QuestionError("path", "there is no file of reports", where=str(path), fix=fix)
         return cls(Collection.from_json(document(path)), path)
 
     def add(self, reports: Report | str | Mapping[str, Any] | Iterable[Report | str | Mapping[str, Any]]) -> int:
-        """Take a report or many, as objects, JSON or dictionaries; returns how many are new.
+        """Takes a report or many, as objects, JSON or dictionaries; returns how many are new.
 
         One counts for each token and window, the first: adding the same again changes nothing. All or none of them are
-        taken: raises QuestionError where one is no report of this collection, or of a window that is yet to come.
+        taken. Raises QuestionError where one is no report of this collection, or of a window that is yet to come,
+        LedgerError where the file cannot be written.
         """
         many = [reports] if isinstance(reports, Report | str | bytes | Mapping) else reports
         latest = self.collection.window_of(today() + datetime.timedelta(days=1))
@@ -64,12 +69,14 @@ class Collector:
 
     @property
     def windows(self) -> list[str]:
-        """The windows of which there are reports, the latest last."""
+        """The windows of which there are reports, the latest last. Raises QuestionError."""
         return self._store.windows()
 
     def estimate(self, confidence: float = 0.95, *, attribute: str = "", window: str | None = None) -> Estimate:
-        """Estimates of one attribute in one window, the latest one where none is named. Nothing is spent: this is
-        arithmetic on what is randomised already. Raises QuestionError."""
+        """Estimates one attribute in one window, the latest one where none is named.
+
+        `confidence`, from 0 to 1, is that of the intervals. Nothing is spent: this is arithmetic on what is randomised
+        already. Raises QuestionError."""
         if not isinstance(confidence, int | float) or not 0 < confidence < 1:
             raise QuestionError("confidence", "confidence is a chance", where="confidence", fix="write 0.95")
         chosen, first = self._attribute(attribute)
@@ -81,11 +88,11 @@ class Collector:
         return kinds.get(type(chosen.answer), self._texts)(chosen, first, span, confidence)
 
     def central_epsilon(self, delta: Amount, *, shuffled_by: str, window: str | None = None) -> Central:
-        """What one report of a window costs towards those who see the reports only after they were mixed.
+        """Says what one report of a window costs towards those who see the reports only after they were mixed.
 
         `shuffled_by` names who mixes them and takes off all that tells them apart. Nobody does by himself: without a
         third party that does, a report costs its local epsilon. Public attributes are not taken off: counted are the
-        reports that have the same ones, where they are fewest.
+        reports that have the same ones, where they are fewest. Raises QuestionError.
         """
         if not isinstance(shuffled_by, str) or not shuffled_by.strip():
             fix = 'say who does, as in shuffled_by="the mix server of …", or keep to the local epsilon'
@@ -101,7 +108,7 @@ class Collector:
         return central(self.collection, self._store.alike(self._window(window), apart), known, shuffled_by)
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """The answer to SQL over the table `weights`: window_, the public attributes, attribute, value, weight.
+        """Answers SQL over the table `weights`: window_, the public attributes, attribute, value, weight.
 
         Each report stands there once for each value, with an unbiased weight: SUM(weight) over any part of the reports
         estimates how many of those respondents hold the value (for a number, value is mean, and AVG(weight) estimates
@@ -113,10 +120,11 @@ class Collector:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def app(self) -> App:
-        """An ASGI application that takes reports and shows respondents a page."""
+        """Makes an ASGI application that takes reports and shows respondents a page."""
         return App(self)
 
     def close(self) -> None:
+        """Closes the file."""
         self._store.close()
 
     def __enter__(self) -> Collector:

@@ -37,16 +37,18 @@ class Report:
     public: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        """Gives the report as plain values, as JSON has them."""
         sent: dict[str, Any] = {"collection": self.collection, "window": self.window, "token": self.token}
         sent |= {"part": self.part, "report": self.report}
         return sent | ({"public": dict(sorted(self.public.items()))} if self.public else {})
 
     def to_json(self) -> str:
+        """Writes the report as the JSON that a collector takes."""
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Report:
-        """Raises QuestionError on what is no report."""
+        """Reads the report that `to_json` wrote. Raises QuestionError on what is no report."""
         try:
             if len(text) > LARGEST:
                 raise ValueError
@@ -57,7 +59,7 @@ class Report:
 
     @classmethod
     def of(cls, document: object) -> Report:
-        """The report that a JSON object describes. Raises QuestionError."""
+        """Reads the report that a JSON object describes. Raises QuestionError."""
         if not isinstance(document, dict) or not set(document) <= {*cls.__dataclass_fields__}:
             raise refused("this is no report", "send what Client.report gives")
         texts = [document.get(name) for name in ("collection", "window", "token")]

@@ -46,8 +46,10 @@ class ReleaseData:
 
     @functools.cached_property
     def more(self) -> int:
-        """How many more questions of this price fit. Worked out when somebody looks: it takes as long as the rest of a
-        small question."""
+        """How many more questions of this price fit.
+
+        Worked out when somebody looks: it takes as long as the rest of a small question.
+        """
         return self.balance.more(self.loss)
 
     @functools.cached_property
@@ -57,10 +59,12 @@ class ReleaseData:
 
     @property
     def columns(self) -> list[str]:
+        """The names of the columns, in the order of the question."""
         return list(self.holds.columns)
 
     @functools.cached_property
     def rows(self) -> list[dict[str, Any]]:
+        """The rows, each a mapping from column to value, with dates and timestamps as Python has them."""
         types = self.holds.types
         return [
             {name: _typed(value, types[name]) if name in types else value for name, value in row.items()}
@@ -69,45 +73,56 @@ class ReleaseData:
 
     @property
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
-        """95 %, each row for itself; where rows were picked by noisy values (HAVING, LIMIT), for all cells at once."""
+        """For each row the 95 % interval of each estimate: a mapping from column to (low, high), in the column's unit.
+
+        They hold each for itself; where rows were picked by noisy values (HAVING, LIMIT), for all cells at once.
+        """
         return _pairs(self.content["intervals"])
 
     def simultaneous(self) -> list[dict[str, tuple[float, float]]]:
-        """Intervals that hold for all cells at once with 95 % (Dwork & Roth 2014, Theorem 3.8)."""
+        """Gives intervals that hold for all cells at once with 95 %, shaped as `intervals`.
+
+        Source: Dwork & Roth 2014, Theorem 3.8.
+        """
         return _pairs(self.content["simultaneous"])
 
     @property
     def cost(self) -> Cost:
+        """The price of what was asked, as texts: `epsilon`, and `delta` where there is one."""
         return self.holds.cost
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:
+        """The noise of each column: the mechanism's name and its scale, as texts."""
         return [dict(one) for one in self.holds.mechanisms]
 
     @property
     def bounds(self) -> list[str]:
-        """All that changes how the answer may be read: what was limited, clamped or left out, and questions that tell
-        by how much."""
+        """All that changes how the answer may be read, a line each.
+
+        What was limited, clamped or left out, and questions that tell by how much.
+        """
         return list(self.holds.bounds)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """The same with numbers: how much limits may have left out."""
+        """The same as `bounds` with numbers: how much limits may have left out."""
         return tuple(self.holds.left_out or ())
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Gives everything as plain values, as JSON has them."""
         return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
 
     def left_to_ask(self) -> dict[str, Any]:
-        """The balance as plain values; `analyst` is the asker's own account, None where there is none."""
+        """Gives the balance as plain values; `analyst` is the asker's own account, None where there is none."""
         return {"used": self.used, "more": self.more, "left": self.left, "analyst": self.balance.account()}
 
     def to_json(self) -> str:
+        """Writes everything as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as lists: the columns, then for each estimate x its interval x_low, x_high."""
+        """Gives the table as lists of one length: the columns, then for each estimate x its interval x_low, x_high."""
         table: dict[str, list[Any]] = {name: [row[name] for row in self.rows] for name in self.columns}
         for name in self.columns:
             if name not in self.holds.types:
@@ -119,19 +134,21 @@ class ReleaseData:
         return table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A pandas frame: the columns, then for each estimate x its interval x_low, x_high. Its `attrs` say the price
-        and the bounds."""
+        """Gives a pandas frame: the columns, then for each estimate x its interval x_low, x_high.
+
+        Its `attrs` say the price and the bounds. Raises QuestionError where pandas is missing (extra `pandas`).
+        """
         frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self.to_columns())
         frame.attrs |= {"price": dict(self.cost), "bounds": self.bounds, "unit": self.holds.unit}
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """A polars frame of the same shape."""
+        """Gives a polars frame of the same shape. Raises QuestionError where polars is missing (extra `polars`)."""
         frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self.to_columns(), strict=False)
         return frame
 
     def to_arrow(self) -> pyarrow.Table:
-        """An Arrow table of the same shape."""
+        """Gives an Arrow table of the same shape. Raises QuestionError where pyarrow is missing (extra `arrow`)."""
         table: pyarrow.Table = _extra("pyarrow", "arrow").table(self.to_columns())
         return table
 

@@ -22,13 +22,18 @@ class Release(ReleaseData):
     """
 
     def save(self, path: str | Path) -> Path:
-        """Writes the table as .csv or .parquet (which needs the extra `arrow`), or all of the release as .json. Raises
-        QuestionError where that cannot be done."""
+        """Writes the table as .csv or .parquet (which needs the extra `arrow`), or all of the release as .json.
+
+        Gives the path. Raises QuestionError where that cannot be done.
+        """
         return save.save(self, path)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """A picture with error bars. With a path ending in .png, .svg or .html it is written there; else a matplotlib
-        figure is returned. Needs the extra `plot`."""
+        """Draws a picture with error bars.
+
+        With a path ending in .png, .svg or .html it is written there; else a matplotlib figure is returned. Needs the
+        extra `plot`. Raises QuestionError where that is missing, or the answer cannot be drawn.
+        """
         return plot.plot(self, path)
 
     def __repr__(self) -> str:

@@ -52,13 +52,15 @@ class Contribution(Protocol):
         """Charges the party's own ledger, durably."""
 
     def shares(self) -> list[Residues]:
-        """Its exact vector with a noise share, split: one vector for each party."""
+        """Splits the exact vector, with a share of the noise in it: one vector of random residues for each party."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The noisy totals, in steps, in the order of the session's cells, or alone the place of the largest; who is in
-    them; the hash of all that everybody saw."""
+    """The noisy totals, in steps, in the order of the session's cells, or alone the place of the largest.
+
+    `roster` names who is in them, `transcript` is the hash of all that everybody saw.
+    """
 
     totals: tuple[int, ...]
     roster: tuple[str, ...]

@@ -91,6 +91,7 @@ class Session:
 
     @property
     def names(self) -> list[str]:
+        """The names of the parties, in their order."""
         return [party.name for party in self.parties]
 
     @property
@@ -99,19 +100,19 @@ class Session:
         return f"{self.question} · together with {', '.join(self.names)} · session {self.hash}"
 
     def place(self, name: str) -> int:
-        """Where a party stands. Raises QuestionError where there is none of that name."""
+        """Finds where a party stands. Raises QuestionError where there is none of that name."""
         if name not in self.names:
             raise _refused("this session has no such party", "party", f"name one of {', '.join(self.names)}")
         return self.names.index(name)
 
     def to_json(self) -> str:
-        """The document, the same for everybody to the last byte."""
+        """Writes the document, the same for everybody to the last byte."""
         written = asdict(self) | {"version": VERSION, "step": str(self.step), "epsilon": str(self.epsilon)}
         return json.dumps(written, ensure_ascii=False, sort_keys=True, allow_nan=False)
 
 
 def read(path: str | Path) -> Session:
-    """The session in a file. Raises QuestionError where there is none, or it is not what it must be."""
+    """Reads the session in a file. Raises QuestionError where there is none, or it is not what it must be."""
     try:
         raw = json.loads(Path(path).read_text("utf-8"))
     except OSError:
@@ -124,7 +125,7 @@ def read(path: str | Path) -> Session:
 
 
 def from_dict(raw: Any) -> Session:
-    """The session that `to_json` wrote. Raises QuestionError on anything else."""
+    """Reads the session that `to_json` wrote. Raises QuestionError on anything else."""
     known = set(Session.__dataclass_fields__) | {"version"}
     if not isinstance(raw, Mapping) or set(raw) != known or raw["version"] != VERSION:
         fix = "take the file that the parties agreed on, and the same version of this program"

@@ -31,23 +31,23 @@ class Workload:
     asked: tuple[Asked, ...] = ()
 
     def marginals(self, *columns: str | Sequence[str]) -> Workload:
-        """The number of rows for each combination of values of some columns; each argument is one marginal."""
+        """Adds the number of rows for each combination of values of some columns; each argument is one marginal."""
         return self._with("marginal", columns)
 
     def all_marginals(self, ways: int, columns: Sequence[str] | None = None) -> Workload:
-        """The marginals of every choice of `ways` columns, of these or of all that have cells."""
+        """Adds the marginals of every choice of `ways` columns, of these or of all that have cells."""
         return self._with("all", [(ways, columns)])
 
     def ranges(self, *columns: str) -> Workload:
-        """The number of rows in every range of values of each of these columns."""
+        """Adds the number of rows in every range of values of each of these columns."""
         return self._with("ranges", columns)
 
     def prefixes(self, *columns: str) -> Workload:
-        """The number of rows up to each value of each of these columns."""
+        """Adds the number of rows up to each value of each of these columns."""
         return self._with("prefixes", columns)
 
     def counts(self, *conditions: Mapping[str, Any]) -> Workload:
-        """The number of rows that meet each of these conditions.
+        """Adds the number of rows that meet each of these conditions.
 
         A condition names for each column a value, a list of values, None for what is NULL or not declared, or a pair
         (low, high), where None is an open end: for integers and dates both ends are in, for numbers and timestamps the
