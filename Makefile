@@ -4,9 +4,11 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
-PYTEST = .venv/bin/pytest -n auto --maxprocesses 8 --dist worksteal
+PARALLEL = -n auto --maxprocesses 8 --dist worksteal
+PYTEST = .venv/bin/pytest $(PARALLEL)
+COVERING = $(addprefix tests/,accounting accounting_tight joint ledger mechanisms mechanisms_order mechanisms_textbook noise plan privacy together)
 
-.PHONY: demo check test test-all format bench lock clean
+.PHONY: demo check test test-all cov docs format bench lock clean
 
 demo: .venv/run.stamp
 	.venv/bin/discreet demo --output out
@@ -25,6 +27,16 @@ test: check
 test-all: .venv/dev.stamp
 	$(PYTEST) -m "storm or power or outside or hypothesis" --hypothesis-profile thorough $(ARGS)
 
+# The tests of the parts that privacy rests on, and how many of the parts' lines they run; other tests run more of them.
+cov: .venv/dev.stamp
+	rm -f build/coverage*
+	.venv/bin/python -m coverage run -m pytest $(PARALLEL) -m "not (storm or power or outside)" $(COVERING) $(ARGS)
+	.venv/bin/python -m coverage combine --quiet
+	.venv/bin/python -m coverage report --fail-under=90
+
+docs: .venv/dev.stamp
+	.venv/bin/python tests/reference_pages.py build/docs
+
 format: .venv/dev.stamp
 	.venv/bin/ruff format src tests bench docs/theory/*.py
 	.venv/bin/ruff check --fix src tests bench docs/theory/*.py
@@ -39,7 +51,7 @@ lock: .venv/dev.stamp
 			--no-annotate --strip-extras --generate-hashes --output-file $$part.txt $$part.in; done
 
 clean:
-	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv out build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

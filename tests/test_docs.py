@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,40 @@ def test_the_version_is_the_newest_of_the_changelog() -> None:
     newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
     assert newest is not None
     assert newest[1] == discreet.__version__
+
+
+def test_contributing_names_files_that_exist() -> None:
+    named = re.findall(
+        r"`((?:src|tests|requirements|docs|build)/[\w./]*)`", (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    )
+    assert len(named) > 40
+    for name in named:
+        assert (ROOT / name).exists() or name.startswith("build/"), name
+
+
+def test_the_glossary_has_each_term_once() -> None:
+    """In the order of the alphabet, and in one or two sentences."""
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", (ROOT / "docs" / "glossary.md").read_text("utf-8"), re.MULTILINE)[1:]
+    terms = [term.casefold() for term, _ in rows]
+    assert terms == sorted(set(terms))
+    assert len(terms) > 70
+    for term, meaning in rows:
+        assert 1 <= len(re.findall(r"[.](?: |$)", meaning)) <= 2, term
+
+
+@pytest.mark.outside
+def test_the_reference_has_what_users_meet(tmp_path: Path) -> None:
+    """`make docs` writes it. Inherited methods stand with the class that a user has."""
+    script = ROOT / "tests" / "reference_pages.py"
+    subprocess.run([sys.executable, "-W", "error", str(script), str(tmp_path)], check=True, capture_output=True)
+    for module in ("discreet", "discreet.local", "discreet.together", "discreet.mechanisms", "discreet.accounting"):
+        text = (tmp_path / f"{module.replace('.', '/')}.html").read_text("utf-8")
+        for name in import_module(module).__all__:
+            assert f'id="{name}"' in text, f"{module}.{name}"
+    text = (tmp_path / "discreet.html").read_text("utf-8")
+    for name in ("Curator.ask", "Curator.__init__", "Release.to_pandas", "Table.__init__"):
+        assert f'id="{name}"' in text, name
+    assert "_balance" not in text
 
 
 def test_no_page_needs_what_only_the_source_tree_has() -> None:
