@@ -88,7 +88,7 @@ class ReleaseData:
 
     @property
     def cost(self) -> Cost:
-        """The price of what was asked, as texts: `epsilon`, and `delta` where there is one."""
+        """The price of what was asked: `epsilon` and `delta`, as numbers."""
         return self.holds.cost
 
     @property
