@@ -17,7 +17,7 @@ import pytest
 
 from discreet import BudgetError, Curator, EngineError, Table
 from discreet.accounting import BoundedRange, Declared, Pure
-from discreet.door import Blocks, Choice, Grant, Groups, Training, Watch, Watching
+from discreet.door import Choice, Grant, Groups, Watch, Watching
 from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
 from discreet.mechanisms import (
@@ -45,12 +45,14 @@ from discreet.trusted.ring_a.nodes import (
     Scan,
     Vector,
 )
+from discreet.trusted.ring_c.blocks import Blocks
 from discreet.trusted.ring_c.coding import Coding
 from discreet.trusted.ring_c.coding import Listed as Cells
 from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
+from discreet.trusted.ring_c.training import Training
 from discreet.trusted.ring_c.weighing import Weigh
 
 ROWS = {

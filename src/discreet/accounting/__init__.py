@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discreet.trusted.ring_a.filter import Family, Spent
 from discreet.trusted.ring_a.loss import (
@@ -18,10 +18,10 @@ from discreet.trusted.ring_a.loss import (
 )
 from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
-from discreet.trusted.ring_c.declared import Declared
 
 if TYPE_CHECKING:
     from discreet.trusted.ring_c.batch import Composition
+    from discreet.trusted.ring_c.declared import Declared
 
 __all__ = [
     "Approximate",
@@ -42,6 +42,15 @@ __all__ = [
     "compose",
     "loss_from_json",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Loads the class of declared batches when it is first used: few sessions declare one, and it is numerical."""
+    if name == "Declared":
+        from discreet.trusted.ring_c.declared import Declared
+
+        return Declared
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:

@@ -8,11 +8,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
-from discreet.door import BlockLimits, Watch, Watching
+from discreet.door import Watch, Watching
 from discreet.errors import refused
-from discreet.learning.aggregate import AggregateOptions, Aggregation, aggregation
-from discreet.learning.model import Fit, FitOptions, fit
-from discreet.learning.predictor import Predictor
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
 from discreet.procedures.progress import progress
@@ -26,6 +23,9 @@ from discreet.trusted.ring_a.table import Value
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.contribution import Agreed, Contribution, Terms
+    from discreet.learning.aggregate import Aggregation
+    from discreet.learning.model import Fit
+    from discreet.learning.predictor import Predictor
     from discreet.selection.weights import WeightsRun
     from discreet.synthesis.adaptive import Progress
     from discreet.synthesis.synthetic import Synthetic
@@ -163,6 +163,9 @@ class Curator(Asking):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
+        from discreet.learning.aggregate import AggregateOptions, aggregation
+        from discreet.trusted.ring_c.blocks import BlockLimits
+
         options = AggregateOptions(
             table=table,
             low=low,
@@ -207,6 +210,9 @@ class Curator(Asking):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
+        from discreet.learning.model import FitOptions, fit
+        from discreet.learning.predictor import Predictor
+
         account = self._account(analyst)
         options = FitOptions(
             table=table,

@@ -9,18 +9,13 @@ from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_b.choice_measurement import Choice, Chosen
 from discreet.trusted.ring_b.questions import Groups
 from discreet.trusted.ring_b.watching import Watch, Watching
-from discreet.trusted.ring_c.blocks import BlockLimits, Blocks
-from discreet.trusted.ring_c.training import Training
 
 __all__ = [
-    "BlockLimits",
-    "Blocks",
     "Choice",
     "Chosen",
     "Door",
     "Grant",
     "Groups",
-    "Training",
     "Watch",
     "Watching",
 ]
