@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discreet.tables import Table
     from discreet.workload import Workload
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"
 
 __all__ = [
     "BudgetError",
