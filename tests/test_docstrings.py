@@ -1,11 +1,12 @@
 """What a user meets says what it does and what it refuses.
 
-Met are the names that `discreet`, `discreet.local` and `discreet.together` export, and their public methods and
-properties. Of each the docstring's first line is a whole sentence; of a function or method it begins with a verb in the
-present tense. The docstring says `Raises` and names the error for each error of ours that is found by following the
-code: from a call to the function that is called, wherever the name alone says which that is (a name of the module, a
-method of the same class, or of an attribute whose class is declared or made in the class), to its `raise` statements,
-less what is caught on the way. Calls of what only a run knows, as of an argument, are not followed.
+Met are the names that `discreet`, `discreet.local` and `discreet.together` export, what the curator's longer calls give
+(`GIVEN`), and the public methods and properties of these. Of each the docstring's first line is a whole sentence; of a
+function or method it begins with a verb in the present tense. The docstring says `Raises` and names the error for each
+error of ours that is found by following the code: from a call to the function that is called, wherever the name alone
+says which that is (a name of the module, a method of the same class, or of an attribute whose class is declared or made
+in the class), to its `raise` statements, less what is caught on the way. Calls of what only a run knows, as of an
+argument, are not followed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,14 @@ import discreet
 import discreet.local
 import discreet.together
 from discreet.errors import Error, LedgerError, QuestionError, refused
+from discreet.learning.predictor import Predictor
+from discreet.local.estimate import Estimate
+from discreet.selection.watch import AboveThresholdRun
+from discreet.selection.weights import WeightsRun
+from discreet.synthesis.synthetic import Synthetic
 
 MODULES = (discreet, discreet.local, discreet.together)
+GIVEN = (AboveThresholdRun, Estimate, Predictor, Synthetic, WeightsRun)
 AFTER = ("__init__", "__post_init__", "__attrs_post_init__")
 """What runs when an object is made."""
 
@@ -214,7 +221,8 @@ class Met:
 
 def met() -> Iterator[Met]:
     seen: set[Any] = set()
-    for full, value in ((f"{one.__name__}.{name}", getattr(one, name)) for one in MODULES for name in one.__all__):
+    exported = [(f"{module.__name__}.{name}", getattr(module, name)) for module in MODULES for name in module.__all__]
+    for full, value in [*exported, *((kind.__name__, kind) for kind in GIVEN)]:
         if value in seen:
             continue
         seen.add(value)
@@ -330,7 +338,12 @@ def test_what_is_raised_is_found(name: str, errors: set[str]) -> None:
 
 
 def test_much_is_met() -> None:
-    """All three modules, and inherited methods."""
+    """All three modules, inherited methods, and what calls give."""
     found = {one.name for one in ALL}
-    assert {"discreet.Curator.ask", "discreet.local.Number.code", "discreet.together.Session.place"} <= found
-    assert len(found) > 100
+    assert {
+        "Predictor.predict",
+        "discreet.Curator.ask",
+        "discreet.local.Number.code",
+        "discreet.together.Session.place",
+    } <= found
+    assert len(found) > 150

@@ -41,7 +41,10 @@ class Predictor:
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The negative and the positive value of the target."""
+        """The negative and the positive value of the target, of shape (2,).
+
+        Raises AttributeError for a linear model.
+        """
         if not isinstance(self.target, OneHot):
             raise AttributeError("a linear model has no classes")
         values = [float(value) if isinstance(value, Fraction) else value for value in self.target.values]
@@ -49,14 +52,17 @@ class Predictor:
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the columns that rows need, of shape (columns,)."""
         return np.array([part.column.name for part in self.features.parts], dtype=object)
 
     @property
     def n_features_in_(self) -> int:
+        """How many columns rows need."""
         return len(self.features.parts)
 
     @property
     def encoded_names_(self) -> NDArray[Any]:
+        """The names of the encoded features, of shape (n,)."""
         return np.array(self.features.names, dtype=object)
 
     @property
@@ -67,24 +73,35 @@ class Predictor:
 
     @property
     def intercept_(self) -> Any:
+        """The constant: of shape (1,) for a logistic model, a number in the target's unit for a linear one."""
         if isinstance(self.target, OneHot):
             return self._weights[-1:].copy()
         return float(self._weights[-1]) * self._half + self._middle
 
     def decision_function(self, X: Any) -> Floats:
-        """The logarithm of the odds of the positive class."""
+        """Gives the logarithm of the odds of the positive class, of shape (rows,).
+
+        Raises QuestionError where a column is missing, AttributeError for a linear model.
+        """
         self._logistic("decision_function")
         return self._linear(X)
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the negative and the positive class."""
+        """Gives the probabilities of the negative and the positive class, of shape (rows, 2).
+
+        Raises QuestionError where a column is missing, AttributeError for a linear model.
+        """
         self._logistic("predict_proba")
         odds = np.clip(self._linear(X), -700, 700)
         positive = 1 / (1 + np.exp(-odds))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likelier class; of a linear model the expected value, inside the declared bounds."""
+        """Gives the likelier class of each row, of shape (rows,).
+
+        Of a linear model it is the expected value, in the target's unit and inside the declared bounds. Raises
+        QuestionError where a column is missing.
+        """
         found = self._linear(X)
         if isinstance(self.target, OneHot):
             classes: NDArray[Any] = self.classes_[(found > 0).astype(int)]
@@ -93,7 +110,10 @@ class Predictor:
         return np.clip(found * self._half + self._middle, low, high)
 
     def score(self, X: Any, y: Any) -> float:
-        """The part of rows that are predicted right; of a linear model R²."""
+        """Gives the part of rows that are predicted right; of a linear model R².
+
+        `y` has the true values, one for each row. Raises QuestionError where a column is missing.
+        """
         predicted = self.predict(X)
         truth = np.asarray(list(y))
         if isinstance(self.target, OneHot):
@@ -102,15 +122,16 @@ class Predictor:
         return 1 - float(((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
 
     def fit(self, *_: object, **__: object) -> Predictor:
-        """Refused: training needs a curator and a price."""
+        """Refuses: training needs a curator and a price. Raises QuestionError."""
         fix = "train with curator.fit(table, target=…, epsilon=…)"
         raise QuestionError("fit", "a released model is not trained again", where="fit", fix=fix)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
+        """Gives what the model is made of, as scikit-learn asks for it."""
         return {"release": self.release, "model": self.model, "features": self.features, "target": self.target}
 
     def set_params(self, **parameters: Any) -> Predictor:
-        """Refused where it would change anything."""
+        """Refuses whatever would change the model. Raises QuestionError."""
         if any(parameters[name] is not self.get_params().get(name) for name in parameters):
             fix = "train another one with curator.fit(…)"
             raise QuestionError("fit", "a released model cannot be changed", where="set_params", fix=fix)

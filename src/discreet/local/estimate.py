@@ -117,7 +117,11 @@ class Estimate:
     reach: float = 1.0
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a frame. Its `attrs` say how many reports there are, and which column is biased."""
+        """Gives the rows as a frame.
+
+        Its `attrs` say how many reports there are, and which column is biased. Raises QuestionError where pandas is
+        missing (extra `pandas`).
+        """
         try:
             module = importlib.import_module("pandas")
         except ImportError:
@@ -134,7 +138,7 @@ class Estimate:
         return frame
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values; of `rows`, `consistent` is biased."""
+        """Gives everything as plain values; of `rows`, `consistent` is biased."""
         facts = ("window", "reports", "epsilon", "confidence", "weight")
         rows = [{**row, "value": str(row["value"])} for row in self.rows]
         return {**{name: getattr(self, name) for name in facts}, "rows": rows, "warnings": list(self.warnings)}
@@ -150,7 +154,7 @@ class Estimate:
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def shift(self, fakes: int) -> float:
-        """By how much so many made-up reports among these can raise one estimate, in its own unit, at most."""
+        """Says by how much so many made-up reports among these can raise one estimate, in its own unit, at most."""
         return fakes / max(1, self.reports) * self.weight * self.reach
 
 

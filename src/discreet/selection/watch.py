@@ -58,13 +58,19 @@ class AboveThresholdRun(OpenRun[bool]):
         return list(self._given)
 
     def half_width(self, questions: int) -> float:
-        """With 95 %, over this many questions: each yes stands for a count of at least threshold − h, each no for one
-        of at most threshold + h (Dwork & Roth 2014, Theorem 3.24)."""
+        """Gives the h, in the unit of the counts, by which replies may be off over this many questions.
+
+        With 95 % each yes stands for a count of at least threshold − h, each no for one of at most threshold + h
+        (Dwork & Roth 2014, Theorem 3.24).
+        """
         return self._kind.half_width(_CONFIDENCE, questions)
 
     def ask(self, question: str) -> bool:
-        """Whether the count seems to be at least the threshold. Raises QuestionError where the question is no count
-        without groups, or the run has ended; EngineError where it failed, which ends the run."""
+        """Says whether the count seems to be at least the threshold.
+
+        Raises QuestionError where the question is no count without groups, or the run has ended; DeclarationError where
+        a source is not what it was; EngineError where it failed, which ends the run; LedgerError.
+        """
         checked, table = self._lower(question)
         self._check(checked)
         self._load()

@@ -87,8 +87,10 @@ def _listed(column: Column) -> Listed:
 
 
 class WeightsRun(OpenRun[int]):
-    """An open run. `ask` answers one count after another; the whole price was charged when it opened, however many are
-    asked. `half_width` is what all answers are within, in rows, with probability 1 − beta.
+    """An open run, in which `ask` answers one count after another.
+
+    The whole price was charged when it opened, however many are asked. `half_width` is what all answers are within, in
+    rows, with probability 1 − beta.
 
     Questions are "SELECT COUNT(*) FROM table WHERE …" over the columns of the run; there, a value that is not declared
     counts as NULL. Rows are those that the table had when the run opened. Use it in a `with` block, or call `close`:
@@ -115,8 +117,11 @@ class WeightsRun(OpenRun[int]):
         return self._weighing.half_width
 
     def ask(self, question: str) -> int:
-        """The noisy count. Raises QuestionError where the question is no count over the columns of the run, or the run
-        has ended; EngineError where it failed, which ends the run."""
+        """Gives the noisy count, in rows.
+
+        Raises QuestionError where the question is no count over the columns of the run, or the run has ended;
+        EngineError where it failed, which ends the run; LedgerError.
+        """
         checked, _ = self._lower(question)
         predicate = self._predicate(checked)
         return self._answered(question, lambda: self._weighing.ask(predicate))

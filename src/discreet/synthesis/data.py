@@ -24,6 +24,7 @@ class SyntheticData(ReleaseData):
 
     @functools.cached_property
     def rows(self) -> list[dict[str, Any]]:
+        """The made-up rows, each a mapping from column to value."""
         columns = [column.plain() for column in self._read.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -37,9 +38,12 @@ class SyntheticData(ReleaseData):
 
     @property
     def marginals(self) -> list[dict[str, Any]]:
-        """For sets of columns: `columns`; `rows`, the most by which all counts of combinations of their cells are off,
-        added up, and `share`, that as a part of all rows; `cell`, the most by which one of them is off; each with 95 %.
-        The published rows were held against the real ones for this, with noise of its own."""
+        """For sets of columns, by how much their counts are off at most.
+
+        Each has `columns`; `rows`, the most by which all counts of combinations of their cells are off, added up, and
+        `share`, that as a part of all rows; `cell`, the most by which one of them is off; each with 95 %. The published
+        rows were held against the real ones for this, with noise of its own.
+        """
         return list(self.holds.more["marginals"])
 
     @property
@@ -63,21 +67,23 @@ class SyntheticData(ReleaseData):
         return str(self.holds.more["declaration"])
 
     def off_by(self, columns: Sequence[str]) -> float | None:
-        """By how many rows all counts over cells of these columns are off, added up: the least bound of a marginal that
-        holds them; None where there is none."""
+        """Gives the number of rows by which all counts over cells of these columns are off at most, added up.
+
+        It is the least bound of a marginal that holds them, with 95 %; None where there is none.
+        """
         known = [one["rows"] for one in self.marginals if set(columns) <= set(one["columns"])]
         return min(known, default=None)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The rows as lists, by column."""
+        """Gives the rows as lists of one length, by column."""
         return {name: column.plain() for name, column in self._read.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values; the rows stand in `table`, packed."""
+        """Gives everything as plain values; the rows stand in `table`, packed."""
         return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
 
     def to_json(self) -> str:
-        """Everything, with the rows as they are read."""
+        """Writes everything as JSON, with the rows as they are read."""
         whole = {**self.to_dict(), "rows": self.rows}
         del whole["table"]
         return json.dumps(whole, ensure_ascii=False, default=lambda moment: moment.isoformat())

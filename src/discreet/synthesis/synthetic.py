@@ -26,13 +26,19 @@ class Synthetic(SyntheticData, Release):
     """
 
     def ask(self, question: str) -> Answer:
-        """The answer of SQL on the synthetic table, with counts and sums scaled to the real number of rows, and what is
-        known of its error. It costs nothing: the table is public."""
+        """Answers SQL on the synthetic table, with what is known of the error.
+
+        Counts and sums are scaled to the real number of rows. It costs nothing: the table is public. Raises
+        QuestionError.
+        """
         return answered(self, question)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """A page of pictures: each column measured and synthetic, pairs, what was measured. Written to `path` (.html or
-        .png); else a matplotlib figure is returned. Needs the extra `plot`."""
+        """Draws a page of pictures: each column measured and synthetic, pairs, what was measured.
+
+        It is written to `path` (.html or .png); else a matplotlib figure is returned. Needs the extra `plot`. Raises
+        QuestionError where that is missing, or the path has another ending.
+        """
         return page(self, path)
 
     def __repr__(self) -> str:
