@@ -6,7 +6,8 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
-COVERING = $(addprefix tests/,accounting accounting_tight joint ledger mechanisms mechanisms_order mechanisms_textbook noise plan privacy together)
+COVERING = $(addprefix tests/,accounting accounting_tight aggregates constructions joint learning ledger mechanisms \
+	mechanisms_order mechanisms_textbook noise plan privacy relations selection together windows)
 
 .PHONY: demo check test test-all cov docs format bench lock clean
 
@@ -27,12 +28,12 @@ test: check
 test-all: .venv/dev.stamp
 	$(PYTEST) -m "storm or power or outside or hypothesis" --hypothesis-profile thorough $(ARGS)
 
-# The tests of the parts that privacy rests on, and how many of the parts' lines they run; other tests run more of them.
+# The tests of the parts that privacy rests on, and how many of the parts' lines they run: 95.8 % when the floor was set.
 cov: .venv/dev.stamp
 	rm -f build/coverage*
 	.venv/bin/python -m coverage run -m pytest $(PARALLEL) -m "not (storm or power or outside)" $(COVERING) $(ARGS)
 	.venv/bin/python -m coverage combine --quiet
-	.venv/bin/python -m coverage report --fail-under=90
+	.venv/bin/python -m coverage report --fail-under=95
 
 docs: .venv/dev.stamp
 	.venv/bin/python tests/reference_pages.py build/docs
