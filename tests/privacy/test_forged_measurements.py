@@ -478,3 +478,52 @@ def test_the_shape_of_joint_noise_is_that_of_the_part(curator: Curator) -> None:
     refused(curator, Groups(replace(one, mechanisms=(Laplace(Fraction(100)),)), table), "norm")
     axes = part.axes[:-1]
     refused(curator, Groups(replace(one, plan=replace(one.plan, parts=(replace(part, axes=axes),))), table), "blocks")
+
+
+def test_a_relation_is_the_table_that_it_makes(curator: Curator) -> None:
+    """A join or subquery as a table of its own: persons and limits are those that follow from it."""
+    question = lower("SELECT COUNT(*) FROM (SELECT p, v FROM t WHERE v > 1) AS s", curator.declaration)
+    one, table = measurement(question.plan, Price(Fraction(1))), question.table
+    assert table.relation is not None
+    assert Groups(one, table).loss.pure == 1
+    for other in (
+        replace(table, rows_per_person=1),
+        replace(table, person=None),
+        replace(table, one_row_per_person=True),
+        replace(table, parts=()),
+    ):
+        plan = replace(one.plan, root=scans(one.plan.root, lambda scan, other=other: as_declared(scan, other)))
+        refused(curator, Groups(one, other))
+        refused(curator, Groups(replace(one, plan=plan), other))
+
+
+def as_declared(scan: Scan, table: Any) -> Scan:
+    return Scan(table.name, table.person, table.one_row_per_person, scan.relation)
+
+
+def test_every_statement_reads_the_declared_table(curator: Curator) -> None:
+    """The first one, and each that is measured by itself."""
+    question = planned(curator, "SELECT COUNT(*), MEDIAN(v) FROM t")
+    one = measurement(question, Price(Fraction(1)))
+    assert Groups(one, declared(curator)).loss.pure is not None
+    (special,) = question.specials
+    forged = replace(special, root=scans(special.root, lambda scan: replace(scan, one_row_per_person=True)))  # type: ignore[arg-type]
+    refused(curator, Groups(replace(one, plan=replace(question, specials=(forged,))), declared(curator)), "table")
+    forged_root = scans(question.root, lambda scan: replace(scan, one_row_per_person=True))
+    refused(curator, Groups(replace(one, plan=replace(question, root=forged_root)), declared(curator)), "table")
+
+
+def test_a_person_counts_once_in_a_group_that_is_found() -> None:
+    """Who touches one group alone, and is counted twice there: as far as two groups, and yet seen with less noise."""
+    frame = pyarrow.table({"h": ["a", "b"]})
+    with Curator(
+        {"t": Table(frame, one_row_per_person=True, columns={"h": {"type": "text"}})}, epsilon=100, delta="0.001"
+    ) as one:
+        one._holdings.load()
+        plan = planned(one, "SELECT h, COUNT(*) FROM t GROUP BY h")
+        (part,) = plan.parts
+        twice = replace(plan, parts=(replace(part, vectors=(Vector(((0, 2),)),)),))
+        two = laplace_threshold(Fraction(1), Fraction(1, 10**6), 2)
+        honest = Measurement(plan, (two,))
+        assert Groups(honest, declared(one)).loss.pure == 1
+        refused(one, Groups(replace(honest, plan=twice), declared(one)), "once")
