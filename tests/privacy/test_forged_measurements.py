@@ -184,9 +184,13 @@ def test_a_run_of_counts_asks_none_that_may_fall(curator: Curator) -> None:
     for question in ("SELECT SUM(v) FROM t", "SELECT g, COUNT(*) FROM t GROUP BY g"):
         with pytest.raises(ValueError, match="no count"):
             run.ask(planned(curator, question), table)
-    nobody = replace(planned(curator, "SELECT COUNT(*) FROM t"), table="u")
+    counted = planned(curator, "SELECT COUNT(*) FROM t")
     with pytest.raises(ValueError, match="table"):
-        run.ask(nobody, table)
+        run.ask(replace(counted, table="u"), table)
+    forged = replace(table, one_row_per_person=True)
+    plan = replace(counted, root=scans(counted.root, lambda scan: as_declared(scan, forged)))
+    with pytest.raises(ValueError, match="declared"):
+        run.ask(plan, forged)
 
 
 def test_weights_for_other_rows_a_person(curator: Curator) -> None:
@@ -336,8 +340,10 @@ def test_a_plan_over_a_table_that_nobody_declared(curator: Curator) -> None:
         replace(table, rows_per_person=1),
         replace(table, public=True),
         replace(table, name="u"),
+        replace(table, parts=(table,), person="h"),
     ):
         refused(curator, Groups(one, other))
+        refused(curator, Declaring(other, Declared((BoundedRange(Fraction(1)),), Fraction(1, 10**9))), "declared")
 
 
 def scans(root: Aggregate, change: Any) -> Aggregate:

@@ -39,7 +39,7 @@ from discreet.trusted.ring_a.engine import Engine, Lost
 from discreet.trusted.ring_a.finishing import finishing
 from discreet.trusted.ring_a.least import Least
 from discreet.trusted.ring_a.loss import Loss
-from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.table import Table, as_table
 
 _log = logging.getLogger("discreet")
 
@@ -123,10 +123,8 @@ class Door:
         or it reads a table that is not declared so (nothing is spent).
         """
         loss, table = measurement.loss, measurement.table
-        for base in table.bases if table is not None else ():
-            known = self._declared.get(base.name)  # where a table's file lies is no part of a plan
-            if known is None or replace(base, source=known.source) != known:
-                raise ValueError("the table is not the declared one")
+        if table is not None:
+            self.hold_declared(table)
         if self._least is not None:
             self._least.check(loss)
         for failed in list(self._failed):
@@ -149,6 +147,16 @@ class Door:
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
         return Grant(self, measurement, reserved.reserve_id, analyst, rows)
+
+    def hold_declared(self, table: Table) -> None:
+        """Raises ValueError where a table is neither a declared one nor a relation of declared ones. Where a table's
+        file lies is no part of it."""
+        if table.relation is not None and table != as_table(table.relation):
+            raise ValueError("the table is not the declared one")
+        for base in (table,) if table.relation is None else table.bases:
+            known = self._declared.get(base.name)
+            if known is None or replace(base, source=known.source) != known:
+                raise ValueError("the table is not the declared one")
 
     def close(self) -> None:
         """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
@@ -242,7 +250,9 @@ class Grant(Generic[Opened]):
         return self._door.guarded(draw, table, self.reserve_id, self._analyst, self._rows)
 
     def check(self, table: Table) -> None:
-        """Raises EngineError where the analyst is suspended on the table, or it is frozen."""
+        """Raises EngineError where the analyst is suspended on the table, or it is frozen; ValueError where it is not
+        declared so."""
+        self._door.hold_declared(table)
         self._ledger.check(_about_people(table.bases), self._analyst)
 
     def commit(self, answer: bytes) -> None:
