@@ -206,6 +206,9 @@ MIDDLE = Part("mean", (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
             made((0, 1), (1, -5)),
             Sensitivity(2, 3, 6, 18, 5),
         ),
+        # a person is one, however many the rows: beside a count of rows it does not grow with them
+        (limited(4, 1, (PERSONS, COUNT)), made((0, 4), (1, -3)), Sensitivity(1, 12, 12, 144, 3)),
+        (limited(None, 1, (PERSONS, *clamped(0, 4))), made((0, -1), (1, 2)), Sensitivity(1, 7, 7, 49, 2)),
         # of several totals one that nothing clamps is enough: rows bound it
         (limited(5, 2, (*clamped(0, 1), COUNT), PRIVATE), made((0, 1), (1, 1)), Sensitivity(2, 10, 10, 100, 2)),
     ],

@@ -6,7 +6,10 @@ weight, or another table. It is refused before anything is reserved, or costs wh
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
@@ -16,7 +19,8 @@ import pyarrow
 import pytest
 
 from discreet import BudgetError, Curator, EngineError, Table
-from discreet.accounting import BoundedRange, Declared, Pure
+from discreet.accounting import BoundedRange, Declared, DiscreteLaplace, Pure
+from discreet.catalog import declare
 from discreet.door import Choice, Grant, Groups, Watch, Watching
 from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
@@ -34,6 +38,7 @@ from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.selection.weights import weighted
 from discreet.sql import lower
+from discreet.trusted.ring_a.expressions import ColumnOf, Literal
 from discreet.trusted.ring_a.gate import Costly
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -41,9 +46,27 @@ from discreet.trusted.ring_a.nodes import (
     Clip,
     LimitGroups,
     LimitRows,
+    Part,
+    PersonGroup,
     Project,
+    Quantity,
     Scan,
+    Total,
     Vector,
+    project_of,
+)
+from discreet.trusted.ring_a.sensitivity import sensitivity
+from discreet.trusted.ring_a.table import Type, as_table
+from discreet.trusted.ring_b.relations import (
+    Attributed,
+    Base,
+    Computed,
+    Joined,
+    Matched,
+    PerPerson,
+    Renamed,
+    Stacked,
+    Where,
 )
 from discreet.trusted.ring_c.blocks import Blocks
 from discreet.trusted.ring_c.coding import Coding
@@ -533,3 +556,196 @@ def test_a_person_counts_once_in_a_group_that_is_found() -> None:
         honest = Measurement(plan, (two,))
         assert Groups(honest, declared(one)).loss.pure == 1
         refused(one, Groups(replace(honest, plan=twice), declared(one)), "once")
+
+
+def test_lists_and_fractions_are_no_plans(curator: Curator) -> None:
+    """What is priced is what is measured: nothing that somebody may add to, and integers alone."""
+    one = priced(curator, "count")
+    for wrong in (
+        lambda: replace(one, mechanisms=list(one.mechanisms)),  # type: ignore[arg-type]
+        lambda: replace(one.plan, parts=list(one.plan.parts)),  # type: ignore[arg-type]
+        lambda: replace(one.plan, ranges=[]),  # type: ignore[arg-type]
+        lambda: replace(one, ranges=[]),  # type: ignore[arg-type]
+        lambda: Declared([BoundedRange(Fraction(1))], Fraction(1, 10**9)),  # type: ignore[arg-type]
+        lambda: LinearQueries(declared(curator), Coding(()), []),  # type: ignore[arg-type]
+        lambda: Vector(((0, Fraction(1, 4096)),)),  # type: ignore[arg-type]
+        lambda: Total("rows", None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
+        lambda: Lattice(Fraction(1), 0, Fraction(3, 5)),  # type: ignore[arg-type]
+        lambda: LimitRows(Project(Scan("t", "p", False), (), ()), Fraction(1, 1000)),  # type: ignore[arg-type]
+        lambda: LimitGroups(PersonGroup(Project(Scan("t", "p", False), (), ())), Fraction(1, 2)),  # type: ignore[arg-type]
+        lambda: Linear((0,), (3,), Gaussian(Fraction(10)), np.array([[0.5, 1, 0]]), np.array([0, 1, 2])),
+    ):
+        with pytest.raises(ValueError, match=r"tuples|fixed|integers|whole"):
+            wrong()
+
+
+def test_keys_and_terms_of_other_types_than_the_columns(curator: Curator) -> None:
+    """0.5 and 0.50 are two texts and one number: a group would take another's place."""
+    one, table = priced(curator, "keys"), declared(curator)
+    (key,) = one.plan.keys
+    other = replace(key, type=Type.NUMBER)
+
+    def changed(node: Any) -> Any:
+        return replace(node, keys=(other,)) if isinstance(node, Project) else replace(node, child=changed(node.child))
+
+    plan = replace(one.plan, keys=(other,), root=changed(one.plan.root))
+    refused(curator, Groups(replace(one, plan=plan), table), "table")
+
+
+def test_specials_are_measured_as_they_are_priced(curator: Curator) -> None:
+    table = declared(curator)
+    winners = priced(curator, "winners")
+    (special,) = winners.plan.specials
+    alike = replace(special, values=tuple(Fraction(1, 2) + Fraction(place, 10**40) for place in range(5)))
+    refused(curator, Groups(replace(winners, plan=replace(winners.plan, specials=(alike,))), table), "twice")
+    found = priced(curator, "found")
+    (one,) = found.plan.ranges
+    keyed = replace(one, root=replace(one.root, child=with_keys(one.root.child, priced(curator, "keys").plan.keys)))
+    refused(curator, Groups(replace(found, plan=replace(found.plan, ranges=(keyed,))), table), "one count")
+    refused(curator, Groups(replace(found, rest=DiscreteLaplace(Fraction(4, 5), 10**9)), table), "any release")
+    powers = priced(curator, "count")
+    quantity = Quantity(ColumnOf("v", Type.INTEGER), Lattice(Fraction(1), 0, 1), powers=True)
+
+    def summed(node: Any) -> Any:
+        if isinstance(node, Project):
+            return replace(node, quantities=(quantity,))
+        child = replace(node, child=summed(node.child))
+        return replace(child, totals=(Total("sum", 0),)) if isinstance(child, Aggregate) else child
+
+    plan = replace(powers.plan, root=summed(powers.plan.root))
+    refused(curator, Groups(replace(powers, plan=plan), table), "powers")
+
+
+def with_keys(node: Any, keys: Any) -> Any:
+    return replace(node, keys=keys) if isinstance(node, Project) else replace(node, child=with_keys(node.child, keys))
+
+
+def test_public_groups_are_drawn_once_each(curator: Curator) -> None:
+    """Also where a question has nothing but what is measured by itself."""
+    question = planned(curator, "SELECT g, COUNT(DISTINCT h) FROM t GROUP BY g")
+    one = measurement(question, Price(Fraction(1)))
+    (key,), (special,) = question.keys, question.specials
+    many = replace(key, values=("x",) * 40)
+    keys = project_of(special.root).keys
+    forged = replace(special, root=with_keys(special.root, (many, *keys[1:])))
+    root = with_keys(question.root, (many,))
+    nothing_leaves(
+        Groups(replace(one, plan=replace(question, keys=(many,), root=root, specials=(forged,))), declared(curator))
+    )
+
+
+def test_a_step_of_a_batch_is_taken_once() -> None:
+    """By many threads at once, and in no forked process."""
+    with fresh() as one:
+        one._holdings.load()
+        table = declared(one)
+        batch = Declared((Gaussian(Fraction(3)).loss(16),), Fraction(1, 10**9))
+        run = Marginals(opened(one, Declaring(table, batch)))
+        run.code(Coding((Cells(table.column("g"), table.column("g").values),)))
+        start = threading.Barrier(8).wait
+
+        def step(_: int) -> bool:
+            start()
+            try:
+                run.measure(("g",), Fraction(3))
+            except ValueError:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(step, range(8))) == 1
+        again = Marginals(opened(one, Declaring(table, batch)))
+        if not (child := os.fork()):
+            try:
+                again._take(batch.parts[0])
+            except ValueError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_reserve_that_has_ended_measures_nothing(curator: Curator) -> None:
+    """Else its failures would count for nothing."""
+    grant = opened(curator, Groups(priced(curator, "count"), declared(curator)))
+    grant.commit(b"{}")
+    with pytest.raises(ValueError, match="end"):
+        grant.measure()
+    with opened(curator, Groups(priced(curator, "mean"), declared(curator))) as ended:
+        pass
+    with pytest.raises(ValueError, match="end"):
+        ended.measure()
+
+
+def test_weights_stay_as_they_were_priced() -> None:
+    one = Linear((0,), (3,), Gaussian(Fraction(10)), np.array([[1, 1, 0]]), np.array([0, 1, 2]))
+    assert one.rows is not None
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        one.rows.setflags(write=True)
+
+
+TWO = declare(
+    {
+        "budget": {"epsilon": 100},
+        "tables": {
+            "people": {
+                "source": "a.csv",
+                "person": "p",
+                "rows_per_person": 2,
+                "columns": {"p": {"type": "text"}, "c": {"type": "text"}},
+            },
+            "lines": {
+                "source": "b.csv",
+                "person": "o -> orders.o",
+                "rows_per_person": 2,
+                "columns": {"o": {"type": "text"}, "c": {"type": "text"}},
+            },
+            "orders": {
+                "source": "c.csv",
+                "person": "p",
+                "rows_per_person": 2,
+                "columns": {"o": {"type": "text"}, "p": {"type": "text"}},
+            },
+            "codes": {"source": "d.csv", "public": True, "columns": {"c": {"type": "text"}, "k": {"type": "text"}}},
+            "rows": {"source": "e.csv", "one_row_per_person": True, "columns": {"c": {"type": "text"}}},
+        },
+    }
+).tables
+C = ColumnOf("c", Type.TEXT)
+PEOPLE, CODES, NOBODY = (Base.of(TWO[name]) for name in ("people", "codes", "rows"))
+EVERYBODY = Renamed(Base.of(replace(TWO["people"], public=True, person=None)), ("q", "d"))
+
+
+@pytest.mark.parametrize(
+    ("relation", "match"),
+    [
+        (Matched(PEOPLE, C, Computed(PEOPLE, (("c", C),))), "person alone"),
+        (Matched(PEOPLE, None, Computed(PEOPLE, (("c", C),))), "person alone"),
+        (Stacked((Computed(PEOPLE, (("c", C),)), Computed(CODES, (("c", C),)))), "stacked"),
+        (Base.of(TWO["lines"]), "path"),
+        (Where(Base.of(TWO["lines"]), Literal(True, Type.BOOLEAN)), "path"),
+        (Attributed(PEOPLE, "c", Base.of(TWO["orders"]), "o"), "path"),
+        (Attributed(Base.of(TWO["lines"]), "c", Base.of(TWO["orders"]), "o"), "path"),
+        (Attributed(Base.of(TWO["lines"]), "o", PEOPLE, "c"), "path"),
+        (PerPerson(Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()), "nobody"),
+        (Where(PEOPLE, ColumnOf("c", Type.BOOLEAN)), "as what it is not"),
+        (
+            Joined(
+                "inner", PEOPLE, Renamed(Base.of(replace(TWO["people"], public=True, person=None)), ("q", "d")), None
+            ),
+            "one name",
+        ),
+    ],
+)
+def test_a_relation_that_breaks_its_rule_is_no_table(relation: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        as_table(relation)
+
+
+def test_rows_that_nobody_promised_one_of_a_person() -> None:
+    """Of persons that nothing tells apart a plan bounds nothing, unless each has one row."""
+    several = Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None)
+    table = as_table(several)
+    assert not table.one_row_per_person
+    root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total("rows"),))
+    with pytest.raises(ValueError, match="does not bound"):
+        sensitivity(root, Part("count", (Vector(((0, 1),)),)))

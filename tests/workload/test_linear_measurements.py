@@ -204,7 +204,7 @@ def test_the_loss_adds_up_over_measurements_and_rows_of_a_person() -> None:
     assert loss_of(laplaces, 2) == Batch((DiscreteLaplace("0.5", 2), DiscreteLaplace("0.25", 2)))
     with pytest.raises(ValueError, match="one kind"):
         loss_of([*gaussians, *laplaces], 1)
-    for wrong in ({"residual": 4}, {"residual": 3, "mechanism": Laplace(Fraction(1))}, {"rows": np.eye(3)}):
+    for wrong in ({"residual": 4}, {"residual": 3, "mechanism": Laplace(Fraction(1))}, {"rows": np.eye(3, dtype=int)}):
         with pytest.raises(ValueError, match="cell"):
             Linear(**{"columns": (0,), "shape": (3,), "mechanism": Gaussian(Fraction(1)), **wrong})  # type: ignore[arg-type]
 

@@ -76,7 +76,7 @@ def _compared(call: Call) -> Expression:
     operator, (left, right) = call.operator, call.arguments
     if _order(right) < _order(left):
         operator, left, right = TURNED[operator], right, left
-    whole = left.type is Type.INTEGER and isinstance(right, Literal) and right.type is Type.INTEGER
+    whole = left.type is right.type is Type.INTEGER and not isinstance(left, Literal)
     if operator in _STRICT and whole and isinstance(right, Literal) and isinstance(right.value, int):
         strict, more = _STRICT[operator]
         if abs(right.value) < _EXACT:

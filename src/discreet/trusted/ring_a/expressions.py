@@ -6,6 +6,7 @@ and a result that is no number (0/0) is NULL. How an operator is written for the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from discreet.trusted.ring_a.table import Type, Value
@@ -46,3 +47,10 @@ def columns_of(expression: Expression) -> frozenset[str]:
     if isinstance(expression, Literal):
         return frozenset()
     return frozenset().union(*(columns_of(argument) for argument in expression.arguments))
+
+
+def typed(expression: Expression, types: Mapping[str, Type | None]) -> bool:
+    """Whether the expression reads its columns as what they are: no column under another type, none that is unknown."""
+    if isinstance(expression, ColumnOf):
+        return types.get(expression.name) is expression.type
+    return isinstance(expression, Literal) or all(typed(argument, types) for argument in expression.arguments)

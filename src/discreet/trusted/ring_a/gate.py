@@ -172,6 +172,8 @@ class Door:
         end: BaseException | None = None
         names = _about_people(table.bases)
         with finishing(), self._turns.setdefault(analyst, threading.Lock()):
+            if reserve_id not in self._open:
+                raise ValueError("this reserve has come to its end")
             self._ledger.check(names, analyst)
             self._running.add(reserve_id)
             try:

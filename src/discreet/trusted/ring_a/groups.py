@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,21 +58,30 @@ def noisy_groups(engine: Engine, measurement: CertifiedMeasurement, table: Table
 def exact_groups(engine: Engine, plan: ExactPlan, table: Table) -> tuple[list[Group], list[tuple[int, ...]]]:
     """The groups and their exact totals. What sees them is the caller's frame: no other room calls this."""
     if not plan.parts:
-        return public_groups(plan.keys, plan.root), []
+        public = public_groups(plan.keys, plan.root)
+        _apart([folded(keys) for keys in public])
+        return public, []
     return dense(engine.run(plan.root, table), plan)
 
 
 def dense(rows: list[Row], plan: ExactPlan) -> tuple[list[Group], list[tuple[int, ...]]]:
     """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
     found: Mapping[tuple[object, ...], tuple[int, ...]] = {folded(keys): totals for keys, totals in rows}
+    if len(found) < len(rows):
+        raise ValueError("two groups have one key")
     if plan.private:
         held = sorted((keys for keys, _ in rows), key=in_order)
         return held, [found[folded(keys)] for keys in held]
     public = public_groups(plan.keys, plan.root)
     zero, same = (0,) * len(plan.root.totals), [folded(keys) for keys in public]
-    if len(set(same)) < len(same):
-        raise ValueError("a public group stands there twice")
+    _apart(same)
     return public, [found.get(keys, zero) for keys in same]
+
+
+def _apart(groups: Sequence[tuple[object, ...]]) -> None:
+    """Raises ValueError where a group stands there twice: its numbers would be drawn twice."""
+    if len(set(groups)) < len(groups):
+        raise ValueError("a public group stands there twice")
 
 
 def one_vector(plan: ExactPlan, table: Table) -> None:

@@ -28,6 +28,8 @@ class Lattice:
     high: int
 
     def __post_init__(self) -> None:
+        if type(self.low) is not int or type(self.high) is not int:
+            raise ValueError("a lattice counts its steps in integers")
         if self.step <= 0 or not -ROW_LIMIT <= self.low <= self.high <= ROW_LIMIT:
             raise ValueError("a lattice has steps above 0, from low to high, which a double holds")
 

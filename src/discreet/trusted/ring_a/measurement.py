@@ -14,8 +14,9 @@ from functools import cached_property, singledispatch
 from typing import Protocol
 
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
+from discreet.trusted.ring_a.expressions import typed
 from discreet.trusted.ring_a.loss import Batch, Single
-from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, Root, Scan, project_of, scan_of
+from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, Root, Scan, project_of, scan_of
 from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
 from discreet.trusted.ring_a.table import Table, Value, as_table
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
@@ -37,6 +38,12 @@ class Shaped(Protocol):
 Mechanism = Laplace | Gaussian | Threshold | Shaped
 
 
+def fixed(*values: object) -> None:
+    """Raises ValueError unless these are tuples: what is priced is what is measured, and nobody adds to it between."""
+    if not all(type(value) is tuple for value in values):
+        raise ValueError("a plan and its mechanisms are tuples")
+
+
 @dataclass(frozen=True)
 class ExactPlan:
     """What the engine computes, and what is measured of it."""
@@ -45,6 +52,9 @@ class ExactPlan:
     root: Aggregate
     keys: tuple[Key, ...]
     parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        fixed(self.keys, self.parts)
 
     @property
     def roots(self) -> tuple[Root, ...]:
@@ -81,6 +91,9 @@ class CertifiedMeasurement:
     plan: ExactPlan
     mechanisms: tuple[Mechanism, ...]
 
+    def __post_init__(self) -> None:
+        fixed(self.mechanisms)
+
     @cached_property
     def parts(self) -> tuple[Measured, ...]:
         """The plan's parts, each with the sensitivity that the fold over the nodes proves."""
@@ -113,9 +126,20 @@ class CertifiedMeasurement:
 def reads(plan: ExactPlan, table: Table) -> bool:
     """Whether all statements of a plan read this table, and count persons as it is declared."""
     declared = Scan(table.name, table.person, table.one_row_per_person, table.relation)
+    if table.relation is None and table.path is not None:
+        return False  # whose rows these are is told along the path
     if table.relation is not None and table != as_table(table.relation):
         return False
-    return plan.table == table.name and all(scan_of(root) == declared for root in plan.roots)
+    return plan.table == table.name and all(scan_of(root) == declared and _typed(root, table) for root in plan.roots)
+
+
+def _typed(root: Root, table: Table) -> bool:
+    """Whether keys and terms are of the types that the columns have: groups that are told apart stay apart."""
+    types = {column.name: column.type for column in table.columns}
+    project = project_of(root)
+    terms = [one.expression for one in project.quantities]
+    terms += [project.child.predicate] if isinstance(project.child, Filter) else []
+    return all(types.get(key.name) is key.type for key in project.keys) and all(typed(one, types) for one in terms)
 
 
 @singledispatch

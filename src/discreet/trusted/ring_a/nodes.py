@@ -19,6 +19,12 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import Relation, Type, Value
 
 
+def whole(*numbers: object) -> None:
+    """Raises ValueError unless these are integers: what is added up, and by what it is bounded, is counted exactly."""
+    if not all(type(number) is int for number in numbers):
+        raise ValueError("totals, their weights and their bounds are integers")
+
+
 @dataclass(frozen=True)
 class Scan:
     """The rows of a table. `person` is the column that holds whose row it is; None where each row is a person.
@@ -83,6 +89,9 @@ class LimitRows:
     child: Project
     rows: int
 
+    def __post_init__(self) -> None:
+        whole(self.rows)
+
 
 @dataclass(frozen=True)
 class Total:
@@ -98,6 +107,9 @@ class Total:
     quantity: int | None = None
     bounds: tuple[int, int] | None = None
 
+    def __post_init__(self) -> None:
+        whole(*(self.bounds or ()), *(() if self.quantity is None else (self.quantity,)))
+
 
 @dataclass(frozen=True)
 class PersonGroup:
@@ -112,6 +124,9 @@ class LimitGroups:
 
     child: PersonGroup
     groups: int
+
+    def __post_init__(self) -> None:
+        whole(self.groups)
 
 
 @dataclass(frozen=True)
@@ -159,6 +174,9 @@ class Vector:
 
     weights: tuple[tuple[int, int], ...]
     """Pairs (index of the total, weight)."""
+
+    def __post_init__(self) -> None:
+        whole(*(number for pair in self.weights for number in pair))
 
 
 @dataclass(frozen=True)

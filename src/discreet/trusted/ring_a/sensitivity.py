@@ -83,7 +83,7 @@ class Sensitivity:
 def reach(node: Node) -> Reach:
     """The rows and groups of one person that reach this node."""
     if isinstance(node, Scan):
-        return Reach(1, 1) if node.person is None or node.one_row_per_person else Reach(None, None)
+        return Reach(1, 1) if node.one_row_per_person else Reach(None, None)
     below = reach(node.child)
     if isinstance(node, Project):
         scan = node.child.child if isinstance(node.child, Filter) else node.child
@@ -202,7 +202,9 @@ def _ends(plan: Aggregate, total: Total, *, some: bool, person: bool) -> tuple[i
     """
     if total.bounds is not None and total.bounds[0] > total.bounds[1]:
         raise ValueError("the lower bound of a total is above the upper one")
-    if total.kind == "persons" or (total.kind == "rows" and total.bounds is None):
+    if total.kind == "persons":  # one, whatever the rows: divided by n it is less
+        return (1,) if person or not isinstance(plan.child, Clip) else (0, 1)
+    if total.kind == "rows" and total.bounds is None:
         return (1,)
     if total.kind in ("rows", "present"):
         if total.bounds is None:
@@ -214,7 +216,10 @@ def _ends(plan: Aggregate, total: Total, *, some: bool, person: bool) -> tuple[i
         raise ValueError("the plan holds a total that is none")
     if total.kind == "holders":
         return (int(some),)
-    lattice = project_of(plan).quantities[total.quantity].lattice
+    quantity = project_of(plan).quantities[total.quantity]
+    if quantity.powers:
+        raise ValueError("powers of two are counted, not added up")
+    lattice = quantity.lattice
     ends = total.bounds if lattice is None else total.bounds or (lattice.low, lattice.high)
     if ends is None:
         raise ValueError("the plan does not bound what a person adds to a group")

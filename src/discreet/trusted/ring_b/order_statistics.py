@@ -104,7 +104,7 @@ def special_losses(one: MeasuredSpecial) -> list[Single]:
             raise ValueError("a person has more rows than the mechanism is made for, or others")
     elif not isinstance(root, Aggregate) or root.totals != (Total("rows"),) or rows > mechanism.each:
         raise ValueError("a person has more rows than the mechanism is made for")
-    elif len(set(one.special.values)) < len(one.special.values):
+    elif len({folded((value,)) for value in one.special.values}) < len(one.special.values):
         raise ValueError("a candidate stands there twice")
     loss = mechanism.loss()
     return list(loss.parts) if isinstance(loss, Batch) else [loss]
@@ -112,6 +112,9 @@ def special_losses(one: MeasuredSpecial) -> list[Single]:
 
 def range_loss(one: Range, mechanism: LogarithmicRange) -> Single:
     """The loss of finding bounds: a person has so many rows in the counts as count at all."""
+    project = project_of(one.root)
+    if project.keys or len(project.quantities) != 1 or not project.quantities[0].powers:
+        raise ValueError("bounds are found from one count of powers of two")
     if rows_reached(one.root) > mechanism.sensitivity:
         raise ValueError("a person has more rows than the mechanism is made for")
     return mechanism.loss()

@@ -9,7 +9,7 @@ from functools import cached_property
 from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.groups import GroupsMeasurement, noisy_groups
 from discreet.trusted.ring_a.loss import Approximate, Batch, Pure
-from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, part_loss, reads
+from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, fixed, part_loss, reads
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b import registered
@@ -36,6 +36,10 @@ class QuestionPlan(ExactPlan):
 
     specials: tuple[Special, ...] = ()
     ranges: tuple[Range, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fixed(self.specials, self.ranges)
 
     @property
     def roots(self) -> tuple[Root, ...]:
@@ -68,6 +72,10 @@ class QuestionMeasurement(CertifiedMeasurement):
         default=None, compare=False, repr=False, kw_only=True
     )
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fixed(self.special_mechanisms, self.ranges)
+
     @cached_property
     def specials(self) -> tuple[MeasuredSpecial, ...]:
         """The plan's specials with their mechanisms."""
@@ -83,6 +91,8 @@ class QuestionMeasurement(CertifiedMeasurement):
         if bool(self.rest) != bool(self.plan.ranges):
             raise ValueError("what follows found bounds, and nothing else, is charged as a whole")
         if self.rest is not None:
+            if type(self.rest) not in (Pure, Approximate):
+                raise ValueError("what follows found bounds is charged as any release of its epsilon and delta")
             return Batch((*losses, self.rest))
         losses = [part_loss(one.mechanism, one.part, one.sensitivity) for one in self.parts]
         for special in self.specials:

@@ -34,7 +34,7 @@ from discreet.dialect.cases import case_results
 from discreet.dialect.nulls import may_be_null, without_nulls
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
-from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of, typed
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.table import (
     Column,
@@ -522,12 +522,83 @@ def bases(relation: Relation) -> tuple[Table, ...]:
     if isinstance(relation, Base):
         return (relation.table,)
     found = [table for child in relation.children for table in bases(child)]
-    return tuple({table.name: table for table in found}.values())
+    named = {table.name: table for table in found}
+    if any(named[table.name] != table for table in found):
+        raise ValueError("two tables have one name")
+    return tuple(named.values())
+
+
+def check(relation: Relation) -> None:
+    """Raises ValueError where the rows that carry a person could depend on other persons' rows: what this page's rule
+    asks of each node, held against the declared tables at its bottom.
+
+    A table whose persons are told along a path is read along that path alone; a private side that rows are matched with
+    holds persons and is looked up by the row's own; a total is of one person's rows; what is stacked is all about
+    people or all public; and terms read columns as what they are."""
+    for child in relation.children:
+        if not (isinstance(relation, Attributed) and child is relation.child):
+            check(child)
+    if isinstance(relation, Base) and relation.table.path is not None:
+        raise ValueError("whose rows a table holds is told along its path")
+    if isinstance(relation, Attributed):
+        _check_path(relation)
+    elif isinstance(relation, Matched):
+        _check_matched(relation)
+    elif isinstance(relation, Stacked) and len({shape(child).private for child in relation.parts}) != 1:
+        raise ValueError("what is stacked is all about people, or all public")
+    elif isinstance(relation, PerPerson) and _of_nobody(shape(relation.child)):
+        raise ValueError("rows of nobody in particular have no totals of a person")
+    if isinstance(relation, Over):
+        types = {column.name: column.type for column in shape(relation.child).columns}
+    elif isinstance(relation, Joined):
+        types = {c.name: c.type for side in relation.children for c in shape(side).columns}
+    else:
+        return
+    if not all(typed(one, types) for one in _terms(relation)):
+        raise ValueError("a term reads a column as what it is not")
+
+
+def _of_nobody(known: Shape) -> bool:
+    """Whether rows are of persons that nothing tells apart, and a person may have several."""
+    return known.private and not known.single and known.person_type is None
+
+
+def _check_path(relation: Attributed) -> None:
+    """Raises ValueError unless the table is read along the path that it declares."""
+    table, owner = relation.child.table, relation.owner
+    held = owner.child.table if isinstance(owner, Attributed) else owner.table if isinstance(owner, Base) else None
+    if held is None or table.path != (held.name, relation.target) or table.person != relation.column:
+        raise ValueError("whose rows a table holds is told along its path")
+
+
+def _check_matched(relation: Matched) -> None:
+    """Raises ValueError where rows are matched with a private side by anything but their person."""
+    among, below = shape(relation.among), shape(relation.child)
+    if not among.private:
+        return
+    persons = [column.name for column in among.columns if column.name in among.persons]
+    own = relation.value is None or holds_person(relation.value, below)
+    if not (own and below.private and len(persons) == len(among.columns) == 1):
+        raise ValueError("rows are matched with private ones by their person alone")
+
+
+def _terms(relation: Relation) -> list[Expression]:
+    """What a relation computes of the rows below it."""
+    if isinstance(relation, Where):
+        return [relation.predicate]
+    if isinstance(relation, Computed):
+        return [one for _, one in relation.columns]
+    if isinstance(relation, PerPerson):
+        totals = [one.expression for _, one, _ in relation.totals if one.expression is not None]
+        return [*(one for _, one in relation.keys), *totals]
+    condition = relation.condition if isinstance(relation, Joined) else None
+    return [one for one in (condition, getattr(relation, "value", None)) if one is not None]
 
 
 @as_table.register
 def view(relation: Relation) -> Table:
-    """A relation as a table that a question can be asked of."""
+    """A relation as a table that a question can be asked of. Raises ValueError where it breaks the rule above."""
+    check(relation)
     known = shape(relation)
     parts = bases(relation)
     person = known.persons[0] if known.persons else HIDDEN

@@ -25,6 +25,10 @@ class Declared:
     parts: tuple[Single, ...]
     event_delta: Fraction
 
+    def __post_init__(self) -> None:
+        if type(self.parts) is not tuple:
+            raise ValueError("a batch is fixed before the first of its releases")
+
     @cached_property
     def loss(self) -> Loss:
         """The loss that stands for the batch: as long as none of the parts' own δ strikes, which add up, the batch is

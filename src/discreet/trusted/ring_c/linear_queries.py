@@ -61,9 +61,10 @@ class Linear:
         for name in ("rows", "atoms"):  # what is priced is what is measured: nobody changes it in between
             known = getattr(self, name)
             if known is not None:
-                known = known.copy()
-                known.setflags(write=False)
-                object.__setattr__(self, name, known)
+                if known.dtype.kind not in "iu" or known.dtype.itemsize > 8:
+                    raise ValueError("weights and atoms are whole numbers")
+                whole = np.ascontiguousarray(known, np.int64)
+                object.__setattr__(self, name, np.frombuffer(whole.tobytes(), np.int64).reshape(whole.shape))
         if self.rows is not None and (self.atoms is None or self.atoms.shape != (cells,)):
             raise ValueError("each cell has an atom")
 
@@ -121,6 +122,10 @@ class LinearQueries:
     table: Table
     coding: Coding
     measurements: tuple[Linear, ...]
+
+    def __post_init__(self) -> None:
+        if type(self.measurements) is not tuple:
+            raise ValueError("measurements are fixed before the first is made")
 
     @cached_property
     def loss(self) -> Loss:

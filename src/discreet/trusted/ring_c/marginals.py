@@ -3,6 +3,8 @@ all of it was reserved as one batch before the first row was read."""
 
 from __future__ import annotations
 
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -76,6 +78,7 @@ class Marginals:
         self._rows: Rows | None = None
         self._exact: dict[tuple[str, ...], Marginal] = {}
         self._ended = False
+        self._taking, self._owner = threading.Lock(), os.getpid()
 
     def find(self, question: QuestionMeasurement) -> Noisy:
         """The noisy answer to a priced question over the same table. Its loss is part of the batch."""
@@ -117,23 +120,22 @@ class Marginals:
         penalties: Sequence[int],
     ) -> int:
         """The place of a marginal that the predictions miss by much, chosen with noise."""
+        weights, penalties = [int(weight) for weight in weights], [int(penalty) for penalty in penalties]
+        cliques, predictions = tuple(cliques), tuple(predictions)
         mechanism = ExponentialMechanism(epsilon, self._person * max(map(abs, weights)))
         self._take(BoundedRange(epsilon))
 
         def choose() -> int:
             misses = self._misses(cliques, predictions)
             return mechanism.release(
-                [
-                    int(weight) * miss - int(penalty)
-                    for weight, miss, penalty in zip(weights, misses, penalties, strict=True)
-                ]
+                [weight * miss - penalty for weight, miss, penalty in zip(weights, misses, penalties, strict=True)]
             )
 
         return self._guarded(choose)
 
     def distances(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole], sigma: Fraction) -> list[int]:
         """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
-        noise = Gaussian(sigma)
+        noise, cliques, predictions = Gaussian(sigma), tuple(cliques), tuple(predictions)
         self._take(noise.loss(self._person**2 * len(cliques)))
 
         def draw() -> list[int]:
@@ -156,11 +158,13 @@ class Marginals:
                 self._engine.uncode(rows)
 
     def _take(self, loss: Single) -> None:
-        """Uses up one declared loss. Raises ValueError where the batch has none of it left."""
-        if self._ended or not self._left[loss]:
-            raise ValueError("the batch does not hold this step, or no longer")
-        self._grant.check(self._table)
-        self._left[loss] -= 1
+        """Uses up one declared loss, of one thread at a time. Raises ValueError where the batch has none of it left,
+        and in a forked process."""
+        with self._taking:
+            if self._ended or not self._left[loss] or os.getpid() != self._owner:
+                raise ValueError("the batch does not hold this step, or no longer")
+            self._grant.check(self._table)
+            self._left[loss] -= 1
 
     def _guarded(self, draw: Callable[[], Result]) -> Result:
         """What sees exact numbers; whatever fails or interrupts it ends the run."""
