@@ -172,7 +172,8 @@ def test_a_computed_column_with_a_name_of_ours_is_found(pair: Pair, monkeypatch:
     what is read."""
     monkeypatch.setattr(sys.modules["discreet.sql.lower"], "_computed_name", lambda _: "value 0")
     monkeypatch.setattr(relations, "_told_apart", lambda _: None)
-    assert "EngineError" in first(pair, Clashing(KNOWN, 5), 'AS "value 0"', 'WHERE "value 0"')
+    what = first(pair, Clashing(KNOWN, 5), 'AS "value 0"', 'WHERE "value 0"')
+    assert "EngineError" in what or "does not read this table" in what  # the gate is the first to see it
 
 
 def first(pair: Pair, maker: Maker, *parts: str) -> str:
