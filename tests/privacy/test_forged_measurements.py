@@ -38,7 +38,7 @@ from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.selection.weights import weighted
 from discreet.sql import lower
-from discreet.trusted.ring_a.expressions import ColumnOf, Literal
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
 from discreet.trusted.ring_a.gate import Costly
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -304,6 +304,11 @@ def test_less_noise_costs_more(curator: Curator, name: str) -> None:
         if not isinstance(special, Laplace):
             few = {"rows": 1} if hasattr(special, "rows") else {"each": 1, "total": 1}
             refused(curator, Groups(replace(one, special_mechanisms=(replace(special, **few),)), declared(curator)))
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(Fraction(0)), Laplace(Fraction(-1)), Gaussian(Fraction(0))])
+def test_noise_of_no_size_has_no_loss(curator: Curator, mechanism: Any) -> None:
+    refused(curator, Groups(replace(priced(curator, "count"), mechanisms=(mechanism,)), declared(curator)), "above 0")
 
 
 def test_bounds_found_for_fewer_rows(curator: Curator) -> None:
@@ -712,6 +717,7 @@ TWO = declare(
 ).tables
 C = ColumnOf("c", Type.TEXT)
 PEOPLE, CODES, NOBODY = (Base.of(TWO[name]) for name in ("people", "codes", "rows"))
+NUMBERS_ALIKE = Call("equal", (ColumnOf("c", Type.NUMBER), ColumnOf("d", Type.NUMBER)), Type.BOOLEAN)
 EVERYBODY = Renamed(Base.of(replace(TWO["people"], public=True, person=None)), ("q", "d"))
 
 
@@ -728,12 +734,8 @@ EVERYBODY = Renamed(Base.of(replace(TWO["people"], public=True, person=None)), (
         (Attributed(Base.of(TWO["lines"]), "o", PEOPLE, "c"), "path"),
         (PerPerson(Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()), "nobody"),
         (Where(PEOPLE, ColumnOf("c", Type.BOOLEAN)), "as what it is not"),
-        (
-            Joined(
-                "inner", PEOPLE, Renamed(Base.of(replace(TWO["people"], public=True, person=None)), ("q", "d")), None
-            ),
-            "one name",
-        ),
+        (Joined("inner", PEOPLE, EVERYBODY, None), "one name"),
+        (Joined("inner", PEOPLE, Renamed(CODES, ("d", "k")), NUMBERS_ALIKE), "as what it is not"),
     ],
 )
 def test_a_relation_that_breaks_its_rule_is_no_table(relation: Any, match: str) -> None:

@@ -153,6 +153,8 @@ def part_loss(mechanism: object, part: Part, bound: Sensitivity) -> Single:
 def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
     if part.kind in ("keys", "joint"):
         raise ValueError("the noise is for a part that is bounded in another norm, or for what is shown unseen")
+    if mechanism.scale <= 0:
+        raise ValueError("noise has a scale above 0")
     return mechanism.loss(bound.l1)
 
 
@@ -160,6 +162,8 @@ def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
 def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
     if part.kind == "keys":
         raise ValueError("a threshold is for the part that finds the keys")
+    if mechanism.sigma <= 0:
+        raise ValueError("noise has a sigma above 0")
     return mechanism.loss(bound.l2_squared)
 
 
