@@ -1,8 +1,7 @@
 """The one door: reserve, measure, noise, commit.
 
-`grant` holds the order of these steps and what happens when one fails. Each other module is one kind of measurement:
-what is computed exactly, which noise hides it, and nothing else. Those that few sessions need are imported from their
-own modules: `marginals`, `shares`, `weights`, `workload`.
+The names under which other rooms ask for the gate (`ring_a.gate`) and for the measurements of single questions and open
+runs (ring B). Those of ring C are imported from their own modules.
 """
 
 from discreet.trusted.ring_a.gate import Door, Grant

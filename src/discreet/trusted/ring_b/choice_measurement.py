@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from discreet.trusted.ring_a.engine import Engine
-from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.groups import combined, exact_groups, monotone_count
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Value
@@ -47,7 +47,7 @@ class Choice:
         return self.mechanism.loss()
 
     def draw(self, engine: Engine) -> Chosen:
-        keys, totals = dense(engine.run(self.plan.root, self.table), self.plan)
+        keys, totals = exact_groups(engine, self.plan, self.table)
         counts = combined(self.plan.parts[0].vectors[0], totals)
         if isinstance(self.mechanism, TopK):
             return Chosen(tuple(keys[place] for place in self.mechanism.release(counts)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.trusted.ring_a.gate import Grant
-from discreet.trusted.ring_a.groups import combined, dense, monotone_count
+from discreet.trusted.ring_a.groups import combined, exact_groups, monotone_count
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
@@ -70,7 +70,7 @@ class Watching:
         self._ended = True
 
         def reply() -> bool:
-            _, totals = dense(self._engine.run(plan.root, table), plan)
+            _, totals = exact_groups(self._engine, plan, table)
             return self._run.ask(combined(plan.parts[0].vectors[0], totals)[0])
 
         above = self._grant.guarded(reply, table)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.trusted.ring_a.groups import combined, dense, monotone_count, one_vector
+from discreet.trusted.ring_a.groups import combined, exact_groups, monotone_count, one_vector
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
@@ -43,5 +43,5 @@ class Shares:
         return self.mechanism.loss()
 
     def draw(self, engine: CodedEngine) -> list[Residues]:
-        _, totals = dense(engine.run(self.plan.root, self.table), self.plan)
+        _, totals = exact_groups(engine, self.plan, self.table)
         return self.mechanism.release(combined(self.plan.parts[0].vectors[0], totals))

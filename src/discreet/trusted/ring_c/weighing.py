@@ -51,12 +51,8 @@ class Weighing:
     def __init__(self, grant: Grant[Weigh]) -> None:
         """Raises EngineError where the rows cannot be counted; the price stays charged."""
         opened = grant.take()
-        construction, table, coding, engine = (
-            opened.construction,
-            opened.table,
-            opened.coding,
-            cast(CodedEngine, grant._engine),
-        )
+        construction, table, coding = opened.construction, opened.table, opened.coding
+        engine = cast(CodedEngine, grant._engine)
         self._grant, self._engine, self._table, self._coding = grant, engine, table, coding
         self._ended = False
 
