@@ -6,8 +6,7 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
-COVERING = $(addprefix tests/,accounting accounting_tight aggregates constructions joint learning ledger mechanisms \
-	mechanisms_order mechanisms_textbook noise plan privacy relations selection together windows)
+COVERING = $(addprefix tests/,trusted accounting attacks constructions learning neighbours plan reference selection together)
 
 .PHONY: demo check test test-all cov docs format bench lock clean
 
@@ -36,7 +35,7 @@ cov: .venv/dev.stamp
 	.venv/bin/python -m coverage report --fail-under=95
 
 docs: .venv/dev.stamp
-	.venv/bin/python tests/reference_pages.py build/docs
+	.venv/bin/python tests/lib/reference_pages.py build/docs
 
 format: .venv/dev.stamp
 	.venv/bin/ruff format src tests bench docs/theory/*.py

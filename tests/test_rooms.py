@@ -29,7 +29,11 @@ BELOW: dict[str, set[str]] = {
     # what the promise rests on: ring A and the ledger beside it, ring B, ring C; whom the gate asks is the ledger
     "trusted": set(),
     "ring_a": {"errors", "budget_ledger"},
-    "budget_ledger": {"errors", "ring_a", "ring_b"},  # of ring B the certified filter alone: tests/test_trusted.py
+    "budget_ledger": {
+        "errors",
+        "ring_a",
+        "ring_b",
+    },  # of ring B the certified filter alone: tests/trusted/test_trusted.py
     "dialect": {"ring_a", "errors"},  # the table of functions, and where values lie
     "ring_b": {"ring_a", "dialect", "errors"},
     "ring_c": {"ring_a", "ring_b", "dialect", "errors"},

@@ -107,7 +107,7 @@ def rows(quick: bool = False) -> Iterator[Row]:
 
 def additive(quick: bool) -> Iterator[Row]:
     drawn = masses(laplace_noise.sampler(Fraction(1)))
-    file, tests = "trusted.ring_a.additive:Laplace", "tests/mechanisms/test_additive_noise.py"
+    file, tests = "trusted.ring_a.additive:Laplace", "tests/trusted/ring_a/test_additive.py"
     yield Row("Def. 2.4, Thm 3.6", "Laplace noise: the loss at ε = 1", file, tests, "Δ/λ", 1, loss(*shifted(drawn, 1)))
     yield Row("Thm 2.2", "three persons together", file, tests, "3ε", 3, loss(*shifted(drawn, 3)))
     draws = 100_000 if quick else 1_000_000
@@ -117,7 +117,7 @@ def additive(quick: bool) -> Iterator[Row]:
         "Fact 3.7",
         "P[an error above tλ], t = 3, λ = 10",
         tail,
-        "tests/noise/test_laplace.py",
+        "tests/trusted/ring_a/test_laplace.py",
         "e^(−t)",
         math.exp(-3),
         beyond,
@@ -140,14 +140,14 @@ def additive(quick: bool) -> Iterator[Row]:
     )
     sigma = gaussian_sigma("0.5", "1e-5")
     classic = math.sqrt(2 * math.log(1.25e5)) / 0.5
-    curve, tests = "trusted.ring_a.curves:delta_bounds", "tests/accounting/test_curves.py"
+    curve, tests = "trusted.ring_a.curves:delta_bounds", "tests/trusted/ring_a/test_curves.py"
     spent = float(delta_bounds(Fraction(1, 2), Fraction(1 / classic))[1])
     yield Row("Thm 3.22", "δ of the classic σ at (0.5, 10⁻⁵)", curve, tests, "δ", 1e-5, spent)
     yield Row(
         "Balle & Wang Thm 8",
         "σ for (0.5, 10⁻⁵) against the classic one",
         "reference.calibrate:gaussian_sigma",
-        "tests/accounting_tight/test_calibrate.py",
+        "tests/reference/test_calibrate.py",
         "√(2 ln(1.25/δ))/ε",
         classic,
         float(sigma),
@@ -158,7 +158,7 @@ def additive(quick: bool) -> Iterator[Row]:
         "Prop. 2.1",
         "rounded Gaussian noise: its δ at ε = 1",
         "trusted.ring_a.additive:Gaussian",
-        "tests/noise/test_gaussian.py",
+        "tests/trusted/ring_a/test_gaussian.py",
         "δ",
         1e-5,
         hockey_stick(*rounded, 1),
@@ -171,7 +171,7 @@ def selection() -> Iterator[Row]:
         loss(lead(counts), lead([count + step for count, step in zip(counts, steps, strict=True)]))
         for steps in product((0, 1), repeat=3)
     )
-    tests = "tests/mechanisms_textbook/test_noisy_max.py"
+    tests = "tests/trusted/ring_b/test_noisy_max.py"
     yield Row(
         "Claim 3.9",
         "report noisy max with the gap: the loss at ε = 1",
@@ -181,7 +181,7 @@ def selection() -> Iterator[Row]:
         1,
         worst,
     )
-    tests = "tests/mechanisms_textbook/test_selection.py"
+    tests = "tests/trusted/ring_b/test_selection.py"
     for theorem, kind, chances in (
         ("Thm 3.10", ExponentialMechanism, exponential),
         ("McKenna & Sheldon Thm 1", PermuteAndFlip, permute_and_flip),
@@ -236,7 +236,7 @@ def lead(counts: Sequence[int], gaps: int = 12, reach: int = 60) -> list[float]:
 
 def composition() -> Iterator[Row]:
     code = page("composition", "tree")
-    filter_, tests = "trusted.ring_a.filter:Filter", "tests/accounting/test_filter_rules.py"
+    filter_, tests = "trusted.ring_a.filter:Filter", "tests/trusted/ring_a/test_filter.py"
     yield Row(
         "Thm 3.14",
         "randomised response at 0.2, then Laplace noise at 0.5",
@@ -254,7 +254,7 @@ def composition() -> Iterator[Row]:
     yield Row("Thm 3.16", "two (1, 10⁻⁵) selections: δ at ε = 2", filter_, tests, "δ₁ + δ₂", 2e-5, worst)
     each, count, delta = 0.01, code.theorem_3_20(0.01, 1.0, 1e-6), 1e-6
     book = math.sqrt(2 * count * math.log(1 / delta)) * each + count * each * math.expm1(each)
-    tests = "tests/accounting_tight/test_batch.py"
+    tests = "tests/trusted/ring_c/test_batch.py"
     yield Row(
         "Thm 3.20",
         f"ε of {count} Laplace releases at 0.01, δ = 10⁻⁶",
@@ -270,7 +270,7 @@ def composition() -> Iterator[Row]:
         "Gaussian residue",
         f"δ of the {admitted} Laplace releases at 0.01 that (1, 10⁻⁶) admits",
         "trusted.ring_b.gdp_filter:charge",
-        "tests/accounting_tight/test_residue.py",
+        "tests/trusted/ring_b/test_gdp_filter.py",
         "δ",
         1e-6,
         compose({Laplace("0.01"): admitted}).delta(1),
@@ -281,7 +281,7 @@ def composition() -> Iterator[Row]:
         "Zhu, Dong & Wang 2022",
         "ε of 1000 steps of gradient descent, rate 0.01, δ = 10⁻⁵",
         "reference.calibrate:subsampled_sigma",
-        "tests/accounting_tight/test_calibrate.py",
+        "tests/reference/test_calibrate.py",
         "ε",
         1,
         compose([SubsampledGaussian(sigma, "0.01", 1000)]).epsilon("1e-5"),
@@ -291,7 +291,7 @@ def composition() -> Iterator[Row]:
 
 def sparse() -> Iterator[Row]:
     code = page("threshold", "mechanism")
-    function, tests = "trusted.ring_b.sparse:AboveThreshold", "tests/mechanisms_textbook/test_sparse.py"
+    function, tests = "trusted.ring_b.sparse:AboveThreshold", "tests/trusted/ring_b/test_sparse.py"
     one, other = ([high] * 1000 + [-high] for high in (40, 41))
     worst = loss(code.replies(code.mechanism, one).tolist(), code.replies(code.mechanism, other).tolist())
     yield Row("Thm 3.23", "1,001 questions, the last one yes: the loss at ε = 1", function, tests, "ε", 1, worst)
@@ -324,7 +324,7 @@ def run(mechanism: AboveThreshold, high: int, low: int, times: int = 100, reach:
 
 
 def response() -> Iterator[Row]:
-    tests = "tests/mechanisms_textbook/test_response.py"
+    tests = "tests/reference/test_response.py"
     (no, _), (says, _) = two_coins().channel()
     yield Row(
         "§3.2, Claim 3.5",
@@ -351,7 +351,7 @@ def others(quick: bool) -> Iterator[Row]:
         "Desfontaines et al. 2022",
         "optimal partition selection: δ at ε = 1",
         "reference.partition:PartitionSelection",
-        "tests/mechanisms_textbook/test_partition_selection.py",
+        "tests/reference/test_partition.py",
         "δ",
         1e-5,
         worst,
@@ -361,7 +361,7 @@ def others(quick: bool) -> Iterator[Row]:
         "Fact 3.7, on integers",
         "Laplace threshold: P[a lone person is shown]",
         "trusted.ring_a.threshold:laplace_threshold",
-        "tests/mechanisms/test_private_keys.py",
+        "tests/trusted/ring_a/test_threshold.py",
         "δ",
         1e-5,
         q ** (plain.threshold - 1) / (1 + q),
@@ -374,7 +374,7 @@ def others(quick: bool) -> Iterator[Row]:
         "Remark 2.1",
         f"noise on a lattice of 2^−60: ε proved by an attacker with {draws:,} releases",
         "trusted.ring_a.laplace:discrete_laplace",
-        "tests/privacy/test_attacker.py",
+        "tests/attacks/test_attacker.py",
         "ε",
         1,
         proved,

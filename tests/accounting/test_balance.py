@@ -9,6 +9,8 @@ import pytest
 from discreet.accounting import Filter, Gaussian, Loss, Pure
 from discreet.accounting.balance import Balance, ends, for_publishing, for_questions, published
 
+KIND = "exact"
+
 BUDGETS = [
     (3, "1e-6", "1e-7"),
     (1, "1e-5", "5e-6"),

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hunt_tools import framed
 
 import discreet.curator.core
 import discreet.engines.duckdb.sources
@@ -21,6 +20,7 @@ from discreet.audit import aimed
 from discreet.audit.hunt import Pair, failure, seen
 from discreet.engines.duckdb.process import Failed
 from discreet.engines.duckdb.worker import Worker, _plain
+from hunt_tools import framed
 from kinds import some
 
 PRICE = (Fraction(1, 100), Fraction(0))

@@ -8,9 +8,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import mutants
 import pytest
 
+import mutants
 from discreet.cli.demo import unpacked
 from discreet.trusted.ring_a import additive
 

@@ -13,7 +13,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hunt_tools import compiled_once, framed
 from sqlglot import exp
 
 import discreet.curator.core
@@ -33,6 +32,7 @@ from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_b import relations, scalars
+from hunt_tools import compiled_once, framed
 from kinds import some
 
 KNOWN = world()

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from construction_tools import BETA, boosted, every_construction, prefixes, queries, universe, worst
 
+from construction_tools import BETA, boosted, every_construction, prefixes, queries, universe, worst
 from discreet.constructions import (
     ArbitraryQueries,
     BaseGenerator,
@@ -25,6 +25,8 @@ from discreet.constructions import (
     rounds_needed,
     with_best_alpha,
 )
+
+KIND = "exact"
 
 PLAIN = queries(8, 40)
 SKEWED = Database(PLAIN.universe, [0, 3, 250_000, 10, 40_000, 0, 9_000, 120])

@@ -9,10 +9,10 @@ from math import comb
 
 import numpy as np
 import pytest
-from construction_tools import BETA, boosted, lexicographic, prefixes, queries, universe, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from construction_tools import BETA, boosted, lexicographic, prefixes, queries, universe, worst
 from discreet.constructions import (
     ArbitraryQueries,
     BaseGenerator,
@@ -32,6 +32,8 @@ from discreet.trusted.ring_c.construction import rounded
 from discreet.trusted.ring_c.multiplicative_weights import moved
 from discreet.trusted.ring_c.universe import histograms, log_multisets, multisets
 from kinds import examples
+
+KIND = "exact"
 
 THREE = LinearQueries(universe(3), [[1, 0, 1], [0, 1, 0], [1, 1, 0], [1, 1, 1]])
 GENERATOR = BaseGenerator(queries=THREE, epsilon=2000, delta=0, beta="0.1", most_rows=4)

@@ -11,6 +11,8 @@ from functools import cache
 from itertools import product
 
 import pytest
+from scipy import stats
+
 from construction_tools import (
     BETA,
     at_most,
@@ -25,8 +27,6 @@ from construction_tools import (
     two_sided,
     universe,
 )
-from scipy import stats
-
 from discreet.accounting import Approximate, DiscreteLaplace, Pure
 from discreet.constructions import (
     BaseGenerator,
@@ -45,6 +45,8 @@ from discreet.mechanisms import ExponentialMechanism
 from discreet.reference.draws import ExponentialDraws, PublicDraws
 from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
 from discreet.trusted.ring_b.choice import CERTAIN, decays
+
+KIND = "exact"
 
 
 def chosen(mechanism: ExponentialMechanism | ExponentialDraws, scores: list[int]) -> dict[int, Fraction]:

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from construction_tools import boosted, prefixes, queries, universe
 
+from construction_tools import boosted, prefixes, queries, universe
 from discreet.constructions import (
     ArbitraryQueries,
     BaseGenerator,
@@ -27,6 +27,8 @@ from discreet.constructions import (
 )
 from discreet.errors import QuestionError
 from discreet.reference.draws import ExponentialDraws, PublicDraws
+
+KIND = "exact"
 
 TWO = prefixes(2)
 PRICE = {"epsilon": 1, "beta": "0.1"}

@@ -1,107 +1,137 @@
-"""The statements that are sent: three of them word for word, without windows, and what the engine makes of them."""
+"""A statement is one tree for all engines, made once, and written by a table of what engines write differently."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import duckdb
+import pandas
 import pytest
-from engine_tools import Bench, declaration, planned
+from sqlglot import exp
 
-from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.driver import DuckDB
-from discreet.trusted.ring_a.statement import statement, table_name
+import discreet
+from discreet.catalog.model import EngineLimits
+from discreet.engines import statements
+from discreet.engines.duckdb.dialect import DUCKDB, FUNCTIONS
+from discreet.engines.statements import Statements
+from discreet.sql import lower
+from discreet.trusted.ring_a.dialect import COMMON, DIFFERENT, Dialect, function
+from discreet.trusted.ring_b.scalars import BUILDERS
 
-COLUMNS = {
-    "p": {"type": "text"},
-    "g": {"type": "text", "values": ["x", "it's"]},
-    "k": {"type": "integer", "min": 1, "max": 3},
-    "w": {"type": "number", "min": 0, "max": 8},
+QUESTIONS = {
+    "SELECT g, COUNT(*), AVG(x) FROM t WHERE GREATEST(x / y, y) > NULLIF(y, 2) GROUP BY g": 1,
+    "SELECT AVG(x / y) FROM t": 3,  # bounds are found first, and what follows is planned anew
+    "SELECT INITCAP(g) AS w, SUM(SQRT(x), contribution_bounds_per_row => (0, 3)) FROM t GROUP BY w": 1,
+    "SELECT MEDIAN(x), COUNT(DISTINCT g), COUNT(*) FROM t WHERE g LIKE 'a%'": 3,
+    "SELECT COUNT(*) FROM (SELECT id, SUM(LOG2(x)) AS s FROM t GROUP BY id) WHERE s > 1": 1,
 }
-ONE = {"one_row_per_person": True}
-MANY = {"person": "p", "rows_per_person": 3, "groups_per_person": 1}
-GOLDEN = [
-    (
-        ONE,
-        "SELECT g, COUNT(*) FROM t WHERE w / k > 0.5 AND NOT p = 'a\\''' GROUP BY g",
-        "SELECT k0, COALESCE(COUNT(*), 0) FROM (SELECT c1 AS k0 FROM t_74 WHERE (c1 IS NULL OR c1 IN ('x', 'it''s'))"
-        " AND (((c3 / NULLIF(CAST(c2 AS DOUBLE), CAST('0.0' AS DOUBLE))) > CAST('0.5' AS DOUBLE))"
-        " AND (c0 <> 'a\\'''))) AS bounded GROUP BY k0",
-    ),
-    (
-        MANY,
-        "SELECT AVG(w) FROM t",
-        "SELECT COALESCE(SUM(q0), 0), COALESCE(COUNT(q0), 0) FROM (SELECT * FROM (SELECT *, ROW_NUMBER() OVER"
-        " (PARTITION BY person ORDER BY HASH(HASH('salt', person, row_of_person)), row_of_person) AS rank_of_person"
-        " FROM (SELECT CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(c3 * CAST('134217728.0' AS"
-        " DOUBLE) + CAST('0.5' AS DOUBLE)), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS"
-        " q0, c0 AS person, row_of_person FROM t_74 WHERE NOT c0 IS NULL) AS candidate) AS ranked WHERE rank_of_person"
-        " BETWEEN 1 AND 3) AS bounded",
-    ),
-    (
-        MANY,
-        "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
-        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT"
-        " * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
-        " HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM (SELECT person, k0, COUNT(*) AS a1 FROM (SELECT"
-        " c2 AS k0, c0 AS person FROM t_74 WHERE (c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT))"
-        " AND NOT c0 IS NULL) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
-        " AS bounded GROUP BY k0",
-    ),
-]
+"""And how many statements each has."""
 
 
-@pytest.mark.parametrize(("unit", "question", "expected"), GOLDEN)
-def test_golden_statements(unit: Mapping[str, Any], question: str, expected: str) -> None:
-    known = declaration(unit, COLUMNS)
-    select = statement(planned(question, known).root, known.tables["t"], "salt", windows=False)
-    assert DUCKDB.text(select) == expected
+@pytest.fixture(scope="module")
+def curator() -> Iterator[discreet.Curator]:
+    frame = pandas.DataFrame({"id": [1, 1, 2], "g": ["a", "b", "a"], "x": [1.0, 2.0, 3.5], "y": [1, 2, 3]})
+    number = {"type": "number", "min": 0, "max": 4}
+    columns = {"id": {"type": "integer"}, "g": str, "x": number, "y": number}
+    table = discreet.Table(frame, person="id", rows_per_person=3, groups_per_person=2, columns=columns)
+    with discreet.Curator({"t": table}, epsilon=1000, delta=1e-3, keys_delta=1e-4) as made:
+        yield made
 
 
-@pytest.mark.parametrize(("unit", "question"), [case[:2] for case in GOLDEN[1:]])
-def test_the_limits_run_as_windows(bench: Bench, unit: Mapping[str, Any], question: str) -> None:
-    """The engine would replace `row_number() <= k` by another operator; with the child's settings it must not."""
-    known = declaration(unit, COLUMNS)
-    table = bench.load(known.tables["t"], [{"p": str(n % 70), "g": "x", "k": n % 3, "w": 1.0} for n in range(500)])
-    assert bench.engine._process is not None
-    setting = "SELECT current_setting('disabled_optimizers')"
-    (disabled,) = bench.engine._process.call("run", setting, seconds=10)["rows"][0]
-    assert "top_n_window_elimination" in disabled
-    connection = duckdb.connect()
-    connection.execute(f"SET disabled_optimizers = '{disabled}'")
-    columns = "c0 TEXT, c1 TEXT, c2 BIGINT, c3 DOUBLE, row_of_person BIGINT"
-    connection.execute(f"CREATE TABLE {table_name(table)} ({columns})")
-    text = DUCKDB.text(statement(planned(question, known).root, table, "salt", windows=False))
-    connection.execute(
-        f"INSERT INTO {table_name(table)} SELECT n % 70, 'x', n % 3, 1.0, n // 70 FROM range(500) AS r(n)"
+def called(text: str) -> set[str]:
+    """The functions that a statement calls."""
+    return set(re.findall(r"(\w+)\(", text))
+
+
+OTHER = Dialect("postgres", {name: f"other_{name}({{all}})" for name in DIFFERENT})
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+@pytest.mark.parametrize("windows", [True, False])
+def test_what_another_engine_reads_has_nothing_of_the_first(
+    curator: discreet.Curator, text: str, windows: bool
+) -> None:
+    question = lower(text, curator.declaration)
+    own = called(" ".join(FUNCTIONS.values())) - {"CAST", "LEFT", "UPPER", "LOWER", "SUBSTRING", "COALESCE"}
+    for root in question.plan.roots:
+        written = Statements(OTHER, windows=windows).of(root, question.table).salted("salt")
+        assert "other_" in written
+        assert not called(written) & own
+        assert not {"//", "LAMBDA", "rowid"} & set(written.split())
+
+
+def test_every_name_is_one_that_all_engines_have() -> None:
+    with pytest.raises(ValueError, match="every engine"):
+        function("list_transform", exp.column("c"))
+
+
+@pytest.mark.parametrize("wrong", [{"hash": None}, {"list_transform": "LIST_TRANSFORM({all})"}])
+def test_a_table_has_all_that_is_asked_for_and_nothing_else(wrong: dict[str, Any]) -> None:
+    table = {name: written for name, written in (FUNCTIONS | wrong).items() if written is not None}
+    with pytest.raises(ValueError, match="other functions"):
+        Dialect("duckdb", table)
+
+
+def test_a_common_function_may_be_written_in_an_engines_own_way() -> None:
+    own = Dialect("duckdb", {**FUNCTIONS, "floor": "OWN_FLOOR({0})"})
+    tree = function("floor", function("ceil", exp.column("c")))
+    assert own.text(tree) == "OWN_FLOOR(CEIL(c))"
+    assert DUCKDB.text(tree) == "FLOOR(CEIL(c))"
+
+
+def test_texts_that_look_like_places_stay_as_they_are() -> None:
+    tree = function("starts_with", exp.Literal.string("{1} {all}"), exp.Literal.string("{0}"))
+    assert DUCKDB.text(tree) == "STARTS_WITH('{1} {all}', '{0}')"
+
+
+def test_no_name_is_asked_for_that_nothing_needs() -> None:
+    source = Path(discreet.__file__).parent
+    folders = [source / "engines", *(source / "trusted" / ring for ring in ("ring_a", "ring_b", "ring_c"))]
+    texts = [file.read_text("utf-8") for folder in folders for file in folder.glob("*.py")]
+    used = {name for name in COMMON | DIFFERENT.keys() if sum(text.count(f'"{name}"') for text in texts) > 1}
+    assert used == COMMON | DIFFERENT.keys()
+    assert len(BUILDERS) > 100
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_question_s_statements_are_made_once(
+    curator: discreet.Curator, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    real, made = statements.statement, list[object]()
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        made.append(arguments[0])
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(statements, "statement", counting)
+    curator.ask(text, epsilon=1)
+    assert len(made) == QUESTIONS[text]
+
+
+def test_statements_differ_in_their_salts_alone(curator: discreet.Curator) -> None:
+    kept = Statements(DUCKDB, windows=True)
+    question = lower(
+        "SELECT COUNT(*), SUM(x) FROM t WHERE g <> '0123456789abcdef0123456789abcdef'", curator.declaration
     )
-    plan = connection.execute(f"EXPLAIN {text}").fetchall()[0][1].lower()
-    assert "window" in plan
-    assert "row_number" in plan
-    assert "arg_min" not in plan
-    assert "unnest" not in plan
+    (root,) = question.plan.roots
+    made = kept.of(root, question.table)
+    assert kept.of(root, question.table) is made
+    salts = [secrets.token_hex(16) for _ in range(2)]
+    one, other = (made.salted(salt) for salt in salts)
+    assert one != other
+    assert one.replace(salts[0], salts[1]) == other
+    for salt, text in zip(salts, (one, other), strict=True):
+        assert text == DUCKDB.text(statements.statement(root, question.table, salt, windows=True))
 
 
-def test_text_reaches_the_engine_as_it_is_and_nowhere_else(bench: Bench) -> None:
-    """Quotes, backslashes and line ends in a constant stay inside it."""
-    known = declaration(ONE, COLUMNS)
-    for text in ("'", "''; DROP TABLE t_74; --", "\\", "\\'", "a\nb", "$$", '"', "/*", "🙂"):
-        table = bench.load(known.tables["t"], [{"p": text}, {"p": "other"}])
-        written = text.replace("'", "''")
-        plan = planned(f"SELECT COUNT(*) FROM t WHERE p = '{written}'", known)
-        assert bench.totals(plan, table, "salt") == {(): (1,)}
-
-
-def test_what_the_owner_is_shown_has_no_salt() -> None:
-    known = declaration(MANY, COLUMNS)
-    shown = DuckDB(known.limits).sql(planned("SELECT AVG(w) FROM t", known).root, known.tables["t"])
-    assert "'a fresh secret salt'" in shown
-
-
-def test_every_run_has_a_fresh_salt(bench: Bench) -> None:
-    """One person with forty rows of which one is kept: twenty runs keep the same one with probability 40^-19."""
-    known = declaration({"person": "p", "rows_per_person": 1}, COLUMNS)
-    table = bench.load(known.tables["t"], [{"p": "a", "w": n / 5} for n in range(40)])
-    plan = planned("SELECT SUM(w) FROM t", known)
-    assert len({bench.engine.run(plan.root, table)[0] for _ in range(20)}) > 1
+def test_what_is_kept_has_a_limit(curator: discreet.Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Statements(DUCKDB, windows=EngineLimits().windows)
+    monkeypatch.setattr(statements, "MOST_KEPT", 3_000)
+    for number in range(40):
+        question = lower(f"SELECT COUNT(*) FROM t WHERE x > {number}", curator.declaration)
+        kept.of(question.plan.root, question.table)
+    sizes = [made.length for _, _, made in kept._made.values()]
+    assert 0 < sum(sizes) == kept._kept <= 3_000

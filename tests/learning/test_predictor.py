@@ -12,11 +12,11 @@ import pandas
 import polars
 import pyarrow
 import pytest
-from learning_tools import curator
 
 from discreet import QuestionError
 from discreet.learning.predictor import Predictor, encoded
 from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled, feature
+from learning_tools import curator
 
 ROWS = [
     {

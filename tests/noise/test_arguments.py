@@ -15,6 +15,8 @@ from discreet import noise
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.trusted.ring_a.sampler import BLOCK
 
+KIND = "exact"
+
 both = pytest.mark.parametrize("draw", [discrete_laplace, rounded_gaussian])
 Draw = Callable[..., np.ndarray]
 

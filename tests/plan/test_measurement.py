@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_tools import ONE, people, planned
 
 from discreet.accounting import Approximate, DiscreteLaplace, Pure
 from discreet.accounting import Gaussian as GaussianLoss
@@ -19,6 +18,9 @@ from discreet.plan.split import measurement
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from kinds import examples
+from plan_tools import ONE, people, planned
+
+KIND = "exact"
 
 QUESTIONS = [
     (ONE, "SELECT COUNT(*) FROM t"),

@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from test_shares import share_pmf
-from together_tools import Made, certificate, needs_openssl, play, session, take
 
+import together_tools
 from discreet import QuestionError, accounting
 from discreet.mechanisms import LargestShares
+from together_tools import Made, certificate, needs_openssl, play, session, share_pmf, take
 
 needs_mpyc = pytest.mark.skipif(find_spec("mpyc") is None, reason="the largest is found with mpyc")
 NAMES = "abc"
@@ -162,7 +162,7 @@ def parties(
     cells = tuple((f"group {place}",) for place in range(len(counts["a"])))
     agreed = session(keys, opens="largest", cells=cells, seconds=30)
     (folder / "session.json").write_text(agreed.to_json())
-    tools = str(Path(__file__).parent)
+    tools = str(Path(together_tools.__file__).parent)
     running = {}
     for name in NAMES:
         arguments = [tools, str(folder), name, str(keys[name][1]), does if name == bad else "goes"]

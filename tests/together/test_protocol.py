@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from together_tools import Made, certificate, needs_openssl, play, session, take
 
 from discreet import BudgetError, QuestionError, SessionError
 from discreet.together import Opened, Session, from_dict, read, take_part
@@ -27,6 +26,7 @@ from discreet.together.session import most_absent
 from discreet.together.wire import Gone, Kind, Link
 from discreet.trusted.ring_c.shares import Residues
 from kinds import examples
+from together_tools import Made, certificate, needs_openssl, play, session, take
 
 pytestmark = needs_openssl
 NAMES, FOUR = "abc", "abcd"

@@ -1,0 +1,207 @@
+"""`discreet init` on what owners really have: several files, other dialects of CSV, columns that identify."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import discreet
+from face_tools import BUDGET, Command
+
+GERMAN = "Name;Geburt;Betrag;Ort\nMüller;2020-02-01;3,5;Köln\nKöhler;2020-02-03;1.017,25;Köln\nFür;;1.5;Ulm\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def curator_of(path: Path) -> discreet.Curator:
+    path.write_text(path.read_text("utf-8").replace("epsilon = 3.0", f"epsilon = {BUDGET}"), "utf-8")
+    return discreet.open(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "said"),
+    [
+        ("a.csv", "utf-8", 'csv = { delimiter = ";", decimal = "," }'),
+        ("b.csv", "latin-1", 'csv = { delimiter = ";", decimal = ",", encoding = "latin-1" }'),
+        ("c.csv.gz", "latin-1", 'csv = { delimiter = ";", decimal = ",", encoding = "latin-1" }'),
+        ("d.csv", "utf-16", 'csv = { delimiter = ";", decimal = ",", encoding = "utf-16" }'),
+    ],
+)
+def test_other_dialects_of_csv(name: str, encoding: str, said: str, cli: Command, folder: Path) -> None:
+    content = GERMAN.encode(encoding)
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert (
+        cli("init", name, "--one-row-per-person", "--range", "betrag=0:2000.0", "--public", "ort", "-o", "x.toml").code
+        == 0
+    )
+    text = Path("x.toml").read_text("utf-8")
+    assert said in text
+    assert 'Name = { type = "text" }    # identifies?' in text
+    assert 'Geburt = { type = "text" }    # its first rows look like { type = "date"' in text
+    assert 'Ort = { type = "text", values = ["Köln", "Ulm"], nulls = false }' in text
+    Path("x.toml").write_text(text.replace("max = 2000.0", "max = 2000, step = 0.25"), "utf-8")
+    with curator_of(folder / "x.toml") as curator:
+        question = f"SELECT SUM(Betrag) AS s, COUNT(Betrag) AS k FROM {name[0]} WHERE Ort = 'Köln' OR Ort = 'Ulm'"
+        (row,) = curator.ask(question, epsilon="1e20").rows
+    assert row == {"s": 3.5 + 1017.25, "k": 2}  # 1.5 may be either, and is NULL
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_dialect_in_python_and_its_faults() -> None:
+    Path("a.csv").write_text("x|y\n1|2\n3|4\n", "utf-8")
+    whole = {"one_row_per_person": True, "columns": {"x": (0, 9)}}
+    tables = {"a": discreet.Table("a.csv", csv={"delimiter": "|"}, **whole)}
+    with discreet.Curator(tables, epsilon=BUDGET) as curator:
+        assert curator.ask("SELECT SUM(x) AS s FROM a", epsilon="1e20").rows == [{"s": 4}]
+    wrong = {"delimiter": "ab", "decimal": ";", "encoding": "ebcdic", "quote": "'"}
+    with pytest.raises(discreet.DeclarationError) as refused:
+        discreet.Curator({"a": discreet.Table("a.csv", csv=wrong, **whole)}, epsilon=1)
+    assert len(refused.value.faults) == 4
+    with pytest.raises(discreet.DeclarationError, match="this is for CSV files"):
+        discreet.Curator({"a": discreet.Table("a.parquet", csv={"delimiter": ";"}, **whole)}, epsilon=1)
+
+
+@pytest.mark.usefixtures("folder")
+def test_types_of_a_csv_file_are_comments(cli: Command) -> None:
+    """What the first rows look like is never decided: two files declare the same but for comments."""
+    Path("a.csv").write_text("x,y\n1,2020-01-01\n", "utf-8")
+    Path("b.csv").write_text("x,y\none,then\n", "utf-8")
+    for name in "ab":
+        assert cli("init", f"{name}.csv", "--one-row-per-person").code == 0
+    first, second = (Path(f"{name}.toml").read_text("utf-8").splitlines() for name in "ab")
+    assert 'x = { type = "text" }    # its first rows look like { type = "integer", min = …, max = … }' in first
+    plain = [line.partition("    # its")[0].replace("tables.a", "tables.b").replace("a.csv", "b.csv") for line in first]
+    assert plain == second
+
+
+def test_several_sources(cli: Command, folder: Path) -> None:
+    Path("people.csv").write_text("Id,SSN,city\n1,123,x\n2,456,y\n", "utf-8")
+    with duckdb.connect() as connection:
+        connection.execute("COPY (SELECT 1 AS who, 2.5 AS cost) TO 'visits.parquet'")
+    options = ["--one-row-per-person", "--person", "ID", "--person", "visits.WHO", "--rows-per-person", "visits=20"]
+    assert (
+        cli("init", "people.csv", "visits.parquet", *options, "--public", "people.city", "--type", "id=integer").code
+        == 0
+    )
+    text = Path("people.toml").read_text("utf-8")
+    assert 'SSN = { type = "text" }    # identifies?' in text
+    with curator_of(folder / "people.toml") as curator:
+        people, visits = curator.declaration.tables.values()
+        assert (people.person, people.one_row_per_person) == ("Id", True)
+        assert (visits.person, visits.rows_per_person, visits.one_row_per_person) == ("who", 20, False)
+        question = "SELECT COUNT(*) AS n FROM people p JOIN visits v ON p.Id = v.who"
+        assert curator.ask(question, epsilon="1e20").rows == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["a.csv", "--person", "persn"], "--person persn: the source has no such column → write --person Person"),
+        (["a.csv", "--person", "person"], "--rows-per-person: it is missing → add --rows-per-person N"),
+        (["a.csv", "--person", "Person", "--rows-per-person", "many"], "--rows-per-person many: this is no whole"),
+        (["a.csv", "--one-row-per-person", "--rows-per-person", "3"], "--one-row-per-person: one row a person leaves"),
+        (["a.csv", "--one-row-per-person", "--epsilon", "0"], "--epsilon: epsilon must lie between"),
+        (["a.csv", "b.csv", "--person", "a.Person", "--rows-per-person", "3"], "--person, of b: it has to be said"),
+        (["a.csv", "a.csv", "--one-row-per-person"], "another source makes a table a too"),
+        (["h.duckdb", "--one-row-per-person"], "→ write h.duckdb::one or 'h.duckdb::two words'"),
+    ],
+)
+def test_errors_name_the_option(arguments: list[str], says: str, cli: Command, folder: Path) -> None:
+    for name in "ab":
+        Path(f"{name}.csv").write_text("Person,x\n1,2\n", "utf-8")
+    with duckdb.connect("h.duckdb") as connection:
+        connection.execute('CREATE TABLE one (x INT); CREATE VIEW "two words" AS SELECT 1 AS x')
+    said = cli("init", *arguments)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(says) or says in said.err
+    assert not list(folder.glob("*.toml"))
+    assert "tables." not in said.err
+    assert ".toml" not in said.err
+
+
+@pytest.mark.parametrize(
+    ("cells", "forms"),
+    [
+        (["01.02.2020", "31.12.1999", ""], ["%d.%m.%Y"]),
+        (["01.02.2020", "03.12.1999"], ["%d.%m.%Y", "%m.%d.%Y"]),
+        (["12/31/2020", "1/1/2021"], ["%m/%d/%Y"]),
+        (["2020/12/31"], ["%Y/%m/%d"]),
+        (["31-12-2020"], ["%d-%m-%Y"]),
+        (["01.02.2020 8:30"], ["%d.%m.%Y", "%m.%d.%Y"]),
+        (["01.02.2020", "unknown"], []),
+        (["32.13.2020"], []),
+        (["2020-12-31"], []),
+        (["1.2.3"], []),
+    ],
+)
+def test_how_dates_look_is_told_and_stands_as_a_comment(
+    cells: list[str], forms: list[str], cli: Command, folder: Path
+) -> None:
+    Path("a.csv").write_text("born,x\n" + "".join(f"{cell},1\n" for cell in cells), "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    text = (folder / "a.toml").read_text("utf-8")
+    assert ("look like " + " or ".join(forms) in said.out) == bool(forms)
+    assert (f'\n# csv = {{ dates = "{forms[0] if forms else ""}" }}' in text) == bool(forms)
+    assert ("with csv.dates as above" in text) == bool(forms)
+    assert discreet.open(folder / "a.toml").tables["a"]["columns"]["born"]["type"] == "text"  # nothing is taken
+
+
+@pytest.mark.parametrize(
+    ("dates", "true", "others"),
+    [
+        ("%d.%m.%Y", "29.02.2020", ["30.02.2020", "2020-02-29", "29.02.20", "infinity", "epoch", "29/02/2020", "x"]),
+        ("%m/%d/%Y", " 2/29/2020 ", ["29/02/2020", "2/29/02020", "2/29/-2020", "29.02.2020", "2/29/2020x"]),
+        ("%Y/%m/%d", "2020/2/29", ["2020/2/30", "2020-2-29", "0000/00/00"]),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_dates_as_they_are_written(dates: str, true: str, others: list[str]) -> None:
+    rows = [f"{day}" for day in (true, *others)] + [f"{true.strip()} 12:30:01", f"{true.strip()} 12:30:01.5", ""]
+    Path("a.csv").write_text("day,moment\n" + "".join(f'"{row}","{row}"\n' for row in rows), "utf-8")
+    columns = {"day": {"type": "date"}, "moment": {"type": "timestamp"}}
+    table = discreet.Table("a.csv", csv={"dates": dates}, one_row_per_person=True, columns=columns)
+    with discreet.Curator({"a": table}, epsilon=BUDGET) as curator:
+        counted = (
+            "SELECT COUNT(day) AS days, COUNTIF(day = DATE '2020-02-29') AS same, COUNT(moment) AS moments, "
+            "COUNTIF(moment = TIMESTAMP '2020-02-29 12:30:01') AS seconds FROM a"
+        )
+        (row,) = curator.ask(counted, epsilon="1e20").rows
+    assert row == {"days": 3, "same": 3, "moments": 3, "seconds": 1}
+
+
+@pytest.mark.parametrize("dates", ["%d.%m.%y", "%d%m%Y", "%d.%m/%Y", "%d.%d.%Y", "d.m.Y", 5, ""])
+def test_other_forms_of_dates_are_refused(dates: object) -> None:
+    table = discreet.Table("a.csv", csv={"dates": dates}, one_row_per_person=True, columns={"x": str})  # type: ignore
+    with pytest.raises(discreet.DeclarationError, match="%d, %m and %Y"):
+        discreet.Curator({"a": table}, epsilon=1)
+
+
+def test_an_empty_file_is_said_to_be_empty(cli: Command, folder: Path) -> None:
+    (folder / "a.csv").write_text("", "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    assert (said.code, said.err) == (2, "a.csv: this file is empty → name one whose first line names the columns\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("39,State-gov,77516", "39, 77516"),
+        ("a,2020-01-01", "2020-01-01"),
+        ("1.5,b", "1.5"),
+        ("3,4,5,6", "3, 4, 5, …"),
+        ("a,b1,2c", ""),
+        ("x_1,year 2020", ""),
+    ],
+)
+def test_a_first_line_of_values_is_told(line: str, told: str, cli: Command, folder: Path) -> None:
+    (folder / "a.csv").write_text(f"{line}\n" * 4, "utf-8")
+    said = cli("init", "a.csv", "--one-row-per-person")
+    assert (said.code, "put a line of names before it" in said.out) == (0, bool(told))
+    assert f"holds values: {told}" in said.out if told else True

@@ -1,0 +1,167 @@
+"""The owner takes a table's source as it is now: its answers cost anew, those of other tables stay; and what is drawn
+from one snapshot is never the answer about another."""
+
+from __future__ import annotations
+
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from discreet import Curator, DeclarationError, EngineError, QuestionError, Table
+from discreet import open as open_declaration
+from discreet.accounting import Pure
+from discreet.ledger import Ledger, Stored
+from face_tools import Command
+
+EXACT = 1e6
+PEOPLE = "SELECT COUNT(*) AS n FROM people"
+VISITS = "SELECT COUNT(*) AS n FROM visits"
+BOTH = "SELECT COUNT(*) AS n FROM people JOIN visits ON people.id = visits.id"
+
+
+def people(rows: int) -> Table:
+    return Table(pd.DataFrame({"id": range(rows)}), columns={"id": int}, person="id", one_row_per_person=True)
+
+
+def visits(rows: int) -> Table:
+    return Table(pd.DataFrame({"id": range(rows)}), columns={"id": int}, person="id", rows_per_person=2)
+
+
+def tables(*, in_people: int = 50, in_visits: int = 40) -> dict[str, Table]:
+    return {"people": people(in_people), "visits": visits(in_visits)}
+
+
+def holder(ledger: Path, **rows: int) -> Curator:
+    return Curator(tables(**rows), epsilon=1e8, ledger=ledger)
+
+
+def count(curator: Curator, question: str) -> tuple[int, bool]:
+    release = curator.ask(question, epsilon=EXACT)
+    return release.rows[0]["n"], bool(release.charged)
+
+
+def numbers(curator: Curator) -> dict[str, int]:
+    return {name: state.snapshot.number for name, state in curator.ledger.tables().items()}
+
+
+def test_only_what_is_named_costs_anew(tmp_path: Path) -> None:
+    with holder(tmp_path / "a.ledger") as curator:
+        for question in (PEOPLE, VISITS, BOTH):
+            assert count(curator, question)[1]
+        assert curator.refresh("People") == ()  # nothing changed, and a new number all the same
+        assert numbers(curator) == {"people": 2, "visits": 1}
+        assert [count(curator, question)[1] for question in (PEOPLE, VISITS, BOTH)] == [True, False, True]
+        assert curator.refresh("visits", "people") == ()
+        assert numbers(curator) == {"people": 3, "visits": 2}
+        assert count(curator, VISITS)[1]
+        curator.refresh()
+        assert numbers(curator) == {"people": 4, "visits": 3}
+        curator.ledger.verify()
+
+
+def test_a_frame_that_is_another_than_the_ledger_knows(tmp_path: Path) -> None:
+    with holder(tmp_path / "a.ledger") as curator:
+        count(curator, VISITS)
+    with holder(tmp_path / "a.ledger", in_people=51) as curator:
+        assert curator.explain(PEOPLE, epsilon=EXACT).price["epsilon"] == EXACT
+        for question in (PEOPLE, VISITS):
+            with pytest.raises(DeclarationError) as changed:
+                curator.ask(question, epsilon=EXACT)
+            (fault,) = changed.value.faults
+            assert (changed.value.code, fault.where) == ("changed", "tables.people")
+            assert fault.fix == 'write curator.refresh("people"): it is the new snapshot, and the budget goes on'
+        with pytest.raises(DeclarationError, match=r"tables\.people"):
+            curator.refresh("visits")  # it says nothing of people
+        assert numbers(curator) == {"people": 1, "visits": 1}
+        assert curator.refresh("people") == ("people",)
+        assert count(curator, PEOPLE) == (51, True)
+        assert count(curator, VISITS) == (40, False)
+
+
+def test_every_changed_source_is_named_at_once(tmp_path: Path) -> None:
+    holder(tmp_path / "a.ledger").close()
+    with holder(tmp_path / "a.ledger", in_people=51, in_visits=41) as curator:
+        with pytest.raises(DeclarationError) as changed:
+            curator.ask(PEOPLE, epsilon=1)
+        assert [fault.where for fault in changed.value.faults] == ["tables.people", "tables.visits"]
+        assert curator.refresh("people", "visits") == ("people", "visits")
+
+
+def test_it_thaws_what_is_named_alone(tmp_path: Path) -> None:
+    with holder(tmp_path / "a.ledger") as curator:
+        for name in ("people", "visits"):
+            given = curator.ledger.reserve(Pure(Fraction(1)), question="q", key=name, tables=[name])
+            assert not isinstance(given, Stored)
+            curator.ledger.fail(given.reserve_id)
+        curator.refresh("visits")
+        assert count(curator, VISITS)[1]
+        with pytest.raises(EngineError) as frozen:
+            curator.ask(PEOPLE, epsilon=1)
+        assert frozen.value.code == "frozen"
+
+
+@pytest.mark.parametrize("name", ["cats", 3, None])
+def test_a_table_that_is_not_declared(tmp_path: Path, name: Any) -> None:
+    with holder(tmp_path / "a.ledger") as curator:
+        with pytest.raises(QuestionError) as wrong:
+            curator.refresh("people", name)
+        assert (wrong.value.code, wrong.value.fix) == ("table", "name some of people, visits")
+        assert numbers(curator) == {"people": 1, "visits": 1}
+
+
+def written(folder: Path, people: int, visits: int) -> Path:
+    for name, rows in (("people", people), ("visits", visits)):
+        folder.joinpath(f"{name}.csv").write_text("\n".join(["id", *map(str, range(rows))]) + "\n", "utf-8")
+    file = folder / "clinic.toml"
+    file.write_text(
+        "[budget]\nepsilon = 1e8\n"
+        '[tables.people]\nsource = "people.csv"\nperson = "id"\none_row_per_person = true\n'
+        'columns = { id = { type = "integer" } }\n'
+        '[tables.visits]\nsource = "visits.csv"\nperson = "id"\nrows_per_person = 2\n'
+        'columns = { id = { type = "integer" } }\n',
+        "utf-8",
+    )
+    return file
+
+
+def test_on_the_command_line(cli: Command, tmp_path: Path) -> None:
+    file = written(tmp_path, 5, 7)
+    assert cli("refresh", file).out == "people: snapshot 1\nvisits: snapshot 1\n"
+    written(tmp_path, 6, 7)
+    said = cli("ask", file, PEOPLE, "--epsilon", 1)
+    assert (said.code, said.out) == (2, "")
+    assert "run `discreet refresh clinic.toml people`" in said.err
+    assert 'curator.refresh("people") in Python' in said.err
+    assert cli("refresh", file, "people").out == "people: snapshot 2, changed\nvisits: snapshot 1, kept\n"
+    assert cli("refresh", file, "visits", "--json").json == {"snapshots": {"people": 2, "visits": 2}, "changed": []}
+    assert cli("refresh", file).out == "people: snapshot 3, as it was\nvisits: snapshot 3, as it was\n"
+    assert cli("refresh", file, "cats").code == 2
+
+
+def test_a_snapshot_that_is_taken_between_price_and_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key speaks of the old rows, the engine has the new ones by then: nothing is answered, and nothing failed."""
+    written(tmp_path, 50, 7)
+    with open_declaration(tmp_path / "clinic.toml") as curator, open_declaration(tmp_path / "clinic.toml") as other:
+        reserve = Ledger.reserve
+
+        def late(self: Ledger, *given: Any, **named: Any) -> Any:
+            monkeypatch.setattr(Ledger, "reserve", reserve)
+            written(tmp_path, 51, 7)
+            other.refresh("people")
+            asking = threading.Thread(target=curator._holdings.load)  # another thread's question
+            asking.start()
+            asking.join()
+            return reserve(self, *given, **named)
+
+        monkeypatch.setattr(Ledger, "reserve", late)
+        with pytest.raises(EngineError, match="the price stays charged"):
+            curator.ask(PEOPLE, epsilon=EXACT)
+        assert curator.ledger.tables()["people"].failures == 0
+        assert count(curator, PEOPLE) == (51, True)
+        assert count(other, PEOPLE) == (51, False)

@@ -1,0 +1,162 @@
+"""Decimals as written, rounding to a stated side, and bounds that enclose the truth."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accounting_tools import real
+from discreet.trusted.ring_a.exact import (
+    ceiling,
+    exp_bounds,
+    floor,
+    fraction,
+    log_bounds,
+    normal_cdf_bounds,
+    show,
+    sqrt_ceiling,
+)
+from kinds import examples
+
+KIND = "exact"
+
+POSITIVE = st.fractions(min_value=Fraction(1, 10**40), max_value=10**40).filter(lambda value: value > 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (0.1, Fraction(1, 10)),
+        ("0.1", Fraction(1, 10)),
+        (Decimal("0.10"), Fraction(1, 10)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (1e-6, Fraction(1, 10**6)),
+        ("1e-6", Fraction(1, 10**6)),
+        (-2.5, Fraction(-5, 2)),
+        (3, Fraction(3)),
+        (2**70, Fraction(2**70)),
+        (1e300, Fraction(10**300)),
+        (5e-324, Fraction(5, 10**324)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (np.int64(7), Fraction(7)),
+        (0.1 + 0.2, Fraction("0.30000000000000004")),
+    ],
+)
+def test_numbers_mean_what_is_written(written: Any, expected: Fraction) -> None:
+    assert fraction(written) == expected
+
+
+@pytest.mark.parametrize(
+    "written", [True, False, "", "x", "inf", "nan", math.inf, math.nan, "1/3", "--1", None, [], "0x10"]
+)
+def test_what_is_no_finite_number_is_refused(written: Any) -> None:
+    with pytest.raises(ValueError, match="not"):
+        fraction(written)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "expected"),
+    [
+        ("0", 6, "0"),
+        ("0.5", 6, "0.5"),
+        ("1/3", 6, "0.333333"),
+        ("2/3", 3, "0.667"),
+        ("1e-9", 6, "1e-9"),
+        ("123456789", 6, "123457000"),
+    ],
+)
+def test_short_decimals_for_people(value: str, digits: int, expected: str) -> None:
+    assert show(Fraction(value), digits) == expected
+
+
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+@given(value=POSITIVE, digits=st.integers(1, 60))
+def test_ceiling_and_floor_are_the_nearest_decimals_on_their_side(value: Fraction, digits: int) -> None:
+    up, down = ceiling(value, digits), floor(value, digits)
+    assert down <= value <= up
+    exponent = math.floor(math.log10(value))  # of the first digit, give or take one
+    unit = Fraction(10) ** (exponent - digits + 2)
+    assert up - value < unit
+    assert value - down < unit
+    for rounded in (up, down):
+        assert ceiling(rounded, digits) == rounded == floor(rounded, digits)
+
+
+def test_ceiling_and_floor_keep_short_decimals_and_zero() -> None:
+    for text in ("0", "0.1", "12345.678", "1e-300"):
+        assert ceiling(Fraction(text)) == Fraction(text) == floor(Fraction(text))
+    assert ceiling(Fraction(1, 3), 3) == Fraction("0.334")
+    assert floor(Fraction(2, 3), 3) == Fraction("0.666")
+
+
+@settings(max_examples=examples(300), deadline=None, derandomize=True)
+@given(value=POSITIVE)
+def test_a_square_root_is_rounded_up_and_hardly(value: Fraction) -> None:
+    root = sqrt_ceiling(value)
+    assert root * root >= value
+    assert root * root <= value * (1 + Fraction(1, 2**61))
+
+
+def test_roots_of_squares_and_zero() -> None:
+    assert sqrt_ceiling(Fraction(0)) == 0
+    assert sqrt_ceiling(Fraction(9, 16)) == Fraction(3, 4)
+    assert sqrt_ceiling(Fraction(10**80)) == 10**40
+
+
+EXPONENTS = ["0", "1", "-1", "1/3", "-1e-30", "1e-9", "30", "-200.5", "600", "-5000", "99999.5"]
+
+
+@pytest.mark.parametrize("text", EXPONENTS)
+@pytest.mark.parametrize("bits", [40, 160, 500])
+def test_bounds_of_the_exponential(text: str, bits: int) -> None:
+    x = Fraction(text)
+    low, high = exp_bounds(x, bits)
+    with mpmath.workdps(400):
+        truth = mpmath.exp(real(x))
+        assert real(low) <= truth <= real(high)
+        assert real(high - low) <= truth / mpmath.mpf(2) ** bits
+
+
+def test_the_exponential_has_an_end() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        exp_bounds(Fraction(1_000_001), 50)
+
+
+@pytest.mark.parametrize("text", ["1", "2", "1/3", "1e-30", "1e30", "1.0000000000000000000001", "12345.678"])
+def test_bounds_of_the_logarithm(text: str) -> None:
+    low, high = log_bounds(Fraction(text))
+    assert real(low) <= mpmath.log(real(text)) <= real(high)
+    assert high - low < Fraction(1, 10**35) * (1 + abs(high))
+
+
+POINTS = ["0", "1e-20", "1/3", "1", "2.5", "5", "8.5", "11", "17.25", "38", "60", "1e6"]
+
+
+@pytest.mark.parametrize("text", POINTS)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("bits", [30, 160, 1000])
+def test_bounds_of_the_normal_distribution(text: str, sign: int, bits: int) -> None:
+    """Φ from its own definition at four hundred digits: enclosed, and within 2^−bits."""
+    x = sign * Fraction(text)
+    low, high = normal_cdf_bounds(x, bits)
+    with mpmath.workdps(400):
+        truth = mpmath.erfc(-real(x) / mpmath.sqrt(2)) / 2
+        assert real(low) <= truth <= real(high)
+    assert high - low <= Fraction(1, 2**bits)
+
+
+@settings(max_examples=examples(200), deadline=None, derandomize=True)
+@given(x=st.fractions(min_value=-30, max_value=30), bits=st.sampled_from([60, 200]))
+def test_bounds_of_the_normal_distribution_anywhere(x: Fraction, bits: int) -> None:
+    low, high = normal_cdf_bounds(x, bits)
+    with mpmath.workdps(120):
+        assert real(low) <= mpmath.erfc(-real(x) / mpmath.sqrt(2)) / 2 <= real(high)
+    assert high - low <= Fraction(1, 2**bits)

@@ -1,0 +1,321 @@
+"""Rounded Gaussian noise: certified bounds, exact tables, all bit strings of the rejection, and draws."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise, product
+from math import floor
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from discreet.noise import rounded_gaussian
+from discreet.trusted.ring_a import gaussian
+from discreet.trusted.ring_a import inversion as table_module
+from discreet.trusted.ring_a import rounded_gaussian_wide as cells_module
+from discreet.trusted.ring_a.exact import normal_cdf_bounds
+from discreet.trusted.ring_a.gaussian import build_table
+from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
+from discreet.trusted.ring_a.sampler import sample
+from kinds import examples, some
+from noise_tools import DIGITS, fit, gaussian_cdf, gaussian_pmf, real
+from random_words import SeededWords, Tape, every_outcome
+
+KIND = "exact"
+
+FULL = 192
+
+
+def height(k: int, sigma: Fraction) -> mpmath.mpf:
+    """f(k), the integral of e^(−y²/(2·sigma²)) around k, with 80 digits and more."""
+    with mpmath.workdps(DIGITS):
+        return gaussian_pmf(k, sigma) * real(sigma) * mpmath.sqrt(2 * mpmath.pi)
+
+
+def table_masses(digits: Digits) -> dict[int, int]:
+    (table,) = digits.tables
+    ends = [0, *table.cuts, 1 << table.sizes.full]
+    return {digits.low + place: high - low for place, (low, high) in enumerate(pairwise(ends))}
+
+
+@pytest.mark.parametrize("sigma", [Fraction(1, 5), Fraction(1), Fraction(37306, 10000), Fraction(10), Fraction(32)])
+def test_the_table_holds_the_distribution(sigma: Fraction) -> None:
+    """Every threshold lies within 2 units of 2^−192 of Φ, computed with 80 digits, and they are symmetric."""
+    digits = build_table(sigma)
+    (table,) = digits.tables
+    assert digits.low == -len(table.cuts) // 2
+    assert -digits.low >= 16.5 * sigma
+    with mpmath.workdps(DIGITS):
+        for place, cut in enumerate(table.cuts):
+            point = (digits.low + place + Fraction(1, 2)) / sigma
+            assert abs(cut - mpmath.ncdf(real(point)) * 2**FULL) < 2
+    assert [(1 << FULL) - cut for cut in reversed(table.cuts)] == list(table.cuts)
+
+
+@pytest.mark.parametrize("sigma", [Fraction(3, 10), Fraction(1), Fraction(37306, 10000), Fraction(20)])
+def test_the_privacy_is_that_of_the_gaussian_mechanism(sigma: Fraction) -> None:
+    """Shifted by 1, the hockey-stick divergence at every ε is at most the analytic Gaussian one, either way.
+
+    At ε = 0 it is also above that of the mechanism with 5 % more noise, so the comparison means something.
+    """
+    shares = table_masses(build_table(sigma))
+    with mpmath.workdps(DIGITS):
+        pmf = {value: mpmath.mpf(mass) / 2**FULL for value, mass in shares.items()}
+        for epsilon in (0, 0.01, 0.1, 0.5, 1, 2, 4, 8):
+            e = mpmath.exp(epsilon)
+            s = real(sigma)
+            bound = mpmath.ncdf(1 / (2 * s) - epsilon * s) - e * mpmath.ncdf(-1 / (2 * s) - epsilon * s)
+            for step in (-1, 1):
+                loss = sum(max(0, mass - e * pmf.get(value + step, 0)) for value, mass in pmf.items())
+                assert loss <= bound + (1 + e) * mpmath.mpf(2) ** -180
+                if epsilon == 0 and sigma >= 1:
+                    more = s * mpmath.mpf("1.05")
+                    assert loss > mpmath.ncdf(1 / (2 * more)) - mpmath.ncdf(-1 / (2 * more))
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.integers(2, 10**40), st.integers(1, 1000), st.fractions(0, 17), st.integers(8, 260))
+def test_heights_lie_between_their_bounds(over: int, under: int, place: Fraction, bits: int) -> None:
+    variance = Fraction(over, under)
+    assume(variance >= 2)
+    k = min(floor(variance), floor(place * floor(real(variance) ** 0.5)))
+    low, high = height_bounds(-k, variance, bits)
+    assert high - low <= low / (1 << bits)
+    with mpmath.workdps(200):
+        root = mpmath.sqrt(2 * real(variance))
+        near, far = (k - mpmath.mpf(1) / 2) / root, (k + mpmath.mpf(1) / 2) / root
+        true = (mpmath.erfc(near) - mpmath.erfc(far)) * root * mpmath.sqrt(mpmath.pi) / 2
+        assert real(low) <= true <= real(high)
+
+
+@pytest.mark.parametrize("k", [0, 1, 90, 340])
+def test_heights_agree_with_the_normal_distribution(k: int) -> None:
+    """The ratio of two heights against certified values of Φ."""
+    sigma = Fraction(45)
+
+    def mass(place: int) -> tuple[Fraction, Fraction]:
+        low = normal_cdf_bounds((place - Fraction(1, 2)) / sigma, 200)
+        high = normal_cdf_bounds((place + Fraction(1, 2)) / sigma, 200)
+        return high[0] - low[1], high[1] - low[0]
+
+    low, high = height_bounds(k, sigma**2, 150)
+    base = height_bounds(0, sigma**2, 150)
+    assert low / base[1] <= mass(k)[1] / mass(0)[0]
+    assert high / base[0] >= mass(k)[0] / mass(0)[1]
+    assert mass(k)[1] / mass(0)[0] - mass(k)[0] / mass(0)[1] < Fraction(1, 1 << 150)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.fractions(17, 10**6), st.integers(1, 40), st.booleans())
+def test_bells_err_as_stated(sigma: Fraction, width: int, far: bool) -> None:
+    start = width - Fraction(1, 2) if far else Fraction(1, 2)
+    with mpmath.workdps(120):
+        for place, value in enumerate(bells(start, width, 80, sigma, 200)):
+            true = mpmath.exp(-(real((start + place * width) / sigma) ** 2) / 2) * mpmath.mpf(2) ** 200
+            assert 0 <= true - value <= 2 * (place + 1) ** 2
+
+
+BUILT = [Fraction(33), Fraction(100), Fraction(257), Fraction(54321, 10), Fraction(10**7), Fraction(10**30)]
+
+
+@pytest.mark.parametrize("sigma", BUILT, ids=str)
+def test_the_staircase_and_the_chord_are_on_the_right_side(sigma: Fraction) -> None:
+    """In 150 cells, at both ends and two places between: c·unit ≥ f, quick ≤ a, and |chord − a| ≤ slack."""
+    cells = Cells.build(sigma)
+    assert sum(cells.envelope) == 1 << FULL
+    assert min(cells.envelope) >= 1
+    assert -cells.first << cells.shift >= 16.5 * sigma
+    head, width = min(cells.shift, cells_module.OFFSET), 1 << cells.shift
+    random = np.random.default_rng(5)
+    middle = np.arange(-8, 8) - cells.first
+    chosen = {
+        0,
+        len(cells.envelope) - 1,
+        *middle.tolist(),
+        *random.integers(0, len(cells.envelope), 134).tolist(),
+    }
+    for cell, (place, share) in product(chosen, enumerate((0, 1 / 3, 2 / 3, 1))):
+        r = width - 1 if place == 3 else int(share * width)
+        offset = r >> (cells.shift - head)
+        line = int(cells.chord[cell]) + ((int(cells.slope[cell]) * (2 * offset + 1)) >> (head + 1))
+        with mpmath.workdps(DIGITS):
+            a = height(((cell + cells.first) << cells.shift) + r, sigma)
+            a /= cells.envelope[cell] * real(cells.unit)
+            assert a <= 1
+            assert int(cells.quick[cell]) <= a * 2**16
+            assert abs(a * 2**32 - line) <= int(cells.slack[cell])
+
+
+def reduced(sigma: int, width: int, levels: Levels) -> Cells:
+    built = Cells.build(Fraction(sigma), Sizes(3, 5, 8), levels, fineness=sigma // width, reach=Fraction(2))
+    assert 1 << built.shift == width
+    return built
+
+
+@pytest.mark.parametrize(("small", "offset"), some([(512, 0), (512, 1), (0, 16)], pytest.mark.power))
+@pytest.mark.parametrize(
+    ("sigma", "width", "levels"),
+    [(6, 1, Levels(2, 4, 6)), (8, 2, Levels(1, 5, 7)), (12, 4, Levels(2, 5, 6)), (8, 2, Levels(3, 3, 3))],
+)
+def test_all_bit_strings_of_the_rejection(
+    sigma: int, width: int, levels: Levels, offset: int, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every k comes out of an attempt with exactly the probability c_j/2^8 · 1/W · ⌊2^full·a⌋/2^full.
+
+    All strings of the proposal (8 bits), the place in the cell and the uniform (up to 7 bits) are played; so
+    the quick decision, the chord and the last step agree with one another everywhere.
+    """
+    monkeypatch.setattr(table_module, "SMALL", small)
+    monkeypatch.setattr(cells_module, "OFFSET", offset)
+    cells = reduced(sigma, width, levels)
+    last: list[int] = []
+    below = Cells.below
+    monkeypatch.setattr(Cells, "below", lambda self, *args: last.append(1) or below(self, *args))
+
+    def attempt(tape: Tape) -> int | None:
+        accepted = cells.attempt(tape, 1)
+        return int(accepted[0]) if len(accepted) else None
+
+    found = every_outcome(attempt)
+    found.pop(None)
+    expected: dict[int, Fraction] = defaultdict(Fraction)
+    for cell, share in enumerate(cells.envelope):
+        for r in range(width):
+            k = (cell + cells.first) * width + r
+            chance = height(k, Fraction(sigma)) / (share * real(cells.unit))
+            whole = int(mpmath.floor(chance * (1 << levels.full)))
+            expected[k] += Fraction(share * whole, width << (8 + levels.full))
+    assert found == {k: mass for k, mass in expected.items() if mass}
+    assert last
+
+
+def test_accepted_values_have_the_stated_proportions() -> None:
+    """What the exact integers c_j and a bring about, in numbers: shares of f(k) up to the uniform's 2^−40."""
+    sigma = Fraction(50)
+    cells = Cells.build(sigma, fineness=12)
+    width = 1 << cells.shift
+    assert width == 4
+    with mpmath.workdps(DIGITS):
+        ratios = set()
+        for k in (0, 1, 3, -1, -4, 17, -100, 333):
+            cell, _ = divmod(k, width)
+            share = cells.envelope[cell - cells.first]
+            low, _ = height_bounds(k, sigma**2, 200)
+            chance = low / (share * cells.unit)
+            ratio = real(share * chance) / gaussian_pmf(k, sigma)
+            ratios.add(mpmath.nstr(ratio, 50))
+        assert len(ratios) == 1
+
+
+SIGMAS = ["0.3", "1", "3.7306", "10", "32", "32.01", "50", "100", "300", "1000", "1e6", "1e12", "1e18"]
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_draws_fit(sigma: str) -> None:
+    """Chi-square on 10^6 draws, on 10^5 where they are Python integers (p < 1e-6 fails).
+
+    At 10^6 draws, a sigma that is wrong by 2 % is found with probability above .99 (see the next test).
+    """
+    values = rounded_gaussian(sigma, 10**6 if float(sigma) < 1e15 else 10**5)
+    assert fit(values, gaussian_cdf(float(sigma)), float(sigma)) > 1e-6
+
+
+@pytest.mark.parametrize("sigma", some([1, 20, 1000], pytest.mark.power))
+def test_a_smaller_sigma_is_caught(sigma: int) -> None:
+    """Noise of 0.9 of sigma must fail the test above; with fixed words, so that it always does."""
+    for wrong in (Fraction(9, 10), Fraction(98, 100)):
+        values = sample(gaussian.sampler(sigma * wrong), 10**6, SeededWords(4))
+        assert fit(values, gaussian_cdf(sigma), sigma) < 1e-6
+    values = sample(gaussian.sampler(Fraction(sigma)), 10**6, SeededWords(4))
+    assert fit(values, gaussian_cdf(sigma), sigma) > 1e-3
+
+
+@pytest.mark.parametrize("sigma", some([Fraction(40), Fraction(1500)], pytest.mark.power))
+def test_the_last_step_alone_gives_the_same_distribution(sigma: Fraction) -> None:
+    """With no quick decision and a chord of endless slack, each of 20,000 values is decided by `below`.
+
+    Chi-square; a sigma that is wrong by 10 % is found with probability above .99.
+    """
+    cells = Cells.build(sigma)
+    slow = replace(cells, quick=cells.quick * 0, slack=cells.slack + (1 << 40))
+    values = sample(slow, 20_000, SeededWords(6))
+    assert fit(values, gaussian_cdf(float(sigma)), float(sigma)) > 1e-4
+
+
+@pytest.mark.parametrize("sigma", some([Fraction(40), Fraction(1500), Fraction(10**25)], pytest.mark.power))
+def test_all_steps_agree_on_the_same_words(sigma: Fraction) -> None:
+    """Uniforms around the acceptance probability: the last step confirms what earlier steps have decided."""
+    cells = Cells.build(sigma)
+    random = np.random.default_rng(8)
+    size = 4000
+    cell = cells.table.draw(SeededWords(7), size)
+    head = min(cells.shift, cells_module.OFFSET)
+    r = [int(random.integers(0, 1 << 62)) % (1 << cells.shift) for _ in range(size)]
+    value = [((int(c) + cells.first) << cells.shift) + place for c, place in zip(cell, r, strict=True)]
+    accepted = 0
+    for c, place, k in zip(cell.tolist(), r, value, strict=True):
+        low, _ = height_bounds(k, cells.variance, 60)
+        chance = int(low / (cells.envelope[c] * cells.unit) * (1 << 32))
+        drawn = min((1 << 32) - 1, max(0, chance + int(random.integers(-(10**6), 10**6))))
+        exact = cells.below(drawn << 160, c, k), cells.below(((drawn + 1) << 160) - 1, c, k)
+        if drawn >> 16 < cells.quick[c]:
+            assert exact == (True, True)
+        line = int(cells.chord[c]) + (int(cells.slope[c]) * (2 * (place >> (cells.shift - head)) + 1) >> (head + 1))
+        if drawn < line - cells.slack[c]:
+            assert exact == (True, True)
+        if drawn >= line + cells.slack[c]:
+            assert exact == (False, False)
+        accepted += exact[0]
+    assert 1000 < accepted < 3500
+
+
+def test_few_draws_need_the_last_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    below = Cells.below
+    monkeypatch.setattr(Cells, "below", lambda self, *args: calls.append(1) or below(self, *args))
+    sample(Cells.build(Fraction(33)), 200_000, SeededWords(9))
+    assert 20 < len(calls) < 200
+
+
+@pytest.mark.parametrize("sigma", ["1e-25", Decimal("0.02"), Fraction(1, 41)])
+def test_a_tiny_sigma_is_no_noise(sigma: Decimal | Fraction | str) -> None:
+    values = rounded_gaussian(sigma, 1000)
+    assert values.dtype == np.int64
+    assert not values.any()
+
+
+@pytest.mark.parametrize("sigma", ["1e18", "1e20", "1e30", 10**60])
+def test_a_huge_sigma_gives_python_integers(sigma: str | int) -> None:
+    """2,000 draws: the standard deviation lies within 15 % of sigma, nine of its own; low digits vary."""
+    values = rounded_gaussian(sigma, 2000)
+    assert values.dtype == object
+    assert all(type(value) is int for value in values)
+    assert abs(float(np.sqrt((values.astype(float) ** 2).mean())) / float(sigma) - 1) < 0.15
+    assert len({value % 1000 for value in values}) > 700
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.one_of(st.fractions(Fraction(1, 10**25), 20), st.fractions(33, 10**30)), st.integers(0, 20))
+def test_any_sigma_can_be_drawn(sigma: Fraction, size: int) -> None:
+    values = rounded_gaussian(sigma, size)
+    assert values.shape == (size,)
+    assert all(abs(int(value)) <= 17 * sigma + 1 for value in values)
+
+
+def test_both_ways_agree_at_the_border() -> None:
+    """The table and the staircase for the same sigma: their exact shares are the same up to 2^−180."""
+    sigma = Fraction(20)
+    shares = table_masses(build_table(sigma))
+    cells = Cells.build(sigma)
+    total = sum(height_bounds(k, sigma**2, 200)[0] for k in range(-340, 341))
+    for k in (0, 1, -1, 40, -150):
+        low, _ = height_bounds(k, sigma**2, 200)
+        assert abs(low / total - Fraction(shares[k], 1 << FULL)) < Fraction(1, 1 << 180)
+        assert low <= cells.envelope[(k >> cells.shift) - cells.first] * cells.unit

@@ -1,0 +1,107 @@
+"""The statements that are sent: three of them word for word, without windows, and what the engine makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import duckdb
+import pytest
+
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.trusted.ring_a.statement import statement, table_name
+from engine_tools import Bench, declaration, planned
+
+COLUMNS = {
+    "p": {"type": "text"},
+    "g": {"type": "text", "values": ["x", "it's"]},
+    "k": {"type": "integer", "min": 1, "max": 3},
+    "w": {"type": "number", "min": 0, "max": 8},
+}
+ONE = {"one_row_per_person": True}
+MANY = {"person": "p", "rows_per_person": 3, "groups_per_person": 1}
+GOLDEN = [
+    (
+        ONE,
+        "SELECT g, COUNT(*) FROM t WHERE w / k > 0.5 AND NOT p = 'a\\''' GROUP BY g",
+        "SELECT k0, COALESCE(COUNT(*), 0) FROM (SELECT c1 AS k0 FROM t_74 WHERE (c1 IS NULL OR c1 IN ('x', 'it''s'))"
+        " AND (((c3 / NULLIF(CAST(c2 AS DOUBLE), CAST('0.0' AS DOUBLE))) > CAST('0.5' AS DOUBLE))"
+        " AND (c0 <> 'a\\'''))) AS bounded GROUP BY k0",
+    ),
+    (
+        MANY,
+        "SELECT AVG(w) FROM t",
+        "SELECT COALESCE(SUM(q0), 0), COALESCE(COUNT(q0), 0) FROM (SELECT * FROM (SELECT *, ROW_NUMBER() OVER"
+        " (PARTITION BY person ORDER BY HASH(HASH('salt', person, row_of_person)), row_of_person) AS rank_of_person"
+        " FROM (SELECT CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(c3 * CAST('134217728.0' AS"
+        " DOUBLE) + CAST('0.5' AS DOUBLE)), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS"
+        " q0, c0 AS person, row_of_person FROM t_74 WHERE NOT c0 IS NULL) AS candidate) AS ranked WHERE rank_of_person"
+        " BETWEEN 1 AND 3) AS bounded",
+    ),
+    (
+        MANY,
+        "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
+        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT"
+        " * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
+        " HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM (SELECT person, k0, COUNT(*) AS a1 FROM (SELECT"
+        " c2 AS k0, c0 AS person FROM t_74 WHERE (c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT))"
+        " AND NOT c0 IS NULL) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
+        " AS bounded GROUP BY k0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("unit", "question", "expected"), GOLDEN)
+def test_golden_statements(unit: Mapping[str, Any], question: str, expected: str) -> None:
+    known = declaration(unit, COLUMNS)
+    select = statement(planned(question, known).root, known.tables["t"], "salt", windows=False)
+    assert DUCKDB.text(select) == expected
+
+
+@pytest.mark.parametrize(("unit", "question"), [case[:2] for case in GOLDEN[1:]])
+def test_the_limits_run_as_windows(bench: Bench, unit: Mapping[str, Any], question: str) -> None:
+    """The engine would replace `row_number() <= k` by another operator; with the child's settings it must not."""
+    known = declaration(unit, COLUMNS)
+    table = bench.load(known.tables["t"], [{"p": str(n % 70), "g": "x", "k": n % 3, "w": 1.0} for n in range(500)])
+    assert bench.engine._process is not None
+    setting = "SELECT current_setting('disabled_optimizers')"
+    (disabled,) = bench.engine._process.call("run", setting, seconds=10)["rows"][0]
+    assert "top_n_window_elimination" in disabled
+    connection = duckdb.connect()
+    connection.execute(f"SET disabled_optimizers = '{disabled}'")
+    columns = "c0 TEXT, c1 TEXT, c2 BIGINT, c3 DOUBLE, row_of_person BIGINT"
+    connection.execute(f"CREATE TABLE {table_name(table)} ({columns})")
+    text = DUCKDB.text(statement(planned(question, known).root, table, "salt", windows=False))
+    connection.execute(
+        f"INSERT INTO {table_name(table)} SELECT n % 70, 'x', n % 3, 1.0, n // 70 FROM range(500) AS r(n)"
+    )
+    plan = connection.execute(f"EXPLAIN {text}").fetchall()[0][1].lower()
+    assert "window" in plan
+    assert "row_number" in plan
+    assert "arg_min" not in plan
+    assert "unnest" not in plan
+
+
+def test_text_reaches_the_engine_as_it_is_and_nowhere_else(bench: Bench) -> None:
+    """Quotes, backslashes and line ends in a constant stay inside it."""
+    known = declaration(ONE, COLUMNS)
+    for text in ("'", "''; DROP TABLE t_74; --", "\\", "\\'", "a\nb", "$$", '"', "/*", "🙂"):
+        table = bench.load(known.tables["t"], [{"p": text}, {"p": "other"}])
+        written = text.replace("'", "''")
+        plan = planned(f"SELECT COUNT(*) FROM t WHERE p = '{written}'", known)
+        assert bench.totals(plan, table, "salt") == {(): (1,)}
+
+
+def test_what_the_owner_is_shown_has_no_salt() -> None:
+    known = declaration(MANY, COLUMNS)
+    shown = DuckDB(known.limits).sql(planned("SELECT AVG(w) FROM t", known).root, known.tables["t"])
+    assert "'a fresh secret salt'" in shown
+
+
+def test_every_run_has_a_fresh_salt(bench: Bench) -> None:
+    """One person with forty rows of which one is kept: twenty runs keep the same one with probability 40^-19."""
+    known = declaration({"person": "p", "rows_per_person": 1}, COLUMNS)
+    table = bench.load(known.tables["t"], [{"p": "a", "w": n / 5} for n in range(40)])
+    plan = planned("SELECT SUM(w) FROM t", known)
+    assert len({bench.engine.run(plan.root, table)[0] for _ in range(20)}) > 1
