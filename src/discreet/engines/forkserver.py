@@ -93,7 +93,8 @@ def _server(program: str) -> _Server:
 
 
 def main(curator: int, loaded: list[str]) -> None:
-    """The server: loads modules, and forks a child that runs `main` of the first whenever it is asked to."""
+    """The server: loads modules, has the first prepare what each of its children would make alike, and forks a child
+    that runs its `main` whenever it is asked to."""
     asking = socket.socket(fileno=0)
     watched = os.pidfd_open(curator)
     if os.getppid() != curator:
@@ -103,6 +104,8 @@ def main(curator: int, loaded: list[str]) -> None:
         os.close(watched)
     signal.signal(signal.SIGCHLD, _reap)
     program, *_ = [importlib.import_module(name) for name in loaded]
+    if hasattr(program, "prepare"):
+        program.prepare()
     gc.collect()
     gc.freeze()  # what all children share stays shared
     while True:

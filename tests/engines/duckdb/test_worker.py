@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pandas  # noqa: F401
 import pytest
 
@@ -190,6 +191,27 @@ def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces(
     for process in (one, other):
         process.kill()
         assert not process.usable
+
+
+def test_a_child_begins_with_an_engine_of_its_own() -> None:
+    """It is made before the fork: what one child builds or locks, no other has, and its threads are the usual ones."""
+    one, other = EngineProcess(), EngineProcess()
+    settings = "SELECT name, value FROM duckdb_settings() WHERE name IN ('threads', 'async_threads') ORDER BY name"
+    with duckdb.connect() as usual:
+        expected = [list(row) for row in usual.execute(settings).fetchall()]
+    tables = "SELECT table_name FROM duckdb_tables()"
+    for process in (one, other):
+        assert process.call("limit", 1, seconds=30) == {}
+        assert process.call("run", settings, seconds=30)["rows"] == expected
+    assert one.call("empty", ["CREATE TABLE mine AS SELECT 1 AS x"], seconds=30) == {}
+    assert one.call("run", tables, seconds=30)["rows"] == [["mine"]]
+    assert one.call("lock", seconds=30) == {}
+    third = EngineProcess()
+    for process in (other, third):
+        assert process.call("run", tables, seconds=30)["rows"] == []
+    assert third.call("limit", 1, seconds=30) == {}  # what one locks is not locked in another
+    for process in (one, other, third):
+        process.kill()
 
 
 def _status(pid: int, name: str) -> str:
