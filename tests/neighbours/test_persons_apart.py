@@ -64,10 +64,15 @@ def shops(persons: Sequence[Any], orders: Sequence[Any]) -> st.SearchStrategy[Da
     )
 
 
+@pytest.fixture(scope="module")
+def bench(several: Bench) -> Bench:
+    return several
+
+
 @pytest.mark.parametrize(
     "kinds", [("whole", "word"), pytest.param(("word", "whole"), marks=pytest.mark.power)], ids=str
 )
-def test_one_person_adds_a_fixed_vector_within_the_sensitivity(several: Bench, kinds: tuple[str, str]) -> None:
+def test_one_person_adds_a_fixed_vector_within_the_sensitivity(bench: Bench, kinds: tuple[str, str]) -> None:
     """Random databases, random questions, one person taken out everywhere. What everybody adds is exactly what the
     others add and what the person adds alone, whose norms are within the bounds. So nobody else's rows are touched."""
     (person, persons), (order, orders) = KINDS[kinds[0]], KINDS[kinds[1]]
@@ -79,16 +84,16 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(several: Bench, k
     def holds(database: Database, seed: int, place: int) -> None:
         nonlocal asked, counted
         others, mine = without(database, persons[place])
-        suffixes = [several.load(known, one) for one in (database, others, mine)]
+        suffixes = [bench.load(known, one) for one in (database, others, mine)]
         maker = Maker(known, seed, plain=True)
         for number in range(12):
             text = maker.question()
             try:
-                question = several.read(text, known, suffixes[0])
+                question = bench.read(text, known, suffixes[0])
             except QuestionError:
                 continue
             asked += 1
-            counted += apart(several, question, suffixes, str(number))
+            counted += apart(bench, question, suffixes, str(number))
 
     holds()
     assert asked > 40
@@ -113,11 +118,11 @@ def test_one_person_adds_a_fixed_vector_within_the_sensitivity(several: Bench, k
         quick=2,
     ),
 )
-def test_a_row_that_is_a_person_adds_a_fixed_vector_too(several: Bench, text: str) -> None:
+def test_a_row_that_is_a_person_adds_a_fixed_vector_too(bench: Bench, text: str) -> None:
     known = shop(WHOLE, WORD)
     rows: Rows = [{"cur": cur, "age": age, "w": w} for cur, age, w in zip(TEXTS, range(7), NUMBERS, strict=False)]
     for place, row in enumerate(rows):
         parts: Sequence[Rows] = (rows, [*rows[:place], *rows[place + 1 :]], [row])
         databases: list[Database] = [{"solo": part, "rates": RATES} for part in parts]
-        suffixes = [several.load(known, database) for database in databases]
-        apart(several, several.read(text, known, suffixes[0]), suffixes, "7")
+        suffixes = [bench.load(known, database) for database in databases]
+        apart(bench, bench.read(text, known, suffixes[0]), suffixes, "7")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -238,7 +239,8 @@ def test_nothing_private_is_shown(curator: discreet.Curator) -> None:
     with open_run(curator, "city") as run:
         run.ask("SELECT COUNT(*) FROM t")
         assert repr(run) == "<multiplicative weights, 1 answers, open>"
-        assert "600" not in repr(run._weighing) + repr(run._weighing._run)
+        shown = repr(run._weighing) + repr(run._weighing._run)
+        assert "600" not in re.sub(r"0x[0-9a-f]+", "", shown)  # an address may hold any digits
 
 
 def test_an_empty_table_and_a_run_beside_other_questions() -> None:
