@@ -74,8 +74,8 @@ def frame(table: Table, rows: Sequence[Record]) -> pyarrow.Table:
 class Bench:
     """One engine for many tables."""
 
-    def __init__(self, *, windows: bool = True) -> None:
-        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60, windows=windows))
+    def __init__(self) -> None:
+        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60))
         self.count = 0
 
     def load(self, table: Table, rows: Sequence[Record], key: str = "a key") -> Table:

@@ -10,6 +10,7 @@ import pytest
 
 from discreet.catalog import Source, Table, Type
 from discreet.engines import statements
+from discreet.trusted.ring_a.windows import Salt
 
 ARROW = {
     Type.INTEGER: pyarrow.int64(),
@@ -40,13 +41,15 @@ def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     real, made = statements.Statements.of, dict[str, statements.Statement]()
 
     def of(self: statements.Statements, plan: Any, table: Table) -> statements.Statement:
-        key = repr((plan, table.name, table.columns, self._windows))
+        key = repr((plan, table.name, table.columns))
         if key not in made:
             made[key] = real(self, plan, table)
         return made[key]
 
-    def salted(self: statements.Statement, salt: str) -> str:
-        return ("0" * len(salt)).join(self.pieces)
+    fill = statements.Statement.salted
+
+    def salted(self: statements.Statement, _salt: Salt) -> str:
+        return fill(self, Salt.of("0"))
 
     monkeypatch.setattr(statements.Statements, "of", of)
     monkeypatch.setattr(statements.Statement, "salted", salted)

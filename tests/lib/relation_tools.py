@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pyarrow
 
@@ -25,6 +26,7 @@ from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Relation, Source, Type, Value
+from discreet.trusted.ring_a.windows import Salt
 
 ARROW = {Type.INTEGER: pyarrow.int64(), Type.NUMBER: pyarrow.float64(), Type.TEXT: pyarrow.string()}
 WHOLE, WORD = {"type": "integer"}, {"type": "text"}
@@ -119,7 +121,8 @@ class Bench:
         suffix = f" {self.count}"
         for table in known.tables.values():
             rows = frame(table, database.get(table.name, ()))
-            self.engine.load(replace(table, name=table.name + suffix, source=Source("frame", frame=rows)), b"")
+            with patch("discreet.engines.duckdb.driver.positions", lambda *_: "one key for all databases"):
+                self.engine.load(replace(table, name=table.name + suffix, source=Source("frame", frame=rows)), b"")
         return suffix
 
     def read(self, text: str, known: Declaration, suffix: str) -> Question:
@@ -132,7 +135,7 @@ class Bench:
 
     def sql(self, question: Question, salt: str) -> str:
         """What the engine would run over the declared tables, with this salt, without anything that is built beside."""
-        return DUCKDB.text(statement(question.plan.root, question.table, salt, windows=False))
+        return DUCKDB.text(statement(question.plan.root, question.table, Salt.of(salt)))
 
     def vectors(self, question: Question, sql: str, suffix: str) -> Changes:
         """For each part, its exact vectors over one database: every integer by its group and place."""

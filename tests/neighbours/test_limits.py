@@ -45,10 +45,9 @@ def kept_groups(bench: Bench, plan: Plan, table: Any, salt: str) -> list[Any]:
     return [found[person] for person in range(PERSONS)]
 
 
-@pytest.fixture(scope="module", params=["windows", "ranks"])
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    """Both forms of the limits: windows over stored positions, and ranks of hashes."""
-    bench = Bench(windows=request.param == "windows")
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    bench = Bench()
     yield bench
     bench.close()
 

@@ -24,6 +24,7 @@ from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.statement import kept_rows, statement
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.relation_statements import rows_of
 
 CODES = [{"k": place % 10, "word": "x" * (place % 7)} for place in range(1_000)]
@@ -193,7 +194,7 @@ def test_no_person_has_more_joined_rows_than_the_bound(shop: discreet.Curator, t
     relation = question.table.relation
     assert relation is not None
     most = _Measure(Counted(shop)).side(relation).rows
-    rows = rows_of(relation, lambda table: kept_rows("salt", True, table))
+    rows = rows_of(relation, lambda table: kept_rows(Salt.of("salt"), table))
     counts = Counter(person for (person,) in run(shop, f"SELECT person FROM ({DUCKDB.text(rows.select)})"))
     assert counts["target"] <= most
     assert counts["target"] > 0
@@ -237,7 +238,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
     """Whatever else is compared: nobody's row has a value there, which the engine does not leave out."""
     text = f"SELECT COUNT(*) FROM p a {kind} (SELECT id, x, t FROM p WHERE x = 9) b ON {condition}"
     checked, _ = many._lowered(text)
-    ((how, first, second),) = joins(many, DUCKDB.text(statement(checked.plan.root, checked.table, "salt")))
+    ((how, first, second),) = joins(many, DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt"))))
     assert how == "HASH_JOIN"
     assert first == (714 if "a.x = 3" in condition and kind == "JOIN" else 5_000)
     assert second >= 1 or kind == "FULL JOIN"  # of which either side is read
@@ -252,7 +253,7 @@ def test_others_rows_are_read_whether_or_not_a_row_could_meet_them(
 def test_every_join_is_by_an_equality(many: discreet.Curator, join: str) -> None:
     """By anything else the engine lets one side's row stand still, the one of the smaller side."""
     checked, _ = many._lowered(f"SELECT COUNT(*) FROM p {join}")
-    sql = DUCKDB.text(statement(checked.plan.root, checked.table, "salt"))
+    sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
     assert [how for how, *_ in joins(many, sql)] == ["HASH_JOIN"]
 
 
@@ -270,7 +271,7 @@ def test_the_second_side_of_a_join_about_people_is_never_empty(shop: discreet.Cu
         "SELECT COUNT(*) FROM v WHERE id IN (SELECT id FROM v WHERE x = 96)",
     ):
         checked, _ = shop._lowered(text)
-        sql = DUCKDB.text(statement(checked.plan.root, checked.table, "salt"))
+        sql = DUCKDB.text(statement(checked.plan.root, checked.table, Salt.of("salt")))
         sides = second_sides(shop, sql)
         assert sides, text
         assert min(sides) >= 1, text

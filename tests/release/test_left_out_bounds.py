@@ -17,9 +17,9 @@ import limited_tools as tools
 from limited_tools import NOTHING, clause, number
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["windows", "ranks"])
-def curator(request: pytest.FixtureRequest) -> Iterator[discreet.Curator]:
-    with tools.curator(tools.rows(), windows=request.param) as curator:
+@pytest.fixture(scope="module")
+def curator() -> Iterator[discreet.Curator]:
+    with tools.curator(tools.rows()) as curator:
         yield curator
 
 

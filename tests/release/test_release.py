@@ -253,11 +253,11 @@ def test_nothing_of_the_owner_is_shown(clinic: Path, caplog: pytest.LogCaptureFi
             curator.ask("SELECT COUNT(*) FROM visits", epsilon=5)
         seen += [str(poor.value), str(poor.value.to_dict()), str(EngineError()), str(EngineError(frozen="visits"))]
         salt = curator.ledger.salt().hex()
-        owners = [str(clinic.parent), "visits.csv", "calendar.csv", ".ledger", salt, "t_76", "row_of_person", "bounded"]
+        owners = [str(clinic.parent), "visits.csv", "calendar.csv", ".ledger", salt, "t_76", "place_of_row", "bounded"]
         owners += ["hash(", "HASH(", "BIGINT", "TRY_CAST"]
         for word in owners:
             assert not [one for one in seen if word in one], word
-        assert "HASH(" in curator.engine_sql("SELECT note, COUNT(*) FROM visits GROUP BY note")
+        assert "a_fresh_factor" in curator.engine_sql("SELECT note, COUNT(*) FROM visits GROUP BY note")
         assert "note" not in caplog.text
         assert "SELECT" not in caplog.text
         assert "reserve" in caplog.text

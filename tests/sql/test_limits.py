@@ -20,6 +20,7 @@ from discreet.plan.split import measurement
 from discreet.sql import limits, lower
 from discreet.sql.grammar import Questions, parse
 from discreet.trusted.ring_a.statement import statement
+from discreet.trusted.ring_a.windows import Salt
 from reading_tools import WHERE, declaration
 
 DECLARED = declaration()
@@ -155,7 +156,7 @@ def test_what_a_tree_stands_for_is_counted_without_making_it() -> None:
 )
 def test_statements_are_as_long_as_was_counted(text: str) -> None:
     checked = lower(text, DECLARED)
-    length = sum(len(DIALECT.text(statement(root, checked.table, "salt"))) for root in checked.plan.roots)
+    length = sum(len(DIALECT.text(statement(root, checked.table, Salt.of("salt")))) for root in checked.plan.roots)
     assert length < 40 * limits.written(checked.plan.roots)
 
 
@@ -258,4 +259,4 @@ def test_of_soups_of_words_nothing_comes_but_plans_and_refusals() -> None:
         except QuestionError:
             continue
         for root in checked.plan.roots:
-            DIALECT.text(statement(root, checked.table, "salt"))
+            DIALECT.text(statement(root, checked.table, Salt.of("salt")))

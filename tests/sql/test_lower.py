@@ -145,7 +145,7 @@ QUESTIONS = [
     ("SELECT COUNT(x.age) FROM visits", "unknown-table", "write one of visits"),
     ("SELECT COUNT(visits.age) FROM single", "unknown-table", "write one of single"),
     ("SELECT COUNT(*) FROM visits WHERE rowid = 1", "unknown-column", "write one of person, city"),
-    ("SELECT COUNT(*) FROM visits WHERE row_of_person = 1", "unknown-column", "write"),
+    ("SELECT COUNT(*) FROM visits WHERE place_of_row = 1", "unknown-column", "write"),
     ("SELECT COUNT(*) FROM visits WHERE c0 = 'p1'", "unknown-column", "write"),
     (
         'SELECT COUNT(*) FROM visits WHERE city = "Bonn"',

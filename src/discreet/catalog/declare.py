@@ -238,7 +238,7 @@ class _Reader:
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
         seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
-        windows = self.flag("engine.windows", raw.get("windows", default.windows))
+        self.flag("engine.windows", raw.get("windows", True))  # of older declarations: it chooses nothing any more
         answer = None
         if "answer_seconds" in raw:
             answer = self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
@@ -247,7 +247,6 @@ class _Reader:
         return EngineLimits(
             memory or default.memory_gib,
             seconds or default.seconds,
-            windows,
             answer,
             work,
             failures or default.failures,

@@ -41,14 +41,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """What one question may take of the machine: memory in GiB, wall time in seconds; and whether limits a person are
-    windows over stored positions. With `answer_seconds`, whatever comes of a question comes that long after it was
-    asked. `work` is the most rows that joins may make of one person's; None for the usual (`plan.work`). After so many
-    `failures` of measurements in a snapshot a table is frozen. Public, never from data."""
+    """What one question may take of the machine: memory in GiB, wall time in seconds. With `answer_seconds`, whatever
+    comes of a question comes that long after it was asked. `work` is the most rows that joins may make of one person's;
+    None for the usual (`plan.work`). After so many `failures` of measurements in a snapshot a table is frozen. Public,
+    never from data."""
 
     memory_gib: int = 8
     seconds: int = 300
-    windows: bool = True
     answer_seconds: int | None = None
     work: int | None = None
     failures: int = 3

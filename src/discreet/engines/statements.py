@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from discreet.trusted.ring_a import windows as rotating
 from discreet.trusted.ring_a.dialect import Dialect
@@ -13,7 +14,9 @@ from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.nodes import Aggregate, Root
 from discreet.trusted.ring_a.statement import held, statement
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b import registered
+from discreet.trusted.ring_b.order_statistics import Distinct
 
 REGISTERED = registered.__all__
 """A statement of any question can be made: what ring B says of operators and relations is known."""
@@ -33,9 +36,10 @@ class Beside:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement as the engine reads it, in the pieces between which the salt stands."""
+    """A statement as the engine reads it, in the pieces between which parts of the salt stand, and which these are."""
 
     pieces: tuple[str, ...]
+    salts: tuple[str, ...]
     beside: Beside | None
 
     @property
@@ -44,19 +48,20 @@ class Statement:
         built = self.beside.build if self.beside is not None else ()
         return sum(map(len, (*self.pieces, *built)))
 
-    def salted(self, salt: str) -> str:
+    def salted(self, salt: Salt) -> str:
         """The statement with a salt, which needs no quoting."""
-        return salt.join(self.pieces)
+        parts = (getattr(salt, name) for name in self.salts)
+        return self.pieces[0] + "".join(part + piece for part, piece in zip(parts, self.pieces[1:], strict=True))
 
 
 class Statements:
     """Makes statements of plans, in one dialect, and keeps those that were made last.
 
-    A statement is made with a mark in the salt's place, which is drawn when the question is known already. So the mark
-    stands nowhere else in it, and the text between is the same for every salt."""
+    A statement is made with marks in the salt's places, which are drawn when the question is known already. So they
+    stand nowhere else in it, and the text between is the same for every salt."""
 
-    def __init__(self, dialect: Dialect, *, windows: bool) -> None:
-        self._dialect, self._windows = dialect, windows
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
         self._made: OrderedDict[tuple[int, int], tuple[Root, Table, Statement]] = OrderedDict()
         self._kept = 0
         self._lock = Lock()
@@ -78,13 +83,15 @@ class Statements:
         return made
 
     def _make(self, plan: Root, table: Table) -> Statement:
-        mark = secrets.token_bytes(16).hex()
-        text = self._dialect.text(statement(plan, table, mark, windows=self._windows))
-        return Statement(tuple(text.split(mark)), self._beside(plan, table))
+        marks = {secrets.token_bytes(16).hex(): field.name for field in fields(Salt)}
+        marked = Salt(**{name: mark for mark, name in marks.items()})
+        found = re.split(f"({'|'.join(marks)})", self._dialect.text(statement(plan, table, marked)))
+        return Statement(tuple(found[::2]), tuple(marks[mark] for mark in found[1::2]), self._beside(plan, table))
 
     def _beside(self, plan: Root, table: Table) -> Beside | None:
-        if not (self._windows and isinstance(plan, Aggregate)) or rotating.name_of(table_name(table), plan) is None:
+        below = plan.child if isinstance(plan, Distinct) else plan
+        if not isinstance(below, Aggregate) or rotating.name_of(table_name(table), below) is None:
             return None
-        wanted = held(plan, table)
+        wanted = held(below, table)
         build, drop = (tuple(self._dialect.text(node) for node in nodes) for nodes in (wanted.build, wanted.drop))
         return Beside(wanted.name, build, drop)

@@ -8,12 +8,12 @@ The share. Let the question's limits be L rows and K groups. Take any count in a
 or without. Let X be what one person adds to it, and Y what the person would add at the declared limits. Over the salt,
 E[X] ≥ s·E[Y]:
 
-* Rows. Of a person's n rows (with windows all rows, else those that WHERE and keys leave; always n ≥ 1 for a row that
+* Rows. Of a person's n rows (of one table all rows, else those that WHERE and keys leave; always n ≥ 1 for a row that
   counts) each is kept with probability min(1, L/n), at the declared limit with min(1, D/n): the quotient is at least
   s = min(1, L/D), for each row by itself, so for any number of them, and for sums of values that are never negative.
 * Persons, where rows are limited: a person counts in a group if one of the rows kept lies there. A window of D
-  positions is the union of ⌈D/L⌉ windows of L, which all hit the group with one probability, so s = 1/⌈D/L⌉; without
-  windows the rows kept are a uniform subset, whose chance of hitting is concave in its size: L/D or more.
+  positions is the union of ⌈D/L⌉ windows of L, which all hit the group with one probability, so s = 1/⌈D/L⌉. Rows
+  of several tables that are kept are a uniform subset, whose chance of hitting is concave in its size: L/D or more.
 * Groups. Of the g groups that a person touches each is kept with probability min(1, K/g), at the declared limit with
   min(1, G/g′) with g′ ≥ g groups, since more rows touch more of them. So s = min(1, K/G), also for what the rows kept
   make of g, and the factor multiplies that of the rows.

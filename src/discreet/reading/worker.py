@@ -31,6 +31,7 @@ from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
 from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Relation, Type, Value
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.relations import shape
 
 DIALECT.text(exp.null())  # loads the grammar here, once: else each child would, with its first statement
@@ -84,7 +85,7 @@ def rehearsed(text: str, declaration: Declaration) -> list[list[Any]]:
     checked = lower_tree(tree, declaration, _one_row)
     try:
         for root in checked.plan.roots:
-            DIALECT.text(statement(root, checked.table, "", windows=declaration.limits.windows))
+            DIALECT.text(statement(root, checked.table, Salt.of("")))
     except RecursionError:
         raise too_deep() from None
     return nodes

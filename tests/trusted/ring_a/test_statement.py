@@ -11,6 +11,7 @@ import pytest
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.trusted.ring_a.statement import statement, table_name
+from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Salt
 from engine_tools import Bench, declaration, planned
 
 COLUMNS = {
@@ -21,6 +22,22 @@ COLUMNS = {
 }
 ONE = {"one_row_per_person": True}
 MANY = {"person": "p", "rows_per_person": 3, "groups_per_person": 1}
+SALT = Salt("factor", "shift", "salt")
+
+BOTH_LIMITS = "SELECT k, COUNT(*, contribution_bounds_per_group => (0, 2)), SUM(w) FROM t GROUP BY k"
+IN_STEPS = (
+    "CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(c3 * CAST('134217728.0' AS DOUBLE) +"
+    " CAST('0.5' AS DOUBLE)), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS q0"
+)
+
+
+def window(place: str, number: str, most: int) -> str:
+    offset = "((factor * CAST(word_of_person AS BIGINT) + shift) % 2147483647)"
+    turned = f"(CAST({place} AS BIGINT) + {offset}) % CAST({number} AS BIGINT)"
+    return f"CASE WHEN {number} <= {most} THEN TRUE ELSE {turned} < {most} END"
+
+
+ROWS_KEPT = window("place_of_row", "rows_of_person", 3)
 GOLDEN = [
     (
         ONE,
@@ -32,21 +49,23 @@ GOLDEN = [
     (
         MANY,
         "SELECT AVG(w) FROM t",
-        "SELECT COALESCE(SUM(q0), 0), COALESCE(COUNT(q0), 0) FROM (SELECT * FROM (SELECT *, ROW_NUMBER() OVER"
-        " (PARTITION BY person ORDER BY HASH(HASH('salt', person, row_of_person)), row_of_person) AS rank_of_person"
-        " FROM (SELECT CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(c3 * CAST('134217728.0' AS"
-        " DOUBLE) + CAST('0.5' AS DOUBLE)), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS"
-        " q0, c0 AS person, row_of_person FROM t_74 WHERE NOT c0 IS NULL) AS candidate) AS ranked WHERE rank_of_person"
-        " BETWEEN 1 AND 3) AS bounded",
+        f"SELECT COALESCE(SUM(q0), 0), COALESCE(COUNT(q0), 0) FROM (SELECT {IN_STEPS}, c0 AS person FROM t_74"
+        f" WHERE NOT c0 IS NULL AND {ROWS_KEPT}) AS bounded",
     ),
     (
         MANY,
         "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
-        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT"
-        " * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY person ORDER BY"
-        " HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM (SELECT person, k0, COUNT(*) AS a1 FROM (SELECT"
-        " c2 AS k0, c0 AS person FROM t_74 WHERE (c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT))"
-        " AND NOT c0 IS NULL) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
+        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT * FROM"
+        f" totals_ff967a7df541f803f2cfa4f3 WHERE {window('place', 'places', 1)}) AS bounded GROUP BY k0",
+    ),
+    (
+        MANY,
+        BOTH_LIMITS,
+        "SELECT k0, COALESCE(SUM(CAST(LEAST(a0, 2) AS BIGINT)), 0), COALESCE(SUM(a1), 0) FROM (SELECT * FROM (SELECT *,"
+        " ROW_NUMBER() OVER (PARTITION BY person ORDER BY HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM"
+        f" (SELECT person, k0, COUNT(*) AS a0, SUM(q0) AS a1 FROM (SELECT c2 AS k0, {IN_STEPS}, c0 AS person FROM t_74"
+        " WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL) AND"
+        f" {ROWS_KEPT}) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
         " AS bounded GROUP BY k0",
     ),
 ]
@@ -55,14 +74,13 @@ GOLDEN = [
 @pytest.mark.parametrize(("unit", "question", "expected"), GOLDEN)
 def test_golden_statements(unit: Mapping[str, Any], question: str, expected: str) -> None:
     known = declaration(unit, COLUMNS)
-    select = statement(planned(question, known).root, known.tables["t"], "salt", windows=False)
+    select = statement(planned(question, known).root, known.tables["t"], SALT)
     assert DUCKDB.text(select) == expected
 
 
-@pytest.mark.parametrize(("unit", "question"), [case[:2] for case in GOLDEN[1:]])
-def test_the_limits_run_as_windows(bench: Bench, unit: Mapping[str, Any], question: str) -> None:
+def test_the_limits_run_as_windows(bench: Bench) -> None:
     """The engine would replace `row_number() <= k` by another operator; with the child's settings it must not."""
-    known = declaration(unit, COLUMNS)
+    known = declaration(MANY, COLUMNS)
     table = bench.load(known.tables["t"], [{"p": str(n % 70), "g": "x", "k": n % 3, "w": 1.0} for n in range(500)])
     assert bench.engine._process is not None
     setting = "SELECT current_setting('disabled_optimizers')"
@@ -70,11 +88,11 @@ def test_the_limits_run_as_windows(bench: Bench, unit: Mapping[str, Any], questi
     assert "top_n_window_elimination" in disabled
     connection = duckdb.connect()
     connection.execute(f"SET disabled_optimizers = '{disabled}'")
-    columns = "c0 TEXT, c1 TEXT, c2 BIGINT, c3 DOUBLE, row_of_person BIGINT"
+    columns = f"c0 TEXT, c1 TEXT, c2 BIGINT, c3 DOUBLE, {PLACE} INT, {ROWS} INT, {WORD} INT"
     connection.execute(f"CREATE TABLE {table_name(table)} ({columns})")
-    text = DUCKDB.text(statement(planned(question, known).root, table, "salt", windows=False))
+    text = DUCKDB.text(statement(planned(BOTH_LIMITS, known).root, table, Salt.of("salt")))
     connection.execute(
-        f"INSERT INTO {table_name(table)} SELECT n % 70, 'x', n % 3, 1.0, n // 70 FROM range(500) AS r(n)"
+        f"INSERT INTO {table_name(table)} SELECT n % 70, 'x', n % 3, 1.0, n // 70 + 1, 8, 7 FROM range(500) AS r(n)"
     )
     plan = connection.execute(f"EXPLAIN {text}").fetchall()[0][1].lower()
     assert "window" in plan
@@ -96,7 +114,8 @@ def test_text_reaches_the_engine_as_it_is_and_nowhere_else(bench: Bench) -> None
 def test_what_the_owner_is_shown_has_no_salt() -> None:
     known = declaration(MANY, COLUMNS)
     shown = DuckDB(known.limits).sql(planned("SELECT AVG(w) FROM t", known).root, known.tables["t"])
-    assert "'a fresh secret salt'" in shown
+    assert "a_fresh_factor * " in shown
+    assert "a_fresh_shift" in shown
 
 
 def test_every_run_has_a_fresh_salt(bench: Bench) -> None:

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from discreet.catalog import declare
-from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import Failed
 from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.statement import held, statement, table_name
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_a.windows import MOST_HELD, name_of
+from discreet.trusted.ring_a.windows import MOST_HELD, Salt, name_of
 from windows_tools import CLIP, Bench, Row, known, planned
 
 ROWS = [Row(person, group, bit) for person in (1, 2, 3) for bit, group in enumerate("abc")]
@@ -41,12 +40,9 @@ def test_the_form_follows_from_the_plan(question: str, beside: str | None, how: 
     needed = name_of(table_name(table), plan)
     assert (None if needed is None else needed[: len(beside or "")]) == beside
     assert needed is None or held(plan, table).name == needed
-    text = DUCKDB.text(statement(plan, table, "salt"))
+    text = DUCKDB.text(statement(plan, table, Salt.of("salt")))
     assert how in text
     assert (RANKED in text) == (how == RANKED)
-    without = DUCKDB.text(statement(plan, table, "salt", windows=False))
-    assert WINDOWED not in without
-    assert (RANKED in without) == bool(how)
 
 
 def test_bounds_of_counts_and_limits_share_what_is_stored() -> None:
@@ -136,23 +132,6 @@ def test_a_build_that_fails_is_an_engine_error(
     assert len(bench.totals(planned(text, declaration), table, "0")) <= 3
 
 
-def test_without_windows_nothing_is_built() -> None:
-    declaration = known(5, 1)
-    bench = Bench(EngineLimits(memory_gib=4, seconds=60, windows=False))
-    try:
-        table = bench.load(declaration.tables["t"], ROWS)
-        for question in (
-            "SELECT SUM(v) FROM t WHERE bit < 2",
-            "SELECT r, COUNT(DISTINCT p) FROM t GROUP BY r",
-            "SELECT r, COUNT(DISTINCT p) FROM t WHERE bit < 2 GROUP BY r",
-        ):
-            bench.totals(planned(question, declaration), table, "0")
-        assert columns(bench, table) == set()
-        assert bench.scalar(f"SELECT count(*) FROM duckdb_columns() WHERE table_name = '{table_name(table)}'") == 6
-    finally:
-        bench.close()
-
-
 def test_a_table_that_is_loaded_anew_is_placed_anew() -> None:
     bench = Bench()
     declaration = known(5, 3)
@@ -166,13 +145,12 @@ def test_a_table_that_is_loaded_anew_is_placed_anew() -> None:
     bench.close()
 
 
-def test_the_switch_in_the_declaration() -> None:
+def test_an_older_declarations_switch_is_taken_and_chooses_nothing() -> None:
     raw = {
         "budget": {"epsilon": 1},
         "tables": {"t": {"source": "t.csv", "one_row_per_person": True, "columns": {"a": {"type": "text"}}}},
     }
-    assert declare(raw).limits.windows
-    assert not declare(raw | {"engine": {"windows": False}}).limits.windows
+    assert declare(raw | {"engine": {"windows": False}}).limits == declare(raw).limits
     with pytest.raises(DeclarationError) as refused:
         declare(raw | {"engine": {"windows": "no"}})
     assert [fault.where for fault in refused.value.faults] == ["engine.windows"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.trusted.ring_a.dialect import Dialect
+from discreet.trusted.ring_b.engine_functions import dialect
 
 _ONE, _TWO = "CAST('1' AS BIGINT)", "CAST('2' AS BIGINT)"
 
@@ -17,6 +17,11 @@ def _extreme(name: str) -> str:
 
 
 FUNCTIONS = {
+    # the bytes of MD5_NUMBER_UPPER stand from the last to the first: the first four of them, without their first bit
+    "text_number": _with(
+        "MD5_NUMBER_UPPER({0})",
+        "CAST(((v & 127) << 24) | (((v >> 8) & 255) << 16) | (((v >> 16) & 255) << 8) | ((v >> 24) & 255) AS BIGINT)",
+    ),
     "hash": "HASH({all})",
     "hash_of_rows": "BIT_XOR(HASH({all}))",
     "sum_of_hashes": "SUM(HASH({all}))",
@@ -64,4 +69,4 @@ FUNCTIONS = {
     "format_moment": "STRFTIME({0}, {1})",
 }
 
-DUCKDB = Dialect("duckdb", FUNCTIONS)
+DUCKDB = dialect("duckdb", FUNCTIONS)

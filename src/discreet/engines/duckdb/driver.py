@@ -28,7 +28,7 @@ from discreet.trusted.ring_a.nodes import Root, project_of
 from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.storing import load_statements, positions
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
-from discreet.trusted.ring_a.windows import MOST_HELD
+from discreet.trusted.ring_a.windows import MOST_HELD, Salt
 from discreet.trusted.ring_b.order_statistics import Distinct
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import Attributed, bases, shape
@@ -65,7 +65,7 @@ class DuckDB:
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
         self._sources = Sources(limits)
-        self._statements = Statements(DUCKDB, windows=limits.windows)
+        self._statements = Statements(DUCKDB)
         self._child = _Child()
         self._running = Lock()
 
@@ -111,7 +111,7 @@ class DuckDB:
                 check_gzip(table.source)
             self._sources.check_columns(table)
             key = positions(table, salt)
-            made, facts = load_statements(table, relation(table.source), key, windows=self._limits.windows)
+            made, facts = load_statements(table, relation(table.source), key)
             answer = self._sources.call("load", [DUCKDB.text(one) for one in made], DUCKDB.text(facts), salt)
         if answer["fingerprint"] is None:
             message = f"{table.source.text} does not fit into the engine's memory"
@@ -139,7 +139,7 @@ class DuckDB:
         if self._process is None or not all(self.has(base.name) for base in table.bases):
             raise self._gone()
         made = self._statements.of(plan, table)
-        sql = made.salted(secrets.token_hex(16))
+        sql = made.salted(Salt.of(secrets.token_hex(16)))
         try:
             with self._running:  # nobody drops what was built before it is read
                 if made.beside is not None:
@@ -199,7 +199,7 @@ class DuckDB:
     def code(self, coding: Coding, table: Table) -> Rows:
         """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""
         rows = Rows(f"coded_{secrets.token_hex(8)}", table, coding)
-        self._coded([build(rows, secrets.token_hex(16), DUCKDB, windows=self._limits.windows)], table)
+        self._coded([build(rows, Salt.of(secrets.token_hex(16)), DUCKDB)], table)
         return rows
 
     def uncode(self, rows: Rows) -> None:
@@ -301,7 +301,7 @@ class DuckDB:
 
     def sql(self, plan: Root, table: Table) -> str:
         """The SELECT that `run` would send, with a placeholder for the salt. For the owner's eyes."""
-        select = statement(plan, table, "a fresh secret salt", windows=self._limits.windows)
+        select = statement(plan, table, Salt("a_fresh_factor", "a_fresh_shift", "a fresh salt"))
         return DUCKDB.text(select, pretty=True)
 
     def trial(self, tables: Iterable[Table]) -> Twin:

@@ -13,10 +13,9 @@ from sqlglot import exp
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
-from discreet.engines.files import SNIFFED_ROWS, check_columns, csv_header, unreadable
+from discreet.engines.files import SNIFFED_ROWS, check_columns, csv_header, told_apart, unreadable
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.names import told_apart
 from discreet.trusted.ring_a.table import DATABASE, Source, Table, Type
 
 LOAD_SECONDS = 3_600

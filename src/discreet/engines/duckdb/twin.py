@@ -31,6 +31,7 @@ from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import Source, Table, Type
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
 
 _SECONDS = 20
@@ -41,7 +42,7 @@ _TYPES = {**TYPES, Type.TEXT: "VARCHAR"}
 """The engine's own names of the types that hold ours."""
 
 _FRAME = exp.to_table("frame")
-_SALT = "a salt as long as those drawn."
+_SALT = Salt.of("a salt like those drawn")
 _WHOLE = ("BIGINT", "HUGEINT")
 
 
@@ -101,7 +102,7 @@ class Twin:
                 process.call("limit", min(self._limits.memory_gib, _MOST_GIB), seconds=_SECONDS)
                 for table in self._tables:
                     empty = replace(table, source=Source("frame"))
-                    made, _ = load_statements(empty, _FRAME.copy(), "a key", windows=self._limits.windows)
+                    made, _ = load_statements(empty, _FRAME.copy(), "a key")
                     statements = [DUCKDB.text(node) for node in (_creation(empty), *made)]
                     process.call("empty", statements, seconds=_SECONDS)
                 process.call("lock", seconds=_SECONDS)

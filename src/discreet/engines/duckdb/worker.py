@@ -21,7 +21,7 @@ from uuid import UUID
 import duckdb
 
 from discreet.engines.child import HEADER, held, serve
-from discreet.trusted.ring_a.names import told_apart
+from discreet.engines.files import told_apart
 
 _GIB = 1 << 30
 _BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)

@@ -1,8 +1,8 @@
 """A plan as one SELECT of the engine, built as a tree: nothing that the analyst wrote is ever forwarded as text.
 
 The bounds that the sensitivity rests on are enforced here: each row is clamped to its lattice before the first SUM,
-`LimitRows` and `LimitGroups` keep a window of each person's rows and groups, or where positions are not stored those
-with the smallest keyed hashes, and `Clip` clamps each person's totals. Windows stand in `ring_a.windows`.
+`LimitRows` and `LimitGroups` keep a window of each person's rows and groups (`ring_a.windows`), or where these have no
+positions those with the smallest keyed hashes, and `Clip` clamps each person's totals.
 
 The keyed hash is hash(hash(salt, person, …)): one hash alone need not be uniform. Uniformity matters for accuracy;
 for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
@@ -20,7 +20,7 @@ from discreet.trusted.ring_a import windows as rotating
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression, Literal
-from discreet.trusted.ring_a.names import ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
@@ -38,7 +38,7 @@ from discreet.trusted.ring_a.nodes import (
 from discreet.trusted.ring_a.quantities import clamped, quantity
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
-from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held
+from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held, Salt
 
 PERSON = "person"
 """The engine's name of whose row it is, in whatever is made of a table."""
@@ -49,28 +49,28 @@ def columns_of(table: Table) -> Mapping[str, exp.Expression]:
     return {column.name: exp.column(column_name(index)) for index, column in enumerate(table.columns)}
 
 
-def statement(plan: Root, table: Table, salt: str, *, windows: bool = True) -> exp.Select:
+def statement(plan: Root, table: Table, salt: Salt) -> exp.Select:
     """The SELECT whose rows are a group's keys followed by its totals, all exact integers. With `windows` it reads what
     `held` says."""
     if not isinstance(plan, Aggregate):
-        return other_statement(plan, table, salt, windows)
+        return other_statement(plan, table, salt)
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
-        grouped = _bounded_groups(plan, table, salt, windows=windows)
-        stored = windows and rotating.stored(plan)
+        grouped = _bounded_groups(plan, table, salt)
+        stored = rotating.stored(plan)
         totals = [_over_persons(total, index, stored=stored) for index, total in enumerate(plan.totals)]
     else:
-        grouped = rows_that_count(plan.child, table, salt, windows=windows)
+        grouped = rows_that_count(plan.child, table, salt)
         totals = [_or_zero(_total(total)) for total in plan.totals]
     select = exp.select(*keys, *totals, copy=False).from_(grouped.subquery("bounded", copy=False), copy=False)
     return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 
 
 @singledispatch
-def other_statement(plan: Root, table: Table, salt: str, windows: bool) -> exp.Select:
+def other_statement(plan: Root, table: Table, salt: Salt) -> exp.Select:
     """The SELECT of a root that is no `Aggregate`: ring B's."""
-    raise TypeError(f"no statement is known of {type(plan).__name__} over {table.name}, {salt and windows}")
+    raise TypeError(f"no statement is known of {type(plan).__name__} over {table.name}, {salt}")
 
 
 @dataclass(frozen=True)
@@ -95,49 +95,49 @@ def relation_rows(relation: Relation, predicate: Expression | None, keep: Keep) 
 
 
 def held(plan: Aggregate, table: Table) -> Held:
-    """What the plan's statement with windows reads beside the table, where groups are limited by windows."""
+    """What the plan's statement reads beside the table, where groups are limited by windows."""
     limited = rotating.over_groups(plan)
     assert limited is not None
     project = project_of(plan)
-    keys = [f"k{index}" for index in range(len(project.keys))]
+    keys, kinds = [f"k{index}" for index in range(len(project.keys))], [key.type for key in project.keys]
     person = next(place for place, column in enumerate(table.columns) if column.name == table.person)
     name = table_name(table)
     word = exp.alias_(exp.Min(this=exp.column(WORD)), WORD)
     if rotating.stored(plan):
-        cells = _person_groups(limited.child, plan.totals, table, "", also=[word])
+        cells = _person_groups(limited.child, plan.totals, table, Salt.of(""), also=[word])
         totals = [_stored(total, index) for index, total in enumerate(plan.totals) if total.kind != "persons"]
         columns = [*(exp.column(key) for key in keys), *totals, exp.column(WORD)]
-        return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, len(keys), columns))
+        return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, kinds, columns))
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     every = PersonGroup(Project(scan, project.keys, ()))
     size = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "size")
-    cells = _person_groups(every, (), table, "", also=[word, size])
+    cells = _person_groups(every, (), table, Salt.of(""), also=[word, size])
     names = [PERSON, *keys]
-    placed = rotating.placed(cells, len(keys), [exp.column(one) for one in (*names, "size")])
+    placed = rotating.placed(cells, kinds, [exp.column(one) for one in (*names, "size")])
     known = columns_of(table)
     same: list[tuple[exp.Expression, str, bool]] = [(exp.column(column_name(person)), PERSON, False)]
     same += [(known[key.name], place, key.null) for key, place in zip(project.keys, keys, strict=True)]
     return rotating.held_columns(name, rotating.columns_of(name, plan), placed, same)
 
 
-def _bounded_groups(plan: Aggregate, table: Table, salt: str, *, windows: bool) -> exp.Select:
+def _bounded_groups(plan: Aggregate, table: Table, salt: Salt) -> exp.Select:
     """Each person's totals in each group that counts."""
     assert isinstance(plan.child, Clip)
     inner = plan.child.child
-    if windows and rotating.stored(plan) and isinstance(inner, LimitGroups):
+    if rotating.stored(plan) and isinstance(inner, LimitGroups):
         name = rotating.totals_name(table_name(table), plan)
         window = rotating.kept("place", "places", inner.groups, salt)
         return exp.select(exp.Star(), copy=False).from_(exp.to_table(name), copy=False).where(window, copy=False)
-    if windows and rotating.over_groups(plan) and isinstance(inner, LimitGroups):
+    if rotating.over_groups(plan) and isinstance(inner, LimitGroups):
         return _windowed_groups(plan, inner, table, salt)
     if isinstance(inner, PersonGroup):
-        return _person_groups(inner, plan.totals, table, salt, windows=windows)
-    grouped = _person_groups(inner.child, plan.totals, table, salt, windows=windows)
+        return _person_groups(inner, plan.totals, table, salt)
+    grouped = _person_groups(inner.child, plan.totals, table, salt)
     keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
     return _limited(grouped, [exp.column(PERSON)], [*keys], inner.groups, salt)
 
 
-def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: str) -> exp.Select:
+def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: Salt) -> exp.Select:
     """Totals of persons and groups in the window. A row that is all there is of its person and group needs no grouping:
     its totals are written down as they are."""
     columns = rotating.columns_of(table_name(table), plan)
@@ -169,14 +169,12 @@ def _total_of_row(total: Total) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=absent, true=exp.Literal.number(0))], default=exp.Literal.number(1))
 
 
-def rows_that_count(
-    node: Project | LimitRows, table: Table, salt: str, *, windows: bool = True, also: Sequence[str] = ()
-) -> exp.Select:
+def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also: Sequence[str] = ()) -> exp.Select:
     """Person, keys and quantities of each row that counts, and such other columns of the engine's own."""
     project = node.child if isinstance(node, LimitRows) else node
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     predicate = project.child.predicate if isinstance(project.child, Filter) else None
-    columns, source, person, ids = _source(scan, predicate, table, partial(kept_rows, salt, windows))
+    columns, source, person, ids = _source(scan, predicate, table, partial(kept_rows, salt))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [one for key in project.keys if (one := _key_condition(key, columns)) is not None]
@@ -185,7 +183,7 @@ def rows_that_count(
     if person is not None:
         selected.append(exp.alias_(person.copy(), PERSON))
         conditions.append(not_null(person))
-        if isinstance(node, LimitRows) and not (windows and rotating.over_rows(node)):
+        if isinstance(node, LimitRows) and not rotating.over_rows(node):
             selected += [column.copy() for column in ids]
     selected += [exp.column(name) for name in also]
     if not selected:
@@ -193,21 +191,19 @@ def rows_that_count(
     select = exp.select(*selected, copy=False).from_(source, copy=False)
     for condition in conditions:
         select = select.where(condition, copy=False)
-    if isinstance(node, LimitRows) and windows and rotating.over_rows(node):
+    if isinstance(node, LimitRows) and rotating.over_rows(node):
         return select.where(rotating.kept(PLACE, ROWS, node.rows, salt), copy=False)
     if isinstance(node, LimitRows):
         select = _limited(select, [exp.column(PERSON)], ids, node.rows, salt)
     return select
 
 
-def kept_rows(salt: str, windows: bool, table: Table) -> exp.Expression | None:
-    """The rows of a declared table that count below a join or a subquery: a window of each person's rows, of the same
-    ones wherever the table is read; without windows the first ones of the source."""
+def kept_rows(salt: Salt, table: Table) -> exp.Expression | None:
+    """The rows of a declared table that count below a join or a subquery: a window of each person's rows, the same
+    wherever the table is read."""
     if table.public or table.one_row_per_person or table.rows_per_person is None:
         return None
-    if windows:
-        return rotating.kept(PLACE, ROWS, table.rows_per_person, salt)
-    return exp.LTE(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(table.rows_per_person))
+    return rotating.kept(PLACE, ROWS, table.rows_per_person, salt)
 
 
 def _source(
@@ -218,7 +214,7 @@ def _source(
         columns = columns_of(table)
         person = columns[scan.person] if scan.person is not None else None
         several = person is not None and not scan.one_row_per_person
-        return columns, exp.to_table(table_name(table)), person, [exp.column(ROW_NUMBER)] if several else []
+        return columns, exp.to_table(table_name(table)), person, [exp.column(PLACE)] if several else []
     rows = relation_rows(scan.relation, predicate, keep)
     ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
     person = exp.column(PERSON) if rows.person else None
@@ -275,9 +271,8 @@ def _person_groups(
     node: PersonGroup,
     totals: tuple[Total, ...],
     table: Table,
-    salt: str,
+    salt: Salt,
     *,
-    windows: bool = True,
     where: Sequence[exp.Expression] = (),
     also: Sequence[exp.Expr] = (),
 ) -> exp.Select:
@@ -285,7 +280,7 @@ def _person_groups(
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
     selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
     person = exp.column(PERSON)
-    rows = rows_that_count(node.child, table, salt, windows=windows, also=[WORD] if also else ())
+    rows = rows_that_count(node.child, table, salt, also=[WORD] if also else ())
     for condition in where:
         rows = rows.where(condition, copy=False)
     return (
@@ -322,11 +317,11 @@ def _stored(total: Total, index: int) -> exp.Expr:
 
 
 def _limited(
-    source: exp.Select, person: list[exp.Expression], among: list[exp.Expression], most: int, salt: str
+    source: exp.Select, person: list[exp.Expression], among: list[exp.Expression], most: int, salt: Salt
 ) -> exp.Select:
     """Keeps, of each person, the `most` rows with the smallest keyed hash of what tells them apart."""
-    inner = rotating.hashed(exp.Literal.string(salt), *(node.copy() for node in (*person, *among)))
-    mixed = rotating.hashed(inner)
+    inner = function("hash", exp.Literal.string(salt.text), *(node.copy() for node in (*person, *among)))
+    mixed = function("hash", inner)
     order = exp.Order(expressions=[exp.Ordered(this=node) for node in (mixed, *(node.copy() for node in among))])
     rank = exp.Window(this=exp.RowNumber(), partition_by=[node.copy() for node in person], order=order)
     ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person"), copy=False).from_(

@@ -17,7 +17,7 @@ from discreet.trusted.ring_a.casts import TYPES, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Literal
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.names import NOBODY, ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
 from discreet.trusted.ring_a.quantities import rounded
 from discreet.trusted.ring_a.table import DATES, LARGEST, Column, Source, Table, Type, Value
 from discreet.trusted.ring_a.terms import double_literal, from_steps, literal
@@ -30,25 +30,19 @@ _CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
 
 
 def positions(table: Table, salt: bytes) -> str:
-    """The secret key of the order in which a person's rows stand. It lasts as long as the ledger: if other rows were
-    left out at each start, the source would seem to have changed."""
+    """The secret key of the order in which a person's rows stand. It lasts over all snapshots, like the ledger."""
     return hashlib.sha256(b"positions" + salt + table.name.encode()).hexdigest()[:32]
 
 
-def load_statements(
-    table: Table, source: exp.Expression, key: str, *, windows: bool
-) -> tuple[list[exp.Expression], exp.Expression]:
+def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[list[exp.Expression], exp.Expression]:
     """The statements that build a table of a source, under the engine's own names, typed, clamped and cut, and the one
     that fingerprints it.
 
-    Where a person may have several rows they are numbered within the person, in the source's order: that number depends
-    on the person's own rows only, which a position in the table would not. Of a person with more than `Table.stored`
-    rows so many are kept, the first in an order under the `key`; with `windows`, rows also get what windows over them
-    read, counted over those that are kept. Where one row a person is promised and a column holds the person, one row of
-    each person is kept, so the promise holds whatever the source contains. Rows whose text identifies and is too long
-    are left out: see `ring_a.table.Column`.
+    Of a person with more than `Table.stored` rows so many are kept, and all have what windows read (`windows.of_rows`):
+    a position depends on the person's own rows only, which a place in the source would not. Where one row a person is
+    promised and a column holds the person, one row of each person is kept, so the promise holds whatever the source
+    contains. Rows whose text identifies and is too long are left out: see `ring_a.table.Column`.
     """
-    name = table_name(table)
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]
     selected = [exp.alias_(_typed(column, table.source), column_name(index)) for index, column in enumerate(held)]
     select = exp.select(*selected).from_(source)
@@ -57,29 +51,16 @@ def load_statements(
             length = function("length", _typed(column, table.source))
             fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
             select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]))
-    statements: list[exp.Expression] = []
-    target = name
+    name = table_name(table)
     if table.person is not None:
-        target = "stage"
-    statements.append(exp.Create(this=exp.to_table(target), kind="TABLE", expression=select))
-    if table.person is not None:
-        index = next(i for i, column in enumerate(table.columns) if column.name == table.person)
-        person = exp.column(column_name(index))
-        order = exp.Order(expressions=[exp.Ordered(this=function("row_in_source"))])
-        rank = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order)
-        names = [exp.column(column_name(i)) for i in range(len(table.columns))]
-        numbered = exp.select(*names, exp.alias_(rank, ROW_NUMBER)).from_("stage")
-        numbered = numbered.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())))
-        if table.columns[index].type is Type.INTEGER:
+        person = exp.column(column_name(next(i for i, column in enumerate(held) if column.name == table.person)))
+        rows = exp.select(exp.Star()).from_(select.subquery("typed"))
+        rows = rows.where(exp.Not(this=exp.Is(this=person, expression=exp.null())))
+        if any(column.name == table.person and column.type is Type.INTEGER for column in held):
             nobody = exp.cast(exp.Literal.string(NOBODY), "BIGINT")
-            numbered = numbered.where(exp.NEQ(this=person.copy(), expression=nobody))
-        if table.one_row_per_person:
-            first = exp.EQ(this=exp.column(ROW_NUMBER), expression=exp.Literal.number(1))
-            numbered = exp.select(*(node.copy() for node in names)).from_(numbered.subquery("numbered")).where(first)
-        else:
-            numbered = of_rows(numbered, person, key, table.stored, windows=windows)
-        statements.append(exp.Create(this=exp.to_table(name), kind="TABLE", expression=numbered))
-        statements.append(exp.Drop(tables=[exp.to_table("stage")], kind="TABLE"))
+            rows = rows.where(exp.NEQ(this=person.copy(), expression=nobody))
+        select = of_rows(rows, table, key)
+    statements: list[exp.Expression] = [exp.Create(this=exp.to_table(name), kind="TABLE", expression=select)]
     content = [exp.column(column_name(i)) for i in range(len(table.columns))]
     facts = [
         exp.Count(this=exp.Star()),
@@ -124,6 +105,8 @@ def _typed(column: Column, source: Source) -> exp.Expression:
         inside = exp.Greatest(this=inside, expressions=[_bound(column, low)], ignore_nulls=True)
     if column.step is not None and column.steps is not None:
         inside = _in_steps(inside, column.step, column.steps, open_=None in (low, high))
+    if column.type is Type.NUMBER:  # -0.0 + 0.0 is 0.0: rows that are equal hold the same
+        inside = exp.Add(this=exp.paren(inside), expression=double_literal(Fraction(0)))
     return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
 
 

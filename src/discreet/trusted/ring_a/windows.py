@@ -3,54 +3,89 @@
 A person's n rows have positions 1 … n, and so have the person's m groups, in an order that was fixed when the positions
 were made. A question with the limit K draws a fresh salt and keeps, of a person with more than K, the window
 
-    (position + offset) mod n < K,     offset = hash(hash(salt, word)) mod n.
+    (position + offset) mod n < K,     offset = ((factor · word + shift) mod P) mod n,     P = 2^31 − 1.
 
-Why that is a bound. `word` is one value of the person (a hash of the person's id under a secret key of the load, one
-value by construction: the least over the person's rows), so all positions of the person meet one offset o, and
-p ↦ (p + o) mod n is one-to-one from {1, …, n} onto {0, …, n − 1}. So exactly K positions are kept where n > K, and
-all of them otherwise: at most K for every key, every salt, and whatever the hash is worth. Hashes, positions and
-numbers are unsigned in the engine, so no remainder is negative; and n ≥ 1 wherever there is a row.
+Why that is a bound. `word` is one value of the person (one by construction: the least over the person's rows), so all
+positions of the person meet one offset o, and p ↦ (p + o) mod n is one-to-one from {1, …, n} onto {0, …, n − 1}. So
+exactly K positions are kept where n > K, and all of them otherwise: at most K for every key and every salt, whatever
+the words are. Nothing is negative, so no remainder is; no number reaches 2^63, so nothing overflows: words, factors and
+shifts are below 2^31; and n ≥ 1 wherever there is a row.
 
-Why neighbours are told apart by one person alone. Positions, n and word are functions of the load's key and of the
-person's own rows and id: not of ranks over everybody, nor of other persons' rows. For a fixed key and salt a person who
-leaves moves nobody's window, so the exact vectors differ by what that one person contributed, as in
-`ring_a.sensitivity`; and what holds for each key and salt holds for keys and salts that are drawn.
+Why neighbours are told apart by one person alone. Positions, n and word are functions of the load's key and of what the
+person's own rows hold: not of ranks over everybody, nor of other persons' rows, nor of where a row lies. Rows of a
+person that are equal in all columns are interchangeable, so it does not matter which of them has which position. For a
+fixed key and salt a person who leaves moves nobody's window, so the exact vectors differ by what that one person
+contributed, as in `ring_a.sensitivity`; and what holds for each key and salt holds for keys and salts that are drawn.
 
 Why it is fair. Over an offset uniform on {0, …, n − 1} each position is kept with probability exactly K/n: for a
-position p the values (p + o) mod n are all of {0, …, n − 1}. A 64-bit hash modulo n is uniform up to n/2^64. Rows and
-groups stand in keyed orders, so that a window is a mixture of what the person has, and not one stretch of the source.
-What is left out is never made up for by a weight: a weight n/K would undo the bound.
+position p the values (p + o) mod n are all of {0, …, n − 1}. With a fresh factor and shift, factor · word + shift is
+uniform modulo the prime P, so the offset is uniform up to n/2^31, and independent for any two persons whose words
+differ (Carter & Wegman 1979): sums over persons have the variance that they would have with independent offsets. Rows
+and groups stand in mixed orders, so that a window is a mixture of what the person has, and not one stretch of it. What
+is left out is never made up for by a weight: a weight n/K would undo the bound.
+
+All of it is arithmetic of whole numbers below 2^63, and the order of values: each engine keeps the same rows.
 
 WHERE is applied beside the window, not before it: the limit counts all rows, or all groups, that the person has under
 the question's keys (of public ones, those that WHERE leaves), and then WHERE reads the person's own rows that are left.
 That is a bound for the same reason, and loses something only of persons above the limit.
 
-Which form a plan takes follows from the plan and the declaration's switch alone. Positions of groups are kept beside
+Which form a plan takes follows from the plan alone. Positions of groups are kept beside
 the table, by key columns: `Held` says how they are built, when a question first needs them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
 
 from sqlglot import exp
 
+from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
-from discreet.trusted.ring_a.names import ROW_NUMBER
+from discreet.trusted.ring_a.names import column_name
 from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, LimitGroups, LimitRows, Project, Scan
+from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_a.terms import double_literal
+
+P = 2**31 - 1
+"""A prime: what words, factors and shifts are counted by."""
 
 PLACE = "place_of_row"
 """The row's position in a keyed order of the person's rows."""
 ROWS = "rows_of_person"
 """How many rows the person has."""
 WORD = "word_of_person"
-"""A keyed hash of the person's id."""
-_NUMBER, _WORD = exp.DType.UINT, exp.DType.UBIGINT
+"""A number below 2^31 that follows from the person's id."""
 
 MOST_HELD = 4
 """How many sets of group positions are kept beside one table; the one that was used longest ago makes room."""
+
+
+@dataclass(frozen=True)
+class Salt:
+    """What a statement chooses rows and groups by: two numbers, as they stand in it, and a text. Fresh for each run:
+    the choice is then fair, whatever was asked before. No bound rests on it."""
+
+    factor: str
+    shift: str
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> Salt:
+        """The salt that follows from a secret text."""
+        factor, shift = (_number(text, index) for index in (0, 1))
+        return cls(str(factor), str(shift), text)
+
+
+def _number(*parts: object) -> int:
+    """A number from 1 to P − 1 that follows from these."""
+    digest = hashlib.sha256(" ".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:16], "big") % (P - 1) + 1
 
 
 @dataclass(frozen=True)
@@ -105,66 +140,100 @@ def _project(limited: LimitGroups) -> Project:
     return limited.child.child
 
 
-def kept(position: str, number: str, most: int, salt: str) -> exp.Expression:
+def kept(position: str, number: str, most: int, salt: Salt) -> exp.Expression:
     """The condition that a row or group lies in the person's window; NULL where there is no position.
 
     A CASE, because the engine then computes the window for those above the limit only."""
-    place, among, word = (exp.column(name) for name in (position, number, WORD))
-    limit = exp.Literal.number(most)
-    offset = exp.Mod(this=hashed(hashed(exp.Literal.string(salt), word)), expression=among)
-    turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among.copy())
-    all_count = exp.If(this=exp.LTE(this=among.copy(), expression=limit), true=exp.true())
+    place, among, word = (exp.cast(exp.column(name), exp.DType.BIGINT) for name in (position, number, WORD))
+    limit, factor, shift = (exp.Literal.number(one) for one in (most, salt.factor, salt.shift))
+    offset = _rest(exp.Add(this=exp.Mul(this=factor, expression=word), expression=shift))
+    turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among)
+    all_count = exp.If(this=exp.LTE(this=exp.column(number), expression=limit), true=exp.true())
     return exp.Case(ifs=[all_count], default=exp.LT(this=turned, expression=limit.copy()))
 
 
-def hashed(*nodes: exp.Expression) -> exp.Expression:
-    """The engine's hash: an unsigned 64-bit number."""
-    return function("hash", *nodes)
+def _rest(node: exp.Expression) -> exp.Expression:
+    """A whole number modulo P: its remainder, which has the number's own sign."""
+    return exp.paren(exp.Mod(this=exp.paren(node), expression=exp.Literal.number(P)))
 
 
-def of_rows(rows: exp.Select, person: exp.Expression, key: str, most: int, *, windows: bool) -> exp.Select:
-    """For a table's load: of the numbered rows of each person at most so many, the first in a keyed order of the
-    person's rows; with `windows`, each with its position in that order, their number, and the person's word. The order
-    mixes neighbours of the source: what is kept of a person is spread over the rows.
+def word(node: exp.Expression, kind: Type) -> exp.Expression:
+    """A number from 0 to P − 1 that follows from a column's value, and may be NULL of NULL. No value makes it fail."""
+    if kind is Type.TEXT:
+        return _rest(function("text_number", node))
+    if kind is Type.BOOLEAN:
+        return exp.Case(ifs=[exp.If(this=node, true=exp.Literal.number(1))], default=exp.Literal.number(0))
+    if kind is Type.NUMBER:  # in steps of 2^−16: a finer difference only decides among the columns' own order
+        node = exp.Greatest(this=node, expressions=[double_literal(Fraction(-(2**36)))], ignore_nulls=True)
+        node = exp.Least(this=node, expressions=[double_literal(Fraction(2**36))], ignore_nulls=True)
+        node = exp.Floor(this=exp.Mul(this=node, expression=double_literal(Fraction(2**16))))
+        node = exp.cast(node, exp.DType.BIGINT)
+    elif kind is not Type.INTEGER:
+        node = function("microseconds", exp.cast(node, exp.DType.TIMESTAMP))
+    return _rest(exp.Add(this=_rest(node), expression=exp.Literal.number(P)))
 
-    A position depends on the key and on the person's own rows alone, and those up to `most` are 1 … min(n, most)."""
-    word = hashed(hashed(exp.Literal.string(key), person.copy()))
-    number = exp.column(ROW_NUMBER)
-    mixed = hashed(hashed(exp.Literal.string(key), person.copy(), number))
-    place = exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=_ordered([mixed, number]))
-    limit = exp.Literal.number(most)
+
+def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: str) -> exp.Select:
+    """The rows with one more column: a number below P that follows from the key and these numbers below P, of which
+    NULL counts as 1. A sum of multiples, squared twice with something added: numbers in a row end up far apart."""
+    factors = (exp.Literal.number(_number(key, name, index)) for index in range(len(values)))
+    known = (exp.Coalesce(this=cast(node, "BIGINT"), expressions=[exp.Literal.number(1)]) for node in values)
+    terms = [_rest(exp.Mul(this=node, expression=factor)) for node, factor in zip(known, factors, strict=True)]
+    for turn in range(3):
+        rows = exp.select(exp.Star(), exp.alias_(_rest(reduce(operator.add, terms)), f"{name}{turn}")).from_(
+            rows.subquery("unmixed")
+        )
+        last = exp.column(f"{name}{turn}")
+        terms = [exp.Mul(this=last, expression=last.copy()), exp.Literal.number(_number(key, name, "turn", turn))]
+    return rows
+
+
+def _places(person: exp.Expression, mixed: str, values: Sequence[exp.Expression]) -> exp.Expression:
+    """Positions of a person's rows: by the number that mixes them, then by the values themselves, so that only equal
+    rows have no order."""
+    nodes = [exp.column(mixed), *values]
+    order = exp.Order(expressions=[exp.Ordered(this=node.copy(), nulls_first=True) for node in nodes])
+    return exp.cast(exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=order), exp.DType.INT)
+
+
+def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
+    """For a table's load: of the rows of each person at most `Table.stored`, the first in an order under the key of
+    what the rows hold; each with its position in that order, their number, and the person's word.
+
+    A position depends on the key and on the person's own rows alone, and those that are kept have 1 … min(n, stored).
+    """
+    columns = {one.name: (exp.column(column_name(i)), one.type or Type.TEXT) for i, one in enumerate(table.columns)}
+    person = columns[table.person or ""][0]
+    words = [word(node.copy(), kind) for node, kind in columns.values()]
+    owned = _mixed(rows, [word(*columns[table.person or ""])], key, "person")
+    mixed = _mixed(owned, words, key, "row")
+    limit = exp.Literal.number(table.stored)
     among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
     placed = exp.select(
-        exp.Star(),
-        exp.alias_(exp.cast(place, _NUMBER), PLACE),
-        exp.alias_(exp.cast(among, _NUMBER), ROWS),
-        exp.alias_(exp.cast(_over(exp.Min(this=word), person), _WORD), WORD),
-    ).from_(rows.subquery("numbered"))
+        *(node.copy() for node, _ in columns.values()),
+        exp.alias_(_places(person, "row2", [node for node, _ in columns.values()]), PLACE),
+        exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
+        exp.alias_(exp.cast(_over(exp.Min(this=exp.column("person2")), person), exp.DType.INT), WORD),
+    ).from_(mixed.subquery("mixed"))
     kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
-    star = exp.Star() if windows else exp.Star(except_=[exp.to_identifier(name) for name in (PLACE, ROWS, WORD)])
-    return exp.select(star).from_(placed.subquery("placed")).where(kept)
+    return exp.select(exp.Star()).from_(placed.subquery("placed")).where(kept)
 
 
 def _over(node: exp.Expression, person: exp.Expression) -> exp.Window:
     return exp.Window(this=node, partition_by=[person.copy()])
 
 
-def _ordered(nodes: Sequence[exp.Expression]) -> exp.Order:
-    return exp.Order(expressions=[exp.Ordered(this=node.copy()) for node in nodes])
-
-
-def placed(cells: exp.Select, keys: int, columns: Sequence[exp.Expr]) -> exp.Select:
-    """Each row of person, keys and word, with its position among the person's groups and their number."""
-    person, word = exp.column("person"), exp.column(WORD)
-    names = [exp.column(f"k{index}") for index in range(keys)]
-    order = _ordered([hashed(hashed(word, *(name.copy() for name in names))), *names])
-    place = exp.Window(this=exp.RowNumber(), partition_by=[person], order=order)
-    number = _over(exp.Count(this=exp.Star()), person)
+def placed(cells: exp.Select, keys: Sequence[Type], columns: Sequence[exp.Expr]) -> exp.Select:
+    """Each row of person, keys and word, with its position among the person's groups and their number. The order is one
+    of the person's own, by the word."""
+    person = exp.column("person")
+    names = [exp.column(f"k{index}") for index in range(len(keys))]
+    words = [exp.column(WORD), *(word(name.copy(), kind) for name, kind in zip(names, keys, strict=True))]
     return exp.select(
         *columns,
-        exp.alias_(exp.cast(place, _NUMBER), "place"),
-        exp.alias_(exp.cast(number, _NUMBER), "places"),
-    ).from_(cells.subquery("cell"))
+        exp.alias_(_places(person, "cell2", names), "place"),
+        exp.alias_(exp.cast(_over(exp.Count(this=exp.Star()), person), exp.DType.INT), "places"),
+    ).from_(_mixed(cells, words, "groups", "cell").subquery("mixed"))
 
 
 def name_of(table: str, plan: Aggregate) -> str | None:

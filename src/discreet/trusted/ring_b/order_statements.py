@@ -13,27 +13,27 @@ from discreet.trusted.ring_a.quantities import clamped, power_of, unknown
 from discreet.trusted.ring_a.statement import not_null, other_statement, rows_that_count, statement
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.terms import Columns, as_double, double_literal
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
 
 
 @other_statement.register
-def histogram(plan: Histogram, table: Table, salt: str, windows: bool) -> exp.Select:
+def histogram(plan: Histogram, table: Table, salt: Salt) -> exp.Select:
     """Keys, a value of the quantity, and how many rows have it."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
     value = exp.column("q0")
-    rows = rows_that_count(plan.child, table, salt, windows=windows).subquery("bounded", copy=False)
+    rows = rows_that_count(plan.child, table, salt).subquery("bounded", copy=False)
     select = exp.select(*keys, value, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(rows, copy=False)
     return select.where(not_null(value), copy=False).group_by(*(key.copy() for key in keys), value.copy(), copy=False)
 
 
 @other_statement.register
-def distinct(plan: Distinct, table: Table, salt: str, windows: bool) -> exp.Select:
+def distinct(plan: Distinct, table: Table, salt: Salt) -> exp.Select:
     """Keys, and how many values of the last one stand with them. A value stands there once: it is a key itself."""
-    del windows  # pairs are chosen by hashes: no position of one is stored
     count = len(project_of(plan).keys) - 1
     keys = [exp.column(f"k{index}") for index in range(count)]
-    pairs = statement(plan.child, table, salt, windows=False).subquery("pair", copy=False)
+    pairs = statement(plan.child, table, salt).subquery("pair", copy=False)
     select = exp.select(*keys, exp.Count(this=exp.Star(), big_int=True), copy=False).from_(pairs, copy=False)
     return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
 

@@ -17,12 +17,13 @@ from discreet.dialect.normal import TURNED
 from discreet.trusted.ring_a.casts import cast, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
-from discreet.trusted.ring_a.names import NOBODY, ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import clamped, quantity
 from discreet.trusted.ring_a.statement import PERSON, Keep, RelationRows, relation_rows
 from discreet.trusted.ring_a.table import LARGEST, Relation, Type
 from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, from_steps
+from discreet.trusted.ring_a.windows import PLACE
 from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
@@ -84,7 +85,7 @@ def _base(relation: Base, keep: Keep) -> Rows:
     if table.person is not None:
         place = next(i for i, column in enumerate(table.columns) if column.name == table.person)
         selected.append(exp.alias_(exp.column(column_name(place)), PERSON))
-    number = function("row_in_source") if table.public else exp.column(ROW_NUMBER)
+    number = function("row_in_source") if table.public else exp.column(PLACE)
     several = table.public or not table.one_row_per_person
     if several:
         selected.append(exp.alias_(number, "r0"))

@@ -17,6 +17,7 @@ from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.statement import kept_rows
 from discreet.trusted.ring_a.table import Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_c.coding import Binned, Coding, Listed
 
 Marginal = NDArray[np.int64]
@@ -34,7 +35,7 @@ class Rows:
     coding: Coding
 
 
-def build(rows: Rows, salt: str, dialect: Dialect, *, windows: bool) -> str:
+def build(rows: Rows, salt: Salt, dialect: Dialect) -> str:
     """The statement that builds the table of cells: of each person as many rows as are declared, chosen by the salt and
     the person's own rows; without those that have no cell in some column.
 
@@ -47,7 +48,7 @@ def build(rows: Rows, salt: str, dialect: Dialect, *, windows: bool) -> str:
         f"CAST({_code(one, column_name(position[one.column.name]), dialect)} AS {small}) AS {name}"
         for name, one in zip(names, rows.coding.columns, strict=True)
     )
-    kept = kept_rows(salt, windows, rows.table)
+    kept = kept_rows(salt, rows.table)
     where = f" WHERE {dialect.text(kept)}" if kept is not None else ""
     known = " AND ".join(f"{name} IS NOT NULL" for name in names)
     inner = f"SELECT {codes} FROM {table_name(rows.table)}{where}"

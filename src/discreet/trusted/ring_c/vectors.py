@@ -16,9 +16,10 @@ from sqlglot import exp
 
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Literal
-from discreet.trusted.ring_a.names import ROW_NUMBER, column_name, table_name
+from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 from discreet.trusted.ring_a.terms import literal
+from discreet.trusted.ring_a.windows import PLACE
 
 PERSON = "person"
 _EPOCH = datetime.date(1970, 1, 1)
@@ -50,8 +51,8 @@ class Vectors:
 def select(table: Table, wanted: Sequence[Wanted]) -> exp.Select:
     """The SELECT of the rows: the person's number, then each column.
 
-    Rows stand person by person, and within a person in the source's order, so what is left of the order when a person
-    is taken out is the order without that person.
+    Rows stand person by person, and within a person in the order of their positions, so what is left of the order when
+    a person is taken out is the order without that person.
     """
     position = {column.name: index for index, column in enumerate(table.columns)}
     columns = [exp.alias_(_stored(one, position), f"v{place}") for place, one in enumerate(wanted)]
@@ -62,7 +63,7 @@ def select(table: Table, wanted: Sequence[Wanted]) -> exp.Select:
         order = [exp.column(column_name(position[table.person]))]
         number = exp.Window(this=function("dense_rank"), order=_ordered(order))
         if not table.one_row_per_person:
-            order.append(exp.column(ROW_NUMBER))
+            order.append(exp.column(PLACE))
     number = exp.Sub(this=number, expression=exp.Literal.number(1))
     chosen = exp.select(exp.alias_(number, PERSON), *columns).from_(exp.to_table(table_name(table)))
     return chosen.order_by(*(node.copy() for node in order))
