@@ -52,6 +52,7 @@ from discreet.trusted.ring_a.nodes import (
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
     project_of,
 )
@@ -574,7 +575,7 @@ def test_lists_and_fractions_are_no_plans(curator: Curator) -> None:
         lambda: Declared([BoundedRange(Fraction(1))], Fraction(1, 10**9)),  # type: ignore[arg-type]
         lambda: LinearQueries(declared(curator), Coding(()), []),  # type: ignore[arg-type]
         lambda: Vector(((0, Fraction(1, 4096)),)),  # type: ignore[arg-type]
-        lambda: Total("rows", None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
+        lambda: Total(TotalKind.ROWS, None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
         lambda: Lattice(Fraction(1), 0, Fraction(3, 5)),  # type: ignore[arg-type]
         lambda: LimitRows(Project(Scan("t", "p", False), (), ()), Fraction(1, 1000)),  # type: ignore[arg-type]
         lambda: LimitGroups(PersonGroup(Project(Scan("t", "p", False), (), ())), Fraction(1, 2)),  # type: ignore[arg-type]
@@ -615,7 +616,7 @@ def test_specials_are_measured_as_they_are_priced(curator: Curator) -> None:
         if isinstance(node, Project):
             return replace(node, quantities=(quantity,))
         child = replace(node, child=summed(node.child))
-        return replace(child, totals=(Total("sum", 0),)) if isinstance(child, Aggregate) else child
+        return replace(child, totals=(Total(TotalKind.SUM, 0),)) if isinstance(child, Aggregate) else child
 
     plan = replace(powers.plan, root=summed(powers.plan.root))
     refused(curator, Groups(replace(powers, plan=plan), table), "powers")
@@ -748,6 +749,6 @@ def test_rows_that_nobody_promised_one_of_a_person() -> None:
     several = Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None)
     table = as_table(several)
     assert not table.one_row_per_person
-    root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total("rows"),))
+    root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total(TotalKind.ROWS),))
     with pytest.raises(ValueError, match="does not bound"):
         sensitivity(root, Part("count", (Vector(((0, 1),)),)))

@@ -31,6 +31,7 @@ from discreet.trusted.ring_a.nodes import (
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
 )
 from discreet.trusted.ring_a.public_groups import group_count
@@ -223,8 +224,8 @@ class _Builder:
         inside = lattice(sized(bounds, "AVG"), None)
         grid = lattice(None, inside.step, scale=max(abs(bounds[0]), abs(bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
-        total = self.total(Total("average", quantity, (inside.low, inside.high)))
-        holders = self.total(Total("holders", quantity))
+        total = self.total(Total(TotalKind.MEAN_PER_PERSON, quantity, (inside.low, inside.high)))
+        holders = self.total(Total(TotalKind.PERSONS_WITH_VALUE, quantity))
         above, below = Vector(((total, 1), (holders, -inside.low))), Vector(((holders, inside.high), (total, -1)))
         return self.part(Part("mean", (above, below), inside))
 
@@ -264,12 +265,12 @@ class _Builder:
         """
         grid = self.grid(expression, "AVG")
         quantity = self.quantity(Quantity(expression, grid))
-        total, count = self.total(Total("sum", quantity)), self.total(Total("present", quantity))
+        total, count = self.total(Total(TotalKind.SUM, quantity)), self.total(Total(TotalKind.NON_NULL, quantity))
         above = Vector(((total, 1), (count, -grid.low)))
         below = Vector(((count, grid.high), (total, -1)))
         vectors: tuple[Vector, ...] = (above, below)
         if absent:
-            rows = self.total(Total("rows"))
+            rows = self.total(Total(TotalKind.ROWS))
             vectors = (above, below, Vector(((rows, grid.width), (count, -grid.width))))
         return self.part(Part("mean", vectors, grid))
 
@@ -302,7 +303,7 @@ class _Builder:
         if one.kind == "present":
             assert one.expression is not None
             quantity = self.quantity(Quantity(one.expression, None))
-        kind = "rows" if quantity is None else "present"
+        kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL
         if one.bounds is None:
             return (
                 self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),))),
@@ -321,11 +322,11 @@ class _Builder:
         assert one.expression is not None
         if one.bounds is None:
             grid = self.grid(one.expression, "SUM")
-            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
+            total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
             return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
             grid = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
-            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
+            total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
             return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
         total, inside = self.clamped(one)
         return self.part(Part("sum", (self.vector(total),), inside)), "sum", (inside.step,)
@@ -336,13 +337,13 @@ class _Builder:
         if one.kind != "sum":
             low, high = int(one.bounds[0]), int(one.bounds[1])
             quantity = None if one.expression is None else self.quantity(Quantity(one.expression, None))
-            kind = "rows" if quantity is None else "present"
+            kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL
             return self.total(Total(kind, quantity, (low, high))), Lattice(Fraction(1), low, max(high, low + 1))
         assert one.expression is not None
         inside = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
         grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
-        return self.total(Total("sum", quantity, (inside.low, inside.high))), inside
+        return self.total(Total(TotalKind.SUM, quantity, (inside.low, inside.high))), inside
 
     def grid(self, expression: Expression, function: str) -> Lattice:
         known = self.bounds_of(expression) or self.unknown(expression)
@@ -355,7 +356,7 @@ class _Builder:
         return step_of(expression, self.columns)
 
     def persons_total(self) -> int:
-        return self.total(Total("rows" if self.single else "persons"))
+        return self.total(Total(TotalKind.ROWS if self.single else TotalKind.PERSONS))
 
     def vector(self, total: int) -> Vector:
         return Vector(((total, 1),))

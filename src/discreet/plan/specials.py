@@ -30,6 +30,7 @@ from discreet.trusted.ring_a.nodes import (
     Project,
     Quantity,
     Total,
+    TotalKind,
 )
 from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
@@ -145,7 +146,7 @@ def special(builder: Builder, one: Any) -> Special:
             message = "the commonest values are looked for among declared ones"
             raise QuestionError("no-values", message, where=one.text[:60], fix=fix)
         key = Key(column.name, column.type, values)
-        counted = Aggregate(builder.rows((*keys, key), ()), (Total("rows"),))
+        counted = Aggregate(builder.rows((*keys, key), ()), (Total(TotalKind.ROWS),))
         return Special("winners", counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
     return Special("distinct", _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon)
 
@@ -168,11 +169,11 @@ def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
     request, table = builder.request, builder.table
     keys = (*request.keys, value)
     if builder.single:
-        return Distinct(Aggregate(builder.rows(keys, ()), (Total("rows"),)))
+        return Distinct(Aggregate(builder.rows(keys, ()), (Total(TotalKind.ROWS),)))
     most = request.rows or request.groups or table.groups_per_person or 1
     if one.bounds is not None:
         most = int(one.bounds[1]) * ((request.groups or table.groups_per_person or 1) if request.keys else 1)
     grouped = PersonGroup(builder.selected(keys, ()))
     cells = touched(keys, table.relation)
     limited = grouped if cells is not None and cells <= most else LimitGroups(grouped, most)
-    return Distinct(Aggregate(Clip(limited), (Total("persons"),)))
+    return Distinct(Aggregate(Clip(limited), (Total(TotalKind.PERSONS),)))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from discreet.dialect.nulls import may_be_null
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Axis, Part, Quantity, Total
+from discreet.trusted.ring_a.nodes import Axis, Part, Quantity, Total, TotalKind
 from discreet.trusted.ring_a.table import Column
 from discreet.trusted.ring_b import jointly
 from discreet.trusted.ring_b.jointly import Summand
@@ -72,10 +72,10 @@ def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
         made = {place: (KEYS, "count", (Fraction(1),)) for place in people}
         people = []
     rows = [place for place, one in enumerate(wanted) if place not in made and _by_row(one, builder.single)]
-    made |= _joined(builder, wanted, rows, Total("rows"))
+    made |= _joined(builder, wanted, rows, Total(TotalKind.ROWS))
     if not builder.single:
         clamped = [place for place, one in enumerate(wanted) if one.bounds is not None and _usual(one)]
-        made |= _joined(builder, wanted, [*people, *clamped], Total("persons"))
+        made |= _joined(builder, wanted, [*people, *clamped], Total(TotalKind.PERSONS))
     return made
 
 
@@ -137,14 +137,14 @@ def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
         return Summand(total, jointly.with_zero(grid) if kind == "sum" else grid)
     assert expression is not None
     if kind == "present":
-        flag = builder.total(Total("present", builder.quantity(Quantity(expression, None))))
+        flag = builder.total(Total(TotalKind.NON_NULL, builder.quantity(Quantity(expression, None))))
         return Summand(flag, Lattice(Fraction(1), 0, 1))
     grid = builder.grid(expression, "AVG" if kind == "mean" else "SUM")
     quantity = builder.quantity(Quantity(expression, grid))
-    summand = Summand(builder.total(Total("sum", quantity)), grid)
+    summand = Summand(builder.total(Total(TotalKind.SUM, quantity)), grid)
     if kind == "sum":
         return replace(summand, lattice=jointly.with_zero(grid))
-    present = builder.total(Total("present", quantity))
+    present = builder.total(Total(TotalKind.NON_NULL, quantity))
     return replace(summand, present=present, absent=may_be_null(expression, builder.columns))
 
 

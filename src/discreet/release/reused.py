@@ -33,6 +33,7 @@ from discreet.trusted.ring_a.nodes import (
     Project,
     Quantity,
     Scan,
+    TotalKind,
     project_of,
 )
 from discreet.trusted.ring_a.table import Column, Table
@@ -44,7 +45,7 @@ MOST_READ, MOST_TRIED = 256, 16
 """How many stored measurements of the same rows and groups are listed for a question, the oldest first; and in how many
 of these, the dearest first, what it needs is looked for."""
 
-Meaning = tuple[str, Quantity | None, tuple[int, int] | None]
+Meaning = tuple[TotalKind, Quantity | None, tuple[int, int] | None]
 """What a total adds up: its kind, of what, and the bounds of a person's own total."""
 
 _THRESHOLDS = LaplaceThreshold | GaussianThreshold
@@ -200,10 +201,10 @@ def _meanings(measurement: Measurement, columns: Mapping[str, Column]) -> list[M
     quantities, found = project_of(root).quantities, []
     for total in root.totals:
         kind, of = total.kind, None if total.quantity is None else quantities[total.quantity]
-        if kind == "present" and of is not None:
+        if kind is TotalKind.NON_NULL and of is not None:
             of = replace(of, lattice=None)
             if not may_be_null(of.expression, columns):
-                kind, of = "rows", None
+                kind, of = TotalKind.ROWS, None
         found.append((kind, of, total.bounds))
     return found
 

@@ -12,6 +12,7 @@ What one person can do to the result is computed by `sensitivity` from these nod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from discreet.trusted.ring_a.expressions import Expression
@@ -93,21 +94,38 @@ class LimitRows:
         whole(self.rows)
 
 
+class TotalKind(StrEnum):
+    """What a total counts or adds up in each group."""
+
+    ROWS = "rows"
+    """The number of rows."""
+    NON_NULL = "present"
+    """The number of rows whose quantity is not NULL."""
+    SUM = "sum"
+    """The sum of the quantity over rows, in steps of its lattice."""
+    PERSONS = "persons"
+    """The number of persons."""
+    MEAN_PER_PERSON = "average"
+    """The sum, over persons, of the mean of each person's values in steps, rounded down."""
+    PERSONS_WITH_VALUE = "holders"
+    """The number of persons with a value that is not NULL."""
+
+
 @dataclass(frozen=True)
 class Total:
-    """An integer of each group: `kind` is rows, present (non-NULL), sum, persons, average or holders.
-
-    An average is the sum over persons of each one's mean in steps, rounded down; holders are the persons with a value.
+    """An integer of each group. Raises ValueError where `kind` is not a `TotalKind` or a number is not an integer.
 
     `quantity` is the index of what is summed or counted. With `bounds`, each person's total in a group is clamped to
     them before persons are added up.
     """
 
-    kind: str
+    kind: TotalKind
     quantity: int | None = None
     bounds: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kind, TotalKind):
+            raise ValueError("the kind of a total is one of TotalKind")
         whole(*(self.bounds or ()), *(() if self.quantity is None else (self.quantity,)))
 
 
