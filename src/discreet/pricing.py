@@ -1,4 +1,4 @@
-"""What a question costs: named by the call, by its own clause, by the declaration, or found from the wanted error."""
+"""The price of a question: from the call, its own clause, the declaration, or the wanted error."""
 
 from __future__ import annotations
 
@@ -140,8 +140,9 @@ def assumed(plan: Plan, within: Within | None) -> tuple[str, ...]:
         return ()
     means = [output.name for output in plan.outputs if (output.kind == "mean" or output.of) and not output.hidden]
     return tuple(
-        f"{name} is priced for groups of at least {GROUP_FOR_MEANS:,} values, as no size is named: larger groups need a"
-        f' smaller price, smaller ones a larger; name theirs, as in "{name}={written} of {5 * GROUP_FOR_MEANS}"'
+        f"{name} is priced for groups of at least {GROUP_FOR_MEANS:,} values, because no size is given: larger"
+        f" groups need a smaller price, smaller ones a larger one; give the size, as in"
+        f' "{name}={written} of {5 * GROUP_FOR_MEANS}"'
         for name, written in within.errors.items()
         if name in means and not (isinstance(written, str) and (match := _WRITTEN.fullmatch(written)) and match[3])
     )

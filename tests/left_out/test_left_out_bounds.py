@@ -30,8 +30,8 @@ def test_the_bound_is_met_where_everybody_has_as_many_as_declared() -> None:
     with tools.curator(full) as curator:
         said = number(curator.ask(clause("max_rows_contributed = 2", "COUNT(*) AS n FROM t"), epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.25, 60, 10)
-        words = "n: of what the declared limits let count, at least 25 % is there; at most 60 is missing"
-        assert said.words == f"{words}, with 95 %, of at most 10 persons"
+        words = "n: the limits keep at least 25 % of what the declared limits count; at most 60 is missing"
+        assert said.words == f"{words}, at 95 % confidence, from at most 10 persons"
         question = clause("max_groups_contributed = 3", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = number(curator.ask(question, epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.75, 10, 10)

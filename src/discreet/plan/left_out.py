@@ -1,4 +1,4 @@
-"""What a question's limits leave out: what is known of it from declarations, and the questions that tell the rest.
+"""What a question's limits drop: as far as declarations tell, and the questions that measure the rest.
 
 The yardstick is the same question at the declared limits: D rows a person (`rows_per_person`) and G groups
 (`groups_per_person`, or all groups there are, if these are fewer), no count clamped. What a person has beyond those
@@ -427,9 +427,9 @@ def advice(plan: Plan, table: Table) -> tuple[str, ...]:
     for one in limits(plan, table):
         if (question := telling.quantile(one.what)) is not None:
             option = f"max_{one.what}_contributed"
-            words.append(f"which {option} leaves 95 % of the persons whole, or name another fraction: {question}")
+            words.append(f"the {option} that drops nothing of 95 % of the persons (or of another fraction): {question}")
     for _, step, total in clamps(plan):
         if (both := telling.totals_outside(plan, total, step)) is not None:
             option = "contribution_bounds_per_group"
-            words.append(f"which {option} 95 % of a person's totals in a group stay below: {both[1]}")
+            words.append(f"the {option} that 95 % of the totals of a person in a group stay below: {both[1]}")
     return tuple(dict.fromkeys(words))

@@ -1,4 +1,4 @@
-"""What is made of the noisy numbers: the columns of an answer."""
+"""The columns of an answer, as they are computed from the noisy numbers."""
 
 from __future__ import annotations
 

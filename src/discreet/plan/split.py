@@ -1,4 +1,4 @@
-"""How a price is split over a plan's parts: one mechanism for each, fitted to its sensitivity."""
+"""Splits a price over a plan's parts: one mechanism for each, fitted to its sensitivity."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.errors import QuestionError
-from discreet.plan.bounds import Request
-from discreet.plan.bounds import plan as planned
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
+from discreet.plan.planner import Request
+from discreet.plan.planner import plan as planned
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import sqrt_ceiling

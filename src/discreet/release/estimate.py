@@ -15,15 +15,13 @@ from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, Lapl
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output
-from discreet.release import joint
+from discreet.release import joint_intervals
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
 from discreet.release.left_out import left_out, size_of
-from discreet.release.moments import moment_error, moments
-from discreet.release.rows import arranged
-from discreet.release.shown import shown_intervals
-from discreet.release.specials import (
+from discreet.release.moment_intervals import moment_error, moments
+from discreet.release.order_statistic_columns import (
     depends_on_bounds,
     described_ranges,
     reported,
@@ -31,6 +29,8 @@ from discreet.release.specials import (
     special_type,
     special_values,
 )
+from discreet.release.rows import arranged
+from discreet.release.threshold_intervals import shown_intervals
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.lattice import Lattice
@@ -147,7 +147,7 @@ def cost(measurement: Measurement) -> Cost:
 
 
 def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
-    """How each part is hidden, for an analyst's eyes: no path, no salt, no engine SQL."""
+    """The mechanism of each part, as analysts may see it: no path, no salt, no engine SQL."""
     described = []
     for index, measured in enumerate(measurement.parts):
         outputs = measurement.plan.outputs
@@ -231,7 +231,7 @@ def _half_width(output: Output, measured: Measured, miss: float) -> float:
         return half_width(mechanism.noise, [1.0], miss)
     if measured.part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
-        return joint.half_width(mechanism, output.weights, miss)
+        return joint_intervals.half_width(mechanism, output.weights, miss)
     assert isinstance(mechanism, Laplace | Gaussian)
     return half_width(mechanism, _floats(output.weights), miss)
 
@@ -241,7 +241,7 @@ def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
     mechanism, part = measured.mechanism, measured.part
     if part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
-        return joint.widest(mechanism, part, axis_of(part, output.weights), miss)
+        return joint_intervals.widest(mechanism, part, axis_of(part, output.weights), miss)
     assert isinstance(mechanism, Laplace | Gaussian)
     return half_width(mechanism, [1.0], miss)
 
@@ -278,7 +278,7 @@ def _means(
         assert isinstance(mechanism, Ball | Gaussian)
         axis = axis_of(part, output.weights)
         above, below = (_summed(weights, vectors) for weights in ends_of(part, axis))
-        quantile = joint.spread(mechanism, part, axis, miss)
+        quantile = joint_intervals.spread(mechanism, part, axis, miss)
     else:
         assert isinstance(mechanism, Laplace | Gaussian)
         above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])

@@ -62,7 +62,7 @@ def frame(priced: Measurement) -> str:
 
 
 @dataclass(frozen=True)
-class Held:
+class ReusableMeasurement:
     """A measurement, whose noisy numbers are stored or will be; and what an answer is made of: all of it, or those of
     its `parts` and `specials` that are named, with columns of another question."""
 
@@ -74,7 +74,7 @@ class Held:
     """The other question's own plan: what it reads and limits."""
 
     @classmethod
-    def whole(cls, priced: Measurement) -> Held:
+    def whole(cls, priced: Measurement) -> ReusableMeasurement:
         """All of a question's own measurement."""
         return cls(priced, priced, tuple(range(len(priced.parts))), tuple(range(len(priced.specials))))
 
@@ -84,7 +84,7 @@ class Held:
         return replace(noisy, parts=parts, specials=tuple(noisy.specials[place] for place in self.specials))
 
 
-def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
+def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeasurement | None:
     """What `known` measured, with the columns that `asked` makes of it; None where `known` lacks one, or tells one less
     precisely than `asked` would. For a larger price than was paid, everything is measured anew."""
     one, other = asked.plan, known.plan
@@ -115,7 +115,7 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
 
 def _picked(
     asked: Measurement, known: Measurement, outputs: Sequence[Output], parts: Sequence[int], specials: Sequence[int]
-) -> Held:
+) -> ReusableMeasurement:
     """The parts and specials that the outputs are made of, numbered anew."""
     numbered = [
         replace(output, index=specials.index(output.index))
@@ -138,7 +138,7 @@ def _picked(
         mechanisms=tuple(known.mechanisms[place] for place in parts),
         special_mechanisms=tuple(known.special_mechanisms[place] for place in specials),
     )
-    return Held(known, measurement, tuple(parts), tuple(specials), asked.plan)
+    return ReusableMeasurement(known, measurement, tuple(parts), tuple(specials), asked.plan)
 
 
 def _limits(root: Aggregate) -> list[tuple[str, int]]:

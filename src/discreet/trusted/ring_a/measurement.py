@@ -114,7 +114,7 @@ class CertifiedMeasurement:
         return Batch(tuple(part_loss(one.mechanism, one.part, one.sensitivity) for one in self.parts))
 
     def check(self) -> None:
-        """Raises ValueError where groups would be shown that nothing hides."""
+        """Raises ValueError where private keys would be released without a threshold."""
         plan = self.plan
         if plan.keys != project_of(plan.root).keys:
             raise ValueError("the plan's keys are not those of its groups")
@@ -134,7 +134,7 @@ def reads(plan: ExactPlan, table: Table) -> bool:
 
 
 def _typed(root: Root, table: Table) -> bool:
-    """Whether keys and terms are of the types that the columns have: groups that are told apart stay apart."""
+    """Whether keys and terms have the columns' types: groups that are distinct stay distinct."""
     types = {column.name: column.type for column in table.columns}
     project = project_of(root)
     terms = [one.expression for one in project.quantities]

@@ -1,4 +1,4 @@
-"""From what a question wants to the cheapest plan whose bounds hold, from declarations and the question alone."""
+"""The planner: the cheapest plan of a question whose bounds hold, from declarations and the question alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from discreet.dialect.quantization import clamping, lattice, sized
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
+from discreet.plan.combine import KEYS, together
 from discreet.plan.measurement import Plan
+from discreet.plan.order_statistic_plans import MOMENTS, expanded, special
 from discreet.plan.outputs import Output
-from discreet.plan.specials import MOMENTS, expanded, special
-from discreet.plan.together import KEYS, together
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -44,7 +44,7 @@ MAXIMUM_CELLS = 100_000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedAggregate:
     """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean; person_mean (the mean of
     each person's mean); distinct, quantiles or winners; variance, deviation, covariance or correlation.
 
@@ -76,7 +76,7 @@ class Request:
     table: Table
     predicate: Expression | None
     keys: tuple[Key, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedAggregate, ...]
     columns: tuple[tuple[str, str, int], ...]
     groups: int | None = None
     rows: int | None = None
@@ -140,7 +140,7 @@ def part_name(index: int) -> str:
     return own_name("aggregate", index)
 
 
-def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:
+def _output(builder: _Builder, name: str, one: WantedAggregate, estimate: Estimate, *, hidden: bool = False) -> Output:
     part, shape, weights = estimate
     part = len(builder.parts) - 1 if part == KEYS else part
     return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report, moment=one.moment)
@@ -168,7 +168,7 @@ class _Builder:
     def estimates(self) -> list[Estimate]:
         """How each aggregate is made. What stands twice in a question is measured once: the sum and the count of a
         column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside;
-        several columns of the same rows are measured together (`plan.together`)."""
+        several columns of the same rows are measured together (`plan.combine`)."""
         joined = together(self, self.request.wanted)
         for place, one in enumerate(self.request.wanted):
             if one.kind in ("quantiles", "winners", "distinct"):
@@ -179,10 +179,10 @@ class _Builder:
         others = iter(apart)
         return [joined[place] if place in joined else next(others) for place in range(len(self.request.wanted))]
 
-    def apart(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+    def apart(self, wanted: Sequence[WantedAggregate]) -> list[Estimate]:
         """Aggregates that are not measured together with others: each by itself, but for what comes with a mean."""
         means = [one.expression for one in wanted if one.kind == "mean" and one.epsilon is None]
-        rows_from = means[0] if any(one == Wanted("count") for one in wanted) and means else None
+        rows_from = means[0] if any(one == WantedAggregate("count") for one in wanted) and means else None
         nulls = rows_from is not None and may_be_null(rows_from, self.columns)
         made = {one: self.mean(one, absent=nulls and one == rows_from) for one in means if one}
         estimates: list[Estimate] = []
@@ -193,13 +193,13 @@ class _Builder:
                 estimates.append((made[one.expression], "mean", ()))
             elif one.bounds is None and one.kind in ("sum", "present") and one.expression in made:
                 estimates.append(self.from_mean(made[one.expression], one.kind))
-            elif one == Wanted("count") and rows_from is not None:
+            elif one == WantedAggregate("count") and rows_from is not None:
                 estimates.append(self.from_mean(made[rows_from], "count"))
             else:
                 estimates.append(self.direct(one))
         return estimates
 
-    def alone(self, one: Wanted) -> Estimate:
+    def alone(self, one: WantedAggregate) -> Estimate:
         """An aggregate with a price of its own: a part for it alone."""
         known = len(self.parts)
         if one.kind == "mean":
@@ -212,7 +212,7 @@ class _Builder:
         del self.parts[known:]
         return self.part(part), kind, weights
 
-    def person_mean(self, one: Wanted) -> int:
+    def person_mean(self, one: WantedAggregate) -> int:
         """GoogleSQL's mean: over persons, of each one's mean in the group, clamped to the bounds.
 
         With m a person's mean in steps, clamped to [low, high], A = Σ(m − low) and B = Σ(high − m) over the persons
@@ -234,7 +234,7 @@ class _Builder:
         return interval(expression, self.columns) or dict(self.request.found).get(expression)
 
     def unknown(self, expression: Expression) -> tuple[Fraction, Fraction]:
-        """An expression whose bounds have to be found first; until then, any."""
+        """Notes an expression whose bounds have to be found first; returns placeholder bounds."""
         if expression not in self.missing:
             self.missing.append(expression)
         return Fraction(-1), Fraction(1)
@@ -287,7 +287,7 @@ class _Builder:
             return index, "count", (one, one, *rest)
         return index, "sum", (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
 
-    def direct(self, one: Wanted) -> Estimate:
+    def direct(self, one: WantedAggregate) -> Estimate:
         """An aggregate measured by itself."""
         if one.kind == "persons":
             return (
@@ -318,7 +318,7 @@ class _Builder:
         total = self.total(Total(kind, quantity, (low, high)))
         return self.part(Part("count", (self.vector(total),))), "count", (Fraction(1),)
 
-    def sum(self, one: Wanted) -> Estimate:
+    def sum(self, one: WantedAggregate) -> Estimate:
         assert one.expression is not None
         if one.bounds is None:
             grid = self.grid(one.expression, "SUM")
@@ -331,7 +331,7 @@ class _Builder:
         total, inside = self.clamped(one)
         return self.part(Part("sum", (self.vector(total),), inside)), "sum", (inside.step,)
 
-    def clamped(self, one: Wanted) -> tuple[int, Lattice]:
+    def clamped(self, one: WantedAggregate) -> tuple[int, Lattice]:
         """A total that is clamped to the question's bounds for each person and group, and where it then lies."""
         assert one.bounds is not None
         if one.kind != "sum":

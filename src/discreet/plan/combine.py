@@ -1,4 +1,4 @@
-"""Which aggregates of a question are measured together, from the question and declarations alone."""
+"""Selects the aggregates that are measured together with joint noise, from the question and declarations alone."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Needed = tuple[Expression | None, tuple[Fraction, Fraction] | None, str]
 """What a column of a joint part is made of: expression, bounds of a person's total, and mean, sum, present or count."""
 
 
-class Wanted(Protocol):
-    """An aggregate of the question, as `plan.bounds` has it."""
+class WantedAggregate(Protocol):
+    """An aggregate of the question, as `plan.planner` has it."""
 
     @property
     def kind(self) -> str: ...
@@ -38,7 +38,7 @@ class Wanted(Protocol):
     def epsilon(self) -> Fraction | None: ...
 
 
-class Builder(Protocol):
+class JointBuilder(Protocol):
     """Where quantities, totals and parts are collected."""
 
     @property
@@ -54,7 +54,7 @@ class Builder(Protocol):
     def clamped(self, one: Any, /) -> tuple[int, Lattice]: ...
 
 
-def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
+def together(builder: JointBuilder, wanted: Sequence[WantedAggregate]) -> dict[int, Estimate]:
     """Those aggregates that are made from the keys' own counts or from a joint part, by their place.
 
     With private keys the number of persons in each group is measured anyway, and shown with the groups: it is the
@@ -79,15 +79,17 @@ def together(builder: Builder, wanted: Sequence[Wanted]) -> dict[int, Estimate]:
     return made
 
 
-def _by_row(one: Wanted, single: bool) -> bool:
+def _by_row(one: WantedAggregate, single: bool) -> bool:
     return one.bounds is None and _usual(one) and (one.kind != "persons" or single)
 
 
-def _usual(one: Wanted) -> bool:
+def _usual(one: WantedAggregate) -> bool:
     return one.epsilon is None and one.kind in ("count", "present", "persons", "sum", "mean")
 
 
-def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], counted: Total) -> dict[int, Estimate]:
+def _joined(
+    builder: JointBuilder, wanted: Sequence[WantedAggregate], places: Sequence[int], counted: Total
+) -> dict[int, Estimate]:
     """One joint part for these aggregates, if that makes less noise than parts of their own.
 
     It does for two columns or more, and for one column and a count (see `jointly`); but the AVG of one column with its
@@ -121,7 +123,7 @@ def _joined(builder: Builder, wanted: Sequence[Wanted], places: Sequence[int], c
     }
 
 
-def _column(one: Wanted, averaged: Collection[Expression | None]) -> Needed | None:
+def _column(one: WantedAggregate, averaged: Collection[Expression | None]) -> Needed | None:
     """The column that an aggregate needs; None where the count will do. An AVG brings the SUM and COUNT of its own."""
     if one.bounds is not None:
         return one.expression, one.bounds, one.kind
@@ -130,7 +132,7 @@ def _column(one: Wanted, averaged: Collection[Expression | None]) -> Needed | No
     return one.expression, None, "mean" if one.expression in averaged else one.kind
 
 
-def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
+def _summand(builder: JointBuilder, column: Needed, one: WantedAggregate) -> Summand:
     expression, bounds, kind = column
     if bounds is not None:
         total, grid = builder.clamped(one)
@@ -148,7 +150,7 @@ def _summand(builder: Builder, column: Needed, one: Wanted) -> Summand:
     return replace(summand, present=present, absent=may_be_null(expression, builder.columns))
 
 
-def _estimate(index: int, part: Part, one: Wanted, column: Needed | None, axis: Axis | None) -> Estimate:
+def _estimate(index: int, part: Part, one: WantedAggregate, column: Needed | None, axis: Axis | None) -> Estimate:
     if column is None or axis is None:
         return index, "count", jointly.count_of(part)
     if one.kind == "mean":

@@ -1,4 +1,4 @@
-"""Aggregates beside counts, sums and means: what each is made of.
+"""Plans of quantiles, most frequent values, distinct counts, variances and correlations.
 
 Variance, standard deviation, covariance and correlation are made of means of computed columns, measured like any other
 means (together, with one noise: `ring_b.jointly`). With y = x − m, m the middle of the bounds, and z of a second one:
@@ -106,7 +106,7 @@ def _beside(expression: Expression, other: Expression) -> Expression:
     return Call("case", (known, expression, Literal(None, Type.TEXT)), Type.NUMBER)
 
 
-class Builder(Protocol):
+class SpecialBuilder(Protocol):
     """What is known of the question."""
 
     @property
@@ -124,8 +124,8 @@ class Builder(Protocol):
     def selected(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...], /) -> Project: ...
 
 
-def special(builder: Builder, one: Any) -> Special:
-    """What measures a quantile, the commonest values, or the number of different values."""
+def special(builder: SpecialBuilder, one: Any) -> Special:
+    """The measurement of a quantile, the most frequent values, or the number of distinct values."""
     keys = builder.request.keys
     if one.kind == "quantiles":
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
@@ -143,7 +143,7 @@ def special(builder: Builder, one: Any) -> Special:
         values = column.keys()
         if values is None:
             fix = f"declare values for {column.name}; or GROUP BY it, ORDER BY COUNT(*) DESC and LIMIT"
-            message = "the commonest values are looked for among declared ones"
+            message = "the most frequent values are searched among declared ones"
             raise QuestionError("no-values", message, where=one.text[:60], fix=fix)
         key = Key(column.name, column.type, values)
         counted = Aggregate(builder.rows((*keys, key), ()), (Total(TotalKind.ROWS),))
@@ -163,7 +163,7 @@ def _moments(bounds: Bounds, one: Any, most: int) -> Lattice:
     return buckets(bounds, Fraction(step), most)
 
 
-def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
+def _distinct(builder: SpecialBuilder, one: Any, value: Key) -> Distinct:
     """Each person counts for so many values in a group as the question's bounds say, or so many in all groups as a
     person may touch groups."""
     request, table = builder.request, builder.table
