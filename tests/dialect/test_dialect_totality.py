@@ -18,7 +18,7 @@ from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, TotalKind, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Part, PartKind, Project, Quantity, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.terms import is_whole
 from discreet.trusted.ring_b.functions import OPERATORS
@@ -78,7 +78,7 @@ def question(expressions: list[Expression]) -> Plan:
         Total(TotalKind.SUM if one.lattice else TotalKind.NON_NULL, place) for place, one in enumerate(quantities)
     ]
     root = Aggregate(Project(Scan("t", None, True), (), tuple(quantities)), tuple(totals))
-    return Plan("t", root, (), (Part("count", (Vector(((0, 1),)),), 1),), ())
+    return Plan("t", root, (), (Part(PartKind.COUNT, (Vector(((0, 1),)),), 1),), ())
 
 
 def test_all_functions_run_in_plans(bench: Bench) -> None:

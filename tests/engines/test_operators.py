@@ -16,7 +16,7 @@ from reference_tools import totals
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, TotalKind, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Part, PartKind, Project, Quantity, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_b.functions import OPERATORS
 from kinds import some
@@ -176,7 +176,7 @@ def question(expressions: Sequence[Expression], lattices: Sequence[Lattice] = (C
         for index, quantity in enumerate(quantities)
     ]
     root = Aggregate(Project(Scan("t", None, True), (), tuple(quantities)), tuple(sums))
-    return Plan("t", root, (), (Part("count", (Vector(((0, 1),)),), 1),), ())
+    return Plan("t", root, (), (Part(PartKind.COUNT, (Vector(((0, 1),)),), 1),), ())
 
 
 @pytest.fixture(scope="module")

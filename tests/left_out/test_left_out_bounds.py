@@ -148,7 +148,7 @@ def test_private_groups_claim_no_total_but_for_clamps() -> None:
         said = number(release, "n")
         assert (said.share, said.at_most, said.persons) == (0.75, None, None)
         small = next(one for one in release.left_out if one.what == "small groups")
-        assert "groups of too few persons are left out: one of " in small.words
+        assert "groups of too few persons are left out: a group of " in small.words
         assert curator.ask(small.question or "", epsilon=NOTHING).rows == [{"groups": 5}]
         bounded = "cat, COUNT(*, contribution_bounds_per_group => (0, 1)) AS n FROM t GROUP BY cat"
         release = curator.ask(clause("max_groups_contributed = 4, delta = 1e-6", bounded), epsilon=NOTHING)
@@ -163,7 +163,7 @@ def test_a_small_group_is_shown_as_often_as_is_said() -> None:
     with tools.curator([{"uid": 0, "x": 1, "y": 1, "cat": "a"}], private=True) as curator:
         question = clause("delta = 1e-6", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = next(one for one in curator.explain(question, epsilon=1).left_out if one.what == "small groups")
-        least = int(said.words.partition(": one of ")[2].split()[0])
+        least = int(said.words.partition(": a group of ")[2].split()[0])
     shown = 0
     with tools.curator([{"uid": i, "x": 1, "y": 1, "cat": "a"} for i in range(least)], private=True) as curator:
         for turn in range(60):

@@ -20,6 +20,7 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
@@ -95,8 +96,8 @@ def by_rows(rows: int | None, totals: tuple[Total, ...], *keys: Key) -> Aggregat
     return Aggregate(base if rows is None else LimitRows(base, rows), totals)
 
 
-def part(kind: str = "count") -> Part:
-    return Part(kind, (ABOVE, BELOW) if kind == "mean" else ONE_VECTOR)
+def part(kind: PartKind = PartKind.COUNT) -> Part:
+    return Part(kind, (ABOVE, BELOW) if kind is PartKind.MEAN else ONE_VECTOR)
 
 
 def clamped(low: int, high: int, kind: TotalKind = TotalKind.ROWS) -> tuple[Total, ...]:
@@ -107,25 +108,33 @@ def clamped(low: int, high: int, kind: TotalKind = TotalKind.ROWS) -> tuple[Tota
     ("plan", "measured", "expected"),
     [
         (single((COUNT,), PRIVATE), part(), Sensitivity(1, 1, 1, 1, 1)),
-        (single((SUM, PRESENT)), part("mean"), Sensitivity(1, 12, 12, 144, 12)),
-        (single((COUNT,), PRIVATE), part("keys"), Sensitivity(1, 1, 1, 1, 1)),
+        (single((SUM, PRESENT)), part(PartKind.MEAN), Sensitivity(1, 12, 12, 144, 12)),
+        (single((COUNT,), PRIVATE), part(PartKind.KEYS), Sensitivity(1, 1, 1, 1, 1)),
         # rows alone are limited: all of them may fall into one group, or into as many as there are
-        (by_rows(2, (SUM,), PUBLIC), part("sum"), Sensitivity(2, 14, 14, 14**2, 7)),
-        (by_rows(5, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(5, 60, 60, 60**2, 12)),
+        (by_rows(2, (SUM,), PUBLIC), part(PartKind.SUM), Sensitivity(2, 14, 14, 14**2, 7)),
+        (by_rows(5, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN), Sensitivity(5, 60, 60, 60**2, 12)),
         (by_rows(5, (COUNT,)), part(), Sensitivity(1, 5, 5, 25, 1)),
         # groups alone: each of them up to the clip
-        (limited(None, 2, clamped(-2, 9, TotalKind.SUM), PRIVATE), part("sum"), Sensitivity(2, 9, 18, 2 * 81, 9)),
-        (limited(None, None, clamped(-9, 2, TotalKind.SUM), PUBLIC), part("sum"), Sensitivity(3, 9, 27, 3 * 81, 9)),
-        (limited(None, 2, (PERSONS,), PRIVATE), part("persons"), Sensitivity(2, 1, 2, 2, 1)),
-        (limited(None, 2, (PERSONS,), PRIVATE), part("keys"), Sensitivity(2, 1, 2, 2, 1)),
+        (
+            limited(None, 2, clamped(-2, 9, TotalKind.SUM), PRIVATE),
+            part(PartKind.SUM),
+            Sensitivity(2, 9, 18, 2 * 81, 9),
+        ),
+        (
+            limited(None, None, clamped(-9, 2, TotalKind.SUM), PUBLIC),
+            part(PartKind.SUM),
+            Sensitivity(3, 9, 27, 3 * 81, 9),
+        ),
+        (limited(None, 2, (PERSONS,), PRIVATE), part(PartKind.PERSONS), Sensitivity(2, 1, 2, 2, 1)),
+        (limited(None, 2, (PERSONS,), PRIVATE), part(PartKind.KEYS), Sensitivity(2, 1, 2, 2, 1)),
         # both: the smaller of each, and the ℓ2 norm of what is left after the full groups
         (limited(5, 4, clamped(0, 2), PRIVATE), part(), Sensitivity(4, 2, 5, 4 + 4 + 1, 1)),
         (limited(5, 2, clamped(0, 2), PRIVATE), part(), Sensitivity(2, 2, 4, 4 + 4, 1)),
         (limited(5, 4, clamped(0, 9), PRIVATE), part(), Sensitivity(4, 5, 5, 25, 1)),
         (limited(5, 2, clamped(3, 4), PRIVATE), part(), Sensitivity(2, 4, 8, 32, 3)),
         (limited(5, 2, clamped(-4, -3), PRIVATE), part(), Sensitivity(2, 3, 6, 18, 3)),
-        (limited(5, 2, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(2, 60, 60, 3600, 12)),
-        (limited(5, 4, (PERSONS,), PRIVATE), part("persons"), Sensitivity(4, 1, 4, 4, 1)),
+        (limited(5, 2, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN), Sensitivity(2, 60, 60, 3600, 12)),
+        (limited(5, 4, (PERSONS,), PRIVATE), part(PartKind.PERSONS), Sensitivity(4, 1, 4, 4, 1)),
     ],
 )
 def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> None:
@@ -137,14 +146,14 @@ def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> 
     [
         (by_rows(None, (COUNT,)), part()),
         (by_rows(None, (COUNT,), PRIVATE), part()),
-        (limited(None, None, (PERSONS,), PRIVATE), part("keys")),
+        (limited(None, None, (PERSONS,), PRIVATE), part(PartKind.KEYS)),
         (limited(None, None, clamped(0, 1), PRIVATE), part()),
-        (limited(None, 2, (SUM, PRESENT), PRIVATE), part("mean")),
+        (limited(None, 2, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN)),
         # a clamp counts only where persons are clamped
         (by_rows(None, clamped(0, 1)), part()),
         (by_rows(5, clamped(0, 1)), part()),
         (by_rows(5, (Total(TotalKind.MEAN_PER_PERSON, 0, (0, 1)), Total(TotalKind.PERSONS_WITH_VALUE, 0))), part()),
-        (by_rows(None, (PERSONS,), PUBLIC), part("persons")),
+        (by_rows(None, (PERSONS,), PUBLIC), part(PartKind.PERSONS)),
     ],
 )
 def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> None:
@@ -155,12 +164,12 @@ def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> N
 @pytest.mark.parametrize(
     ("plan", "measured"),
     [
-        (single((COUNT,)), Part("count", ())),
-        (single((COUNT,)), Part("count", (Vector(()),))),
-        (single((COUNT,)), Part("count", (Vector(((1, 1),)),))),
-        (single((COUNT,)), Part("count", (Vector(((-1, 1),)),))),
-        (single((COUNT,)), Part("joint", (ABOVE, BELOW))),
-        (single((Total(TotalKind.SUM),)), part("sum")),
+        (single((COUNT,)), Part(PartKind.COUNT, ())),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(()),))),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(((1, 1),)),))),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(((-1, 1),)),))),
+        (single((COUNT,)), Part(PartKind.JOINT, (ABOVE, BELOW))),
+        (single((Total(TotalKind.SUM),)), part(PartKind.SUM)),
         (limited(5, 2, clamped(2, 1), PRIVATE), part()),
         (limited(5, 2, (Total(TotalKind.PERSONS, None, (0, 1)),), PRIVATE), part()),
         (limited(5, 2, (Total(TotalKind.PERSONS_WITH_VALUE, 0, (0, 1)),), PRIVATE), part()),
@@ -177,11 +186,17 @@ def test_a_total_of_another_kind_is_not_made(kind: Any) -> None:
         Total(kind, 0)
 
 
-def made(*weights: tuple[int, int], kind: str = "count") -> Part:
+@pytest.mark.parametrize("kind", ["most", "sum", TotalKind.SUM, None])
+def test_a_part_of_another_kind_is_not_made(kind: Any) -> None:
+    with pytest.raises(ValueError, match="PartKind"):
+        Part(kind, ONE_VECTOR)
+
+
+def made(*weights: tuple[int, int], kind: PartKind = PartKind.COUNT) -> Part:
     return Part(kind, (Vector(weights),))
 
 
-MIDDLE = Part("mean", (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
+MIDDLE = Part(PartKind.MEAN, (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
 
 
 @pytest.mark.parametrize(
@@ -245,7 +260,7 @@ def test_one_total_without_bounds_is_enough_to_refuse(plan: Aggregate) -> None:
 
 def test_persons_that_are_counted_by_rows_count_as_rows() -> None:
     """Where nothing groups the rows of a person, a count of persons is a count of rows."""
-    assert sensitivity(by_rows(5, (PERSONS,)), part("persons")).l1 == 5
+    assert sensitivity(by_rows(5, (PERSONS,)), part(PartKind.PERSONS)).l1 == 5
 
 
 @pytest.mark.parametrize(

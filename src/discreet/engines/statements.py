@@ -13,10 +13,7 @@ from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.nodes import Aggregate, Root
 from discreet.trusted.ring_a.statement import held, statement
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_b import registered
-
-REGISTERED = registered.__all__
-"""A statement of any question can be made: what ring B says of operators and relations is known."""
+from discreet.trusted.ring_b import registered  # noqa: F401  (operators and relations are registered with ring A)
 
 MOST_KEPT = 4_000_000
 """How many characters of statements are kept: those of one question, which has fewer, and of few others."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from discreet.dialect.nulls import may_be_null
+from discreet.plan.outputs import AggregateKind, OutputKind
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Axis, Part, Quantity, Total, TotalKind
@@ -15,13 +16,13 @@ from discreet.trusted.ring_a.table import Column
 from discreet.trusted.ring_b import jointly
 from discreet.trusted.ring_b.jointly import Summand
 
-Estimate = tuple[int, str, tuple[Fraction, ...]]
+Estimate = tuple[int, OutputKind, tuple[Fraction, ...]]
 """The part, the kind of output, and the weights of the part's vectors."""
 
 KEYS = -1
 """Stands for the part that finds the keys, which is the last one."""
 
-Needed = tuple[Expression | None, tuple[Fraction, Fraction] | None, str]
+Needed = tuple[Expression | None, tuple[Fraction, Fraction] | None, AggregateKind]
 """What a column of a joint part is made of: expression, bounds of a person's total, and mean, sum, present or count."""
 
 
@@ -29,7 +30,7 @@ class WantedAggregate(Protocol):
     """An aggregate of the question, as `plan.planner` has it."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> AggregateKind: ...
     @property
     def expression(self) -> Expression | None: ...
     @property
@@ -66,10 +67,10 @@ def together(builder: JointBuilder, wanted: Sequence[WantedAggregate]) -> dict[i
         for place, one in enumerate(wanted)
         if one.bounds is None
         and one.epsilon is None
-        and (one.kind == "persons" or (one.kind == "count" and builder.single))
+        and (one.kind is AggregateKind.PERSONS or (one.kind is AggregateKind.COUNT and builder.single))
     ]
     if builder.private:
-        made = {place: (KEYS, "count", (Fraction(1),)) for place in people}
+        made = {place: (KEYS, OutputKind.COUNT, (Fraction(1),)) for place in people}
         people = []
     rows = [place for place, one in enumerate(wanted) if place not in made and _by_row(one, builder.single)]
     made |= _joined(builder, wanted, rows, Total(TotalKind.ROWS))
@@ -80,11 +81,17 @@ def together(builder: JointBuilder, wanted: Sequence[WantedAggregate]) -> dict[i
 
 
 def _by_row(one: WantedAggregate, single: bool) -> bool:
-    return one.bounds is None and _usual(one) and (one.kind != "persons" or single)
+    return one.bounds is None and _usual(one) and (one.kind is not AggregateKind.PERSONS or single)
 
 
 def _usual(one: WantedAggregate) -> bool:
-    return one.epsilon is None and one.kind in ("count", "present", "persons", "sum", "mean")
+    return one.epsilon is None and one.kind in (
+        AggregateKind.COUNT,
+        AggregateKind.NON_NULL,
+        AggregateKind.PERSONS,
+        AggregateKind.SUM,
+        AggregateKind.MEAN,
+    )
 
 
 def _joined(
@@ -96,11 +103,11 @@ def _joined(
     SUM and the counts has the same noise already. With private keys the count is not wanted here, and two sums without
     it are as good by themselves.
     """
-    averaged = {wanted[place].expression for place in places if wanted[place].kind == "mean"}
+    averaged = {wanted[place].expression for place in places if wanted[place].kind is AggregateKind.MEAN}
     needed = {place: _column(wanted[place], averaged) for place in places}
     columns = list(dict.fromkeys(column for column in needed.values() if column))
     first = {needed[place]: wanted[place] for place in reversed(places)}
-    means = any(column[2] == "mean" for column in columns)
+    means = any(column[2] is AggregateKind.MEAN for column in columns)
     counts = any(column is None for column in needed.values())
     enough = 3 if builder.private and not means else 2
     if len(columns) + (counts and not means) < enough:
@@ -127,24 +134,24 @@ def _column(one: WantedAggregate, averaged: Collection[Expression | None]) -> Ne
     """The column that an aggregate needs; None where the count will do. An AVG brings the SUM and COUNT of its own."""
     if one.bounds is not None:
         return one.expression, one.bounds, one.kind
-    if one.kind in ("count", "persons"):
+    if one.kind in (AggregateKind.COUNT, AggregateKind.PERSONS):
         return None
-    return one.expression, None, "mean" if one.expression in averaged else one.kind
+    return one.expression, None, AggregateKind.MEAN if one.expression in averaged else one.kind
 
 
 def _summand(builder: JointBuilder, column: Needed, one: WantedAggregate) -> Summand:
     expression, bounds, kind = column
     if bounds is not None:
         total, grid = builder.clamped(one)
-        return Summand(total, jointly.with_zero(grid) if kind == "sum" else grid)
+        return Summand(total, jointly.with_zero(grid) if kind is AggregateKind.SUM else grid)
     assert expression is not None
-    if kind == "present":
+    if kind is AggregateKind.NON_NULL:
         flag = builder.total(Total(TotalKind.NON_NULL, builder.quantity(Quantity(expression, None))))
         return Summand(flag, Lattice(Fraction(1), 0, 1))
-    grid = builder.grid(expression, "AVG" if kind == "mean" else "SUM")
+    grid = builder.grid(expression, "AVG" if kind is AggregateKind.MEAN else "SUM")
     quantity = builder.quantity(Quantity(expression, grid))
     summand = Summand(builder.total(Total(TotalKind.SUM, quantity)), grid)
-    if kind == "sum":
+    if kind is AggregateKind.SUM:
         return replace(summand, lattice=jointly.with_zero(grid))
     present = builder.total(Total(TotalKind.NON_NULL, quantity))
     return replace(summand, present=present, absent=may_be_null(expression, builder.columns))
@@ -152,9 +159,13 @@ def _summand(builder: JointBuilder, column: Needed, one: WantedAggregate) -> Sum
 
 def _estimate(index: int, part: Part, one: WantedAggregate, column: Needed | None, axis: Axis | None) -> Estimate:
     if column is None or axis is None:
-        return index, "count", jointly.count_of(part)
-    if one.kind == "mean":
-        return index, "mean", jointly.mean_of(part, axis)
-    if one.kind == "sum":
-        return index, "sum", jointly.sum_of(part, axis)
-    return index, "count", jointly.count_of(part, axis) if column[2] == "mean" else jointly.sum_of(part, axis)
+        return index, OutputKind.COUNT, jointly.count_of(part)
+    if one.kind is AggregateKind.MEAN:
+        return index, OutputKind.MEAN, jointly.mean_of(part, axis)
+    if one.kind is AggregateKind.SUM:
+        return index, OutputKind.SUM, jointly.sum_of(part, axis)
+    return (
+        index,
+        OutputKind.COUNT,
+        jointly.count_of(part, axis) if column[2] is AggregateKind.MEAN else jointly.sum_of(part, axis),
+    )

@@ -35,7 +35,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.plan.measurement import Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
@@ -149,7 +149,7 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
         if share is None:
             return Kept(None)
         whole *= share
-    if output.kind == "sum" and (total.bounds is not None or (whole < 1 and _may_be_negative(part, output))):
+    if output.kind is OutputKind.SUM and (total.bounds is not None or (whole < 1 and _may_be_negative(part, output))):
         return Kept(None)
     tight = [one for one in own if one.share != 1]
     if total.bounds is not None and not people:

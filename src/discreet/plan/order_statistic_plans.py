@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from discreet.dialect.quantization import buckets, sized
 from discreet.dialect.ranges import EVER
 from discreet.errors import QuestionError
+from discreet.plan.outputs import AggregateKind
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -36,7 +37,12 @@ from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.order_statistics import Distinct, Histogram, Special
 
-MOMENTS = ("variance", "deviation", "covariance", "correlation")
+MOMENTS = (
+    AggregateKind.VARIANCE,
+    AggregateKind.DEVIATION,
+    AggregateKind.COVARIANCE,
+    AggregateKind.CORRELATION,
+)
 MOST_BUCKETS = 2**16
 """A quantile is one of at most so many values; a coarser lattice where the declared one has more."""
 MOST_COUNTS = 2**18
@@ -61,7 +67,13 @@ def expanded(
         for expression in shares:
             epsilon = None if one.epsilon is None else one.epsilon / len(shares)
             mean = replace(
-                one, kind="mean", expression=expression, second=None, sample=False, report="", epsilon=epsilon
+                one,
+                kind=AggregateKind.MEAN,
+                expression=expression,
+                second=None,
+                sample=False,
+                report="",
+                epsilon=epsilon,
             )
             found = next((i for i, other in enumerate(whole) if i >= len(wanted) and other == mean), None)
             if found is None:
@@ -82,7 +94,7 @@ def _means(one: Any, bounds_of: Callable[[Expression], Bounds]) -> list[Expressi
     first, second = (_beside(a, b) for a, b in ((first, one.second), (second, one.expression)))
     product = Call("multiply", (first, second), Type.NUMBER)
     means = [first, second, product]
-    return [*means, _square(first), _square(second)] if one.kind == "correlation" else means
+    return [*means, _square(first), _square(second)] if one.kind is AggregateKind.CORRELATION else means
 
 
 def _centred(expression: Expression, bounds: Bounds) -> Expression:
@@ -127,7 +139,7 @@ class SpecialBuilder(Protocol):
 def special(builder: SpecialBuilder, one: Any) -> Special:
     """The measurement of a quantile, the most frequent values, or the number of distinct values."""
     keys = builder.request.keys
-    if one.kind == "quantiles":
+    if one.kind is AggregateKind.QUANTILES:
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
         groups = cell_count(keys) or PRIVATE_GROUPS
         most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
@@ -139,7 +151,7 @@ def special(builder: SpecialBuilder, one: Any) -> Special:
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
     assert column.type is not None
-    if one.kind == "winners":
+    if one.kind is AggregateKind.WINNERS:
         values = column.keys()
         if values is None:
             fix = f"declare values for {column.name}; or GROUP BY it, ORDER BY COUNT(*) DESC and LIMIT"

@@ -15,7 +15,7 @@ from discreet.errors import QuestionError
 from discreet.plan.combine import KEYS, together
 from discreet.plan.measurement import Plan
 from discreet.plan.order_statistic_plans import MOMENTS, expanded, special
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import AggregateKind, Output, OutputKind
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -26,6 +26,7 @@ from discreet.trusted.ring_a.nodes import (
     LimitGroups,
     LimitRows,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
@@ -45,8 +46,7 @@ MAXIMUM_CELLS = 100_000
 
 @dataclass(frozen=True)
 class WantedAggregate:
-    """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean; person_mean (the mean of
-    each person's mean); distinct, quantiles or winners; variance, deviation, covariance or correlation.
+    """An aggregate of the question.
 
     `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them. `epsilon` is
     the part of the price that the question gives it. The other fields belong to some kinds: the `second` expression,
@@ -54,7 +54,7 @@ class WantedAggregate:
     A quantile of dates or timestamps is one of whole days or seconds since 1970; `moment` says which of the two.
     """
 
-    kind: str
+    kind: AggregateKind
     expression: Expression | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     text: str = field(default="", compare=False)
@@ -103,7 +103,7 @@ def plan(request: Request) -> Plan:
     builder.request = replace(request, wanted=wanted)
     estimates = builder.estimates()
     if builder.private:
-        builder.part(Part("keys", (builder.vector(builder.persons_total()),)))
+        builder.part(Part(PartKind.KEYS, (builder.vector(builder.persons_total()),)))
     outputs, hidden = [], []
     for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
         if place >= len(request.wanted):
@@ -115,17 +115,17 @@ def plan(request: Request) -> Plan:
         if index not in made:
             return _output(builder, name, wanted[index], estimates[index], hidden=out_of_sight)
         of = tuple(width + place - len(request.wanted) for place in made[index])
-        return Output(name, one.kind, -1, (), one.text, of, out_of_sight, one.sample, one.report)
+        return Output(name, OutputKind(one.kind), -1, (), one.text, of, out_of_sight, one.sample, one.report)
 
     for name, kind, index in request.columns:
         if kind == "key":
-            outputs.append(Output(name, "key", index, text=request.keys[index].name))
+            outputs.append(Output(name, OutputKind.KEY, index, text=request.keys[index].name))
         elif kind == "formula":
             formula = request.formulas[index]
             needed = [place for place in range(len(request.wanted)) if part_name(place) in columns_of(formula)]
             of = tuple(width + len(hidden) + number for number in range(len(needed)))
             hidden += [column(part_name(place), place, out_of_sight=True) for place in needed]
-            outputs.append(Output(name, "formula", -1, of=of, formula=formula))
+            outputs.append(Output(name, OutputKind.FORMULA, -1, of=of, formula=formula))
         else:
             outputs.append(column(name, index))
     parts, specials = tuple(builder.parts), tuple(builder.specials)
@@ -146,7 +146,7 @@ def _output(builder: _Builder, name: str, one: WantedAggregate, estimate: Estima
     return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report, moment=one.moment)
 
 
-Estimate = tuple[int, str, tuple[Fraction, ...]]
+Estimate = tuple[int, OutputKind, tuple[Fraction, ...]]
 """The part, the kind of output, and the weights of the part's vectors."""
 
 
@@ -171,30 +171,34 @@ class _Builder:
         several columns of the same rows are measured together (`plan.combine`)."""
         joined = together(self, self.request.wanted)
         for place, one in enumerate(self.request.wanted):
-            if one.kind in ("quantiles", "winners", "distinct"):
-                joined[place] = _place(self.specials, special(self, one)), "special", ()
+            if one.kind in (AggregateKind.QUANTILES, AggregateKind.WINNERS, AggregateKind.DISTINCT):
+                joined[place] = _place(self.specials, special(self, one)), OutputKind.SPECIAL, ()
             elif one.kind in MOMENTS:
-                joined[place] = -1, one.kind, ()
+                joined[place] = -1, OutputKind(one.kind), ()
         apart = self.apart([one for place, one in enumerate(self.request.wanted) if place not in joined])
         others = iter(apart)
         return [joined[place] if place in joined else next(others) for place in range(len(self.request.wanted))]
 
     def apart(self, wanted: Sequence[WantedAggregate]) -> list[Estimate]:
         """Aggregates that are not measured together with others: each by itself, but for what comes with a mean."""
-        means = [one.expression for one in wanted if one.kind == "mean" and one.epsilon is None]
-        rows_from = means[0] if any(one == WantedAggregate("count") for one in wanted) and means else None
+        means = [one.expression for one in wanted if one.kind is AggregateKind.MEAN and one.epsilon is None]
+        rows_from = means[0] if any(one == WantedAggregate(AggregateKind.COUNT) for one in wanted) and means else None
         nulls = rows_from is not None and may_be_null(rows_from, self.columns)
         made = {one: self.mean(one, absent=nulls and one == rows_from) for one in means if one}
         estimates: list[Estimate] = []
         for one in wanted:
             if one.epsilon is not None:
                 estimates.append(self.alone(one))
-            elif one.kind == "mean" and one.expression is not None:
-                estimates.append((made[one.expression], "mean", ()))
-            elif one.bounds is None and one.kind in ("sum", "present") and one.expression in made:
+            elif one.kind is AggregateKind.MEAN and one.expression is not None:
+                estimates.append((made[one.expression], OutputKind.MEAN, ()))
+            elif (
+                one.bounds is None
+                and one.kind in (AggregateKind.SUM, AggregateKind.NON_NULL)
+                and one.expression in made
+            ):
                 estimates.append(self.from_mean(made[one.expression], one.kind))
-            elif one == WantedAggregate("count") and rows_from is not None:
-                estimates.append(self.from_mean(made[rows_from], "count"))
+            elif one == WantedAggregate(AggregateKind.COUNT) and rows_from is not None:
+                estimates.append(self.from_mean(made[rows_from], AggregateKind.COUNT))
             else:
                 estimates.append(self.direct(one))
         return estimates
@@ -202,9 +206,9 @@ class _Builder:
     def alone(self, one: WantedAggregate) -> Estimate:
         """An aggregate with a price of its own: a part for it alone."""
         known = len(self.parts)
-        if one.kind == "mean":
+        if one.kind is AggregateKind.MEAN:
             assert one.expression is not None
-            estimate: Estimate = self.mean(one.expression, absent=False), "mean", ()
+            estimate: Estimate = self.mean(one.expression, absent=False), OutputKind.MEAN, ()
         else:
             estimate = self.direct(one)
         index, kind, weights = estimate
@@ -227,7 +231,7 @@ class _Builder:
         total = self.total(Total(TotalKind.MEAN_PER_PERSON, quantity, (inside.low, inside.high)))
         holders = self.total(Total(TotalKind.PERSONS_WITH_VALUE, quantity))
         above, below = Vector(((total, 1), (holders, -inside.low))), Vector(((holders, inside.high), (total, -1)))
-        return self.part(Part("mean", (above, below), inside))
+        return self.part(Part(PartKind.MEAN, (above, below), inside))
 
     def bounds_of(self, expression: Expression) -> tuple[Fraction, Fraction] | None:
         """Where an expression lies: from declarations, or as it was found."""
@@ -272,69 +276,69 @@ class _Builder:
         if absent:
             rows = self.total(Total(TotalKind.ROWS))
             vectors = (above, below, Vector(((rows, grid.width), (count, -grid.width))))
-        return self.part(Part("mean", vectors, grid))
+        return self.part(Part(PartKind.MEAN, vectors, grid))
 
-    def from_mean(self, index: int, kind: str) -> Estimate:
+    def from_mean(self, index: int, kind: AggregateKind) -> Estimate:
         """COUNT or SUM from the vectors of a mean: n = (A + B)/w, Σx = step·(A + low·n)."""
         part = self.parts[index]
         grid = part.lattice
         assert grid is not None
         one = Fraction(1, grid.width)
-        if kind == "count":
-            return index, "count", (one,) * len(part.vectors)
+        if kind is AggregateKind.COUNT:
+            return index, OutputKind.COUNT, (one,) * len(part.vectors)
         rest = (Fraction(0),) * (len(part.vectors) - 2)
-        if kind == "present":
-            return index, "count", (one, one, *rest)
-        return index, "sum", (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
+        if kind is AggregateKind.NON_NULL:
+            return index, OutputKind.COUNT, (one, one, *rest)
+        return index, OutputKind.SUM, (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
 
     def direct(self, one: WantedAggregate) -> Estimate:
         """An aggregate measured by itself."""
-        if one.kind == "persons":
+        if one.kind is AggregateKind.PERSONS:
             return (
-                self.part(Part("persons", (self.vector(self.persons_total()),))),
-                "count",
+                self.part(Part(PartKind.PERSONS, (self.vector(self.persons_total()),))),
+                OutputKind.COUNT,
                 (Fraction(1),),
             )
-        if one.kind == "sum":
+        if one.kind is AggregateKind.SUM:
             return self.sum(one)
-        if one.kind == "person_mean":
-            return self.person_mean(one), "mean", ()
+        if one.kind is AggregateKind.PERSON_MEAN:
+            return self.person_mean(one), OutputKind.MEAN, ()
         quantity = None
-        if one.kind == "present":
+        if one.kind is AggregateKind.NON_NULL:
             assert one.expression is not None
             quantity = self.quantity(Quantity(one.expression, None))
         kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL
         if one.bounds is None:
             return (
-                self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),))),
-                "count",
+                self.part(Part(PartKind.COUNT, (self.vector(self.total(Total(kind, quantity))),))),
+                OutputKind.COUNT,
                 (Fraction(1),),
             )
         low, high = int(one.bounds[0]), int(one.bounds[1])
         if self.single:  # a person's count in a group is 1, so the clamped one is a constant
             constant = max(low, min(1, high))
             vector = Vector(((self.total(Total(kind, quantity)), constant),))
-            return self.part(Part("count", (vector,))), "count", (Fraction(1),)
+            return self.part(Part(PartKind.COUNT, (vector,))), OutputKind.COUNT, (Fraction(1),)
         total = self.total(Total(kind, quantity, (low, high)))
-        return self.part(Part("count", (self.vector(total),))), "count", (Fraction(1),)
+        return self.part(Part(PartKind.COUNT, (self.vector(total),))), OutputKind.COUNT, (Fraction(1),)
 
     def sum(self, one: WantedAggregate) -> Estimate:
         assert one.expression is not None
         if one.bounds is None:
             grid = self.grid(one.expression, "SUM")
             total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
-            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
+            return self.part(Part(PartKind.SUM, (self.vector(total),), grid)), OutputKind.SUM, (grid.step,)
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
             grid = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
             total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
-            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
+            return self.part(Part(PartKind.SUM, (self.vector(total),), grid)), OutputKind.SUM, (grid.step,)
         total, inside = self.clamped(one)
-        return self.part(Part("sum", (self.vector(total),), inside)), "sum", (inside.step,)
+        return self.part(Part(PartKind.SUM, (self.vector(total),), inside)), OutputKind.SUM, (inside.step,)
 
     def clamped(self, one: WantedAggregate) -> tuple[int, Lattice]:
         """A total that is clamped to the question's bounds for each person and group, and where it then lies."""
         assert one.bounds is not None
-        if one.kind != "sum":
+        if one.kind is not AggregateKind.SUM:
             low, high = int(one.bounds[0]), int(one.bounds[1])
             quantity = None if one.expression is None else self.quantity(Quantity(one.expression, None))
             kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL

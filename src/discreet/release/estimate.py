@@ -14,7 +14,7 @@ import numpy as np
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release import joint_intervals
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.formula import computed
@@ -35,6 +35,7 @@ from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import PartKind
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.jointly import axis_of, ends_of
 from discreet.trusted.ring_b.questions import Noisy
@@ -52,14 +53,14 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
     groups = len(noisy.keys)
-    cells = max(1, groups * sum(output.kind != "key" for output in visible))
+    cells = max(1, groups * sum(output.kind is not OutputKind.KEY for output in visible))
     rows: list[dict[str, Any]] = [{} for _ in range(groups)]
     columns = Columns(measurement, noisy)
     single: list[dict[str, Interval]] = [{} for _ in range(groups)]
     joint: list[dict[str, Interval]] = [{} for _ in range(groups)]
     types: dict[str, str] = {}
     for output in visible:
-        if output.kind == "key":
+        if output.kind is OutputKind.KEY:
             types[output.name] = str(plan.keys[output.index].type)
             for row, key in zip(rows, noisy.keys, strict=True):
                 row[output.name] = plain(key[output.index])
@@ -67,7 +68,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
         values, first = columns.of(output, 1 - CONFIDENCE)
         _, second = columns.of(output, (1 - CONFIDENCE) / cells)
         if first is None or second is None:
-            made = output.kind == "formula"
+            made = output.kind is OutputKind.FORMULA
             types[output.name] = "number" if made else special_type(measurement.specials[output.index], output.moment)
         for index in range(groups):
             rows[index][output.name] = values[index]
@@ -88,7 +89,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
     return ReleaseContent(
         columns=[output.name for output in visible],
         types=types,
-        keys=[output.name for output in visible if output.kind == "key"],
+        keys=[output.name for output in visible if output.kind is OutputKind.KEY],
         rows=[rows[index] for index in order],
         intervals=[shown[index] for index in order],
         simultaneous=[joint[index] for index in order],
@@ -109,10 +110,10 @@ class Columns:
 
     def of(self, output: Output, miss: float) -> tuple[list[Any], list[Interval] | None]:
         """A column's values and intervals; None where there are none."""
-        if output.kind == "special":
+        if output.kind is OutputKind.SPECIAL:
             special, noisy = self.measurement.specials[output.index], self.noisy.specials[output.index]
             return special_values(special, noisy, miss, output.moment)
-        if output.kind == "formula":
+        if output.kind is OutputKind.FORMULA:
             outputs = [self.measurement.plan.outputs[place] for place in output.of]
             columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}
             return computed(output.formula, columns, len(self.noisy.keys))
@@ -132,7 +133,7 @@ class Columns:
 
 def _size(mean: Output, measured: Measured) -> Output:
     """The number of rows that a mean is over, as a column."""
-    return Output(mean.name, "count", mean.index, size_of(measured.part, mean))
+    return Output(mean.name, OutputKind.COUNT, mean.index, size_of(measured.part, mean))
 
 
 def _share(output: Output, miss: float) -> float:
@@ -151,10 +152,14 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
     described = []
     for index, measured in enumerate(measurement.parts):
         outputs = measurement.plan.outputs
-        own = {place for place, one in enumerate(outputs) if one.kind not in ("key", "special") and one.index == index}
+        own = {
+            place
+            for place, one in enumerate(outputs)
+            if one.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and one.index == index
+        }
         using = [one for place, one in enumerate(outputs) if place in own or own & set(one.of)]
         names = [one.name for one in using if not one.hidden]
-        shown = ["which groups are shown"] if measured.part.kind == "keys" else []
+        shown = ["which groups are shown"] if measured.part.kind is PartKind.KEYS else []
         unit = measured.part.lattice.step if measured.part.lattice else Fraction(1)
         described.append(
             {
@@ -165,7 +170,7 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
             }
         )
     for place, special in enumerate(measurement.specials):
-        names = [one.name for one in measurement.plan.outputs if one.kind == "special" and one.index == place]
+        names = [one.name for one in measurement.plan.outputs if one.kind is OutputKind.SPECIAL and one.index == place]
         described.append(
             {
                 "columns": ", ".join(names),
@@ -185,11 +190,11 @@ def expected_errors(
     errors: dict[str, float] = {}
     outputs = measurement.plan.outputs
     for output in outputs:
-        if output.kind in ("key", "formula") or output.hidden:
+        if output.kind in (OutputKind.KEY, OutputKind.FORMULA) or output.hidden:
             continue
         if measurement.ranges and depends_on_bounds(output):
             continue  # known only with the bounds
-        if output.kind == "special":
+        if output.kind is OutputKind.SPECIAL:
             error = special_error(measurement.specials[output.index], miss)
             if error is not None:
                 errors[output.name] = error
@@ -211,13 +216,15 @@ def expected_errors(
 
 def by_size(measurement: Measurement) -> tuple[str, ...]:
     """The columns whose expected error depends on the size of a group: means, and what is made of means."""
-    outputs = [output for output in measurement.plan.outputs if not output.hidden and output.kind != "formula"]
-    return tuple(output.name for output in outputs if output.kind == "mean" or output.of)
+    outputs = [
+        output for output in measurement.plan.outputs if not output.hidden and output.kind is not OutputKind.FORMULA
+    ]
+    return tuple(output.name for output in outputs if output.kind is OutputKind.MEAN or output.of)
 
 
 def error_of(output: Output, measured: Measured, miss: float, group: float) -> float:
     """The half width of one estimate's interval, a mean's in a group of `group` rows."""
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         return _half_width(output, measured, miss)
     grid = _grid(output, measured)
     return min(_widest_mean(output, measured, miss) / group, float(grid.width)) * float(grid.step)
@@ -249,13 +256,13 @@ def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
 def _column(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
-    if output.kind == "mean":
+    if output.kind is OutputKind.MEAN:
         return _means(output, measured, vectors, miss)
     if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
         near = shown_intervals(measured.mechanism, vectors[0], miss)
         return list(vectors[0]), list(near)
     wide = _half_width(output, measured, miss)
-    whole = output.kind == "count" or _grid(output, measured).step == 1
+    whole = output.kind is OutputKind.COUNT or _grid(output, measured).step == 1
     values: list[float] = []
     intervals: list[Interval] = []
     for cell in zip(*vectors, strict=True):

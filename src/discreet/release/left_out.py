@@ -51,7 +51,7 @@ from discreet.plan.left_out import (
     without_group,
 )
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
@@ -229,11 +229,11 @@ def _numbers(measurement: Measurement, table: Table) -> list[tuple[Output, Kept]
     found: list[tuple[Output, Kept]] = []
     for output in plan.outputs:
         mean = plan.outputs[output.of[0]] if output.of else output
-        if output.hidden or output.kind in ("key", "special", "formula"):
+        if output.hidden or output.kind in (OutputKind.KEY, OutputKind.SPECIAL, OutputKind.FORMULA):
             continue
-        if mean.kind == "mean":
+        if mean.kind is OutputKind.MEAN:
             part = plan.parts[mean.index]
-            mean = Output(f"number of values of {output.name}", "count", mean.index, size_of(part, mean))
+            mean = Output(f"number of values of {output.name}", OutputKind.COUNT, mean.index, size_of(part, mean))
         found.append((mean, kept(plan, table, mean)))
     return found
 
@@ -292,7 +292,7 @@ def _bound(
             draw = _reach(measurement.parts[output.index], output, one) * math.log(2 / miss)
             most = (upper + draw + math.sqrt(draw) * math.sqrt(draw + 2 * upper)) / float(one.share) - upper
         persons = None if one.one is None else math.floor(upper / one.one + 1e-9)
-        return math.floor(most + 1e-6) if output.kind == "count" or not math.isfinite(most) else most, persons
+        return math.floor(most + 1e-6) if output.kind is OutputKind.COUNT or not math.isfinite(most) else most, persons
     except OverflowError:  # larger than any number: nothing that would be worth saying
         return None
 
@@ -302,7 +302,7 @@ def _reach(measured: Measured, output: Output, one: Kept) -> float:
     part, bound = measured.part, measured.sensitivity
     if one.clamp is not None:
         return float(bound.cells * one.clamp)
-    grid = lattice_of(part, output) if output.kind == "sum" else None
+    grid = lattice_of(part, output) if output.kind is OutputKind.SUM else None
     each = float(grid.step * grid.high) if grid is not None else 1.0
     return bound.l1 / max(1, bound.row) * each
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement
+from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.release.estimate import expected_errors
 from discreet.release.intervals import three_digits
@@ -49,7 +50,7 @@ def choices(priced: Measurement, table: Table) -> tuple[LimitOption, ...]:
     """For each limit of the question, the others that it could have, up to what is declared. A wider limit leaves less
     out, and takes more noise to hide."""
     found = []
-    specials = {output.name for output in priced.plan.outputs if output.kind == "special"}
+    specials = {output.name for output in priced.plan.outputs if output.kind is OutputKind.SPECIAL}
     for own in limits(priced.plan, table):
         if own.what == "values":
             continue

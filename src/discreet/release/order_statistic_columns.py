@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import Measurement
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release.intervals import CONFIDENCE, half_width, three_digits
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
@@ -79,7 +79,7 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
     """How far off ranks and winners may be: which of the two, the column, and the words."""
     words = []
     for place, one in enumerate(measurement.specials):
-        output = next(o for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
+        output = next(o for o in measurement.plan.outputs if o.kind is OutputKind.SPECIAL and o.index == place)
         name = output.name
         if isinstance(one.mechanism, Quantiles):
             if measurement.ranges:
@@ -118,7 +118,7 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 def depends_on_bounds(output: Output) -> bool:
     """Whether an error is known only once bounds are found: of sums, means, and what is made of them."""
-    return output.kind in ("sum", "mean") or bool(output.of)
+    return output.kind in (OutputKind.SUM, OutputKind.MEAN) or bool(output.of)
 
 
 def described_ranges(priced: Measurement) -> list[dict[str, str]]:

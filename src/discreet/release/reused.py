@@ -18,7 +18,7 @@ from typing import Any
 from discreet.dialect.nulls import may_be_null
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release.estimate import GROUP_FOR_MEANS, error_of
 from discreet.release.intervals import CONFIDENCE
 from discreet.trusted.ring_a.lattice import Lattice
@@ -30,6 +30,7 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     Project,
     Quantity,
     Scan,
@@ -98,18 +99,20 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeas
     outputs: list[Output] = []
     for output in one.outputs:
         found: Output | None = None
-        if output.kind == "key" or output.of:
+        if output.kind is OutputKind.KEY or output.of:
             found = output  # what it is made of stands beside it
-        elif output.kind == "special":
+        elif output.kind is OutputKind.SPECIAL:
             found = _special(output, asked.specials[output.index], known.specials)
         elif alike:
             found = _number(output, asked.parts[output.index], meant, known.parts, held)
         if found is None:
             return None
         outputs.append(found)
-    parts = {output.index for output in outputs if output.kind not in ("key", "special") and not output.of}
+    parts = {
+        output.index for output in outputs if output.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and not output.of
+    }
     parts |= {place for place, measured in enumerate(known.parts) if isinstance(measured.mechanism, _THRESHOLDS)}
-    specials = {output.index for output in outputs if output.kind == "special"}
+    specials = {output.index for output in outputs if output.kind is OutputKind.SPECIAL}
     return _picked(asked, known, outputs, sorted(parts), sorted(specials))
 
 
@@ -119,9 +122,9 @@ def _picked(
     """The parts and specials that the outputs are made of, numbered anew."""
     numbered = [
         replace(output, index=specials.index(output.index))
-        if output.kind == "special"
+        if output.kind is OutputKind.SPECIAL
         else output
-        if output.kind == "key" or output.of
+        if output.kind is OutputKind.KEY or output.of
         else replace(output, index=parts.index(output.index))
         for output in outputs
     ]
@@ -212,7 +215,7 @@ def _meanings(measurement: Measurement, columns: Mapping[str, Column]) -> list[M
 def _meant(output: Output, part: Part, meanings: Sequence[Meaning]) -> tuple[Any, ...]:
     """What a number is, whatever it is made of: as a combination of totals, or as those of the two ends of a mean."""
     vectors = _vectors(part, meanings)
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         return (_added(vectors, output.weights),)
     marks = [mark for mark, *_ in _ends(part)]
     mark = mean_of(part, axis_of(part, output.weights)) if part.axes else ()
@@ -225,7 +228,7 @@ def _made(
 ) -> Iterator[tuple[Fraction, ...]]:
     """The weights by which a part's vectors make the wanted number."""
     vectors = _vectors(part, meanings)
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         weights = _solved(vectors, wanted[0])
         if weights is not None:
             yield weights
@@ -239,7 +242,7 @@ def _ends(part: Part) -> list[tuple[tuple[Fraction, ...], Sequence[Fraction], Se
     """Each mean that a part holds: what marks its output, the weights of its two ends, and its lattice."""
     if part.axes:
         return [(mean_of(part, axis), *ends_of(part, axis), axis.lattice) for axis in part.axes]
-    if part.kind != "mean" or part.lattice is None:
+    if part.kind is not PartKind.MEAN or part.lattice is None:
         return []
     above, below = ([Fraction(int(place == end)) for place in range(len(part.vectors))] for end in (0, 1))
     return [((), above, below, part.lattice)]

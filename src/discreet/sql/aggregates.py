@@ -10,6 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import QuestionError
+from discreet.plan.outputs import AggregateKind
 from discreet.plan.planner import WantedAggregate
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import STATISTICS, Statistic
@@ -20,12 +21,12 @@ from discreet.trusted.ring_a.table import Column, Type
 GROUP_BOUNDS = "contribution_bounds_per_group"
 ROW_BOUNDS = "contribution_bounds_per_row"
 _MOMENTS = {
-    "VAR_POP": ("variance", False),
-    "VAR_SAMP": ("variance", True),
-    "VARIANCE": ("variance", True),
-    "STDDEV_POP": ("deviation", False),
-    "STDDEV_SAMP": ("deviation", True),
-    "STDDEV": ("deviation", True),
+    "VAR_POP": (AggregateKind.VARIANCE, False),
+    "VAR_SAMP": (AggregateKind.VARIANCE, True),
+    "VARIANCE": (AggregateKind.VARIANCE, True),
+    "STDDEV_POP": (AggregateKind.DEVIATION, False),
+    "STDDEV_SAMP": (AggregateKind.DEVIATION, True),
+    "STDDEV": (AggregateKind.DEVIATION, True),
 }
 _MOST_QUANTILES = 1_000
 _SINCE_1970 = {Type.DATE: "unix_date", Type.TIMESTAMP: "unix_seconds"}
@@ -185,7 +186,7 @@ class Aggregates:
     def _count(self, counted: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
         named.end()
-        wanted = WantedAggregate("count", None, bounds, text=text, epsilon=epsilon, report=report)
+        wanted = WantedAggregate(AggregateKind.COUNT, None, bounds, text=text, epsilon=epsilon, report=report)
         if isinstance(counted, exp.Star):
             only(counted)
             return wanted
@@ -199,9 +200,9 @@ class Aggregates:
                 if bounds is not None and bounds[1] != 1:
                     fix = f"leave out {GROUP_BOUNDS}"
                     raise QuestionError("option", "a person counts once in a group", where="COUNT", fix=fix)
-                return replace(wanted, kind="persons", bounds=None)
-            return replace(wanted, kind="distinct", expression=self.reader.read(inner))
-        return replace(wanted, kind="present", expression=self.reader.read(counted))
+                return replace(wanted, kind=AggregateKind.PERSONS, bounds=None)
+            return replace(wanted, kind=AggregateKind.DISTINCT, expression=self.reader.read(inner))
+        return replace(wanted, kind=AggregateKind.NON_NULL, expression=self.reader.read(counted))
 
     def _total(self, function: str, inner: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         if isinstance(inner, exp.Distinct):
@@ -213,16 +214,18 @@ class Aggregates:
         if rows is not None:
             expression = clamped(expression, rows)
         if function == "SUM":
-            return WantedAggregate("sum", expression, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(AggregateKind.SUM, expression, bounds, text=text, epsilon=epsilon, report=report)
         if self.clause and not self.single:  # GoogleSQL: the mean over persons of each person's mean
-            return WantedAggregate("person_mean", expression, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(
+                AggregateKind.PERSON_MEAN, expression, bounds, text=text, epsilon=epsilon, report=report
+            )
         if bounds is not None and not self.single:
             fix = f"declare min and max for its columns, or write {ROW_BOUNDS} => (0, 10)"
             message = f"AVG over rows takes no {GROUP_BOUNDS}"
             raise QuestionError("option", message, where="AVG", fix=fix)
         if bounds is not None:
             expression = clamped(expression, bounds)
-        return WantedAggregate("mean", expression, None, text=text, epsilon=epsilon, report=report)
+        return WantedAggregate(AggregateKind.MEAN, expression, None, text=text, epsilon=epsilon, report=report)
 
     def _number(self, function: str, node: exp.Expression) -> Expression:
         """The numeric expression that is summed."""
@@ -255,7 +258,7 @@ class Aggregates:
             counted = Call("case", (condition, Literal(1, Type.INTEGER), Literal(None, Type.TEXT)), Type.INTEGER)
             epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
             named.end()
-            return WantedAggregate("present", counted, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(AggregateKind.NON_NULL, counted, bounds, text=text, epsilon=epsilon, report=report)
         if name in ("SUM", "AVG"):
             return self._total(name, plain[0], named, text)
         if name in ("MIN", "MAX"):
@@ -264,14 +267,14 @@ class Aggregates:
             kind, sample = _MOMENTS[name]
             return self._moments(kind, [plain[0]], named, text, sample=sample)
         if name in ("COVAR_POP", "COVAR_SAMP", "CORR"):
-            kind = "correlation" if name == "CORR" else "covariance"
+            kind = AggregateKind.CORRELATION if name == "CORR" else AggregateKind.COVARIANCE
             return self._moments(kind, plain, named, text, sample=name == "COVAR_SAMP")
         if name in ("APPROX_TOP_COUNT", "MODE"):
             return self._winners(name, plain, named, text)
         return self._quantiles(name, plain, named, text)
 
     def _moments(
-        self, kind: str, nodes: Sequence[exp.Expression], named: NamedArguments, text: str, *, sample: bool
+        self, kind: AggregateKind, nodes: Sequence[exp.Expression], named: NamedArguments, text: str, *, sample: bool
     ) -> WantedAggregate:
         expressions = [self._number(named.where, node) for node in nodes]
         bounds, epsilon, report = named.bounds(ROW_BOUNDS), named.epsilon(), named.report()
@@ -334,7 +337,7 @@ class Aggregates:
         if bounds is not None:
             expression = clamped(expression, bounds)
         return WantedAggregate(
-            "quantiles",
+            AggregateKind.QUANTILES,
             expression,
             text=text,
             epsilon=epsilon,
@@ -357,7 +360,9 @@ class Aggregates:
             k = value
         expression = self.reader.read(plain[0])
         many = name == "APPROX_TOP_COUNT"
-        return WantedAggregate("winners", expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many)
+        return WantedAggregate(
+            AggregateKind.WINNERS, expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many
+        )
 
 
 def called_after(node: exp.Expression) -> tuple[str, exp.Expression | None]:

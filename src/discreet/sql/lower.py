@@ -16,6 +16,7 @@ from discreet.dialect.nulls import known_where, may_be_null, without_nulls
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
+from discreet.plan.outputs import AggregateKind
 from discreet.plan.planner import Request, WantedAggregate, part_name, plan
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, ExpressionReader
@@ -346,7 +347,9 @@ class _Select:
 
     def _columns_of(self, wanted: WantedAggregate) -> WantedAggregate:
         """Different values are counted, and the commonest found, as groups are: by a column of their own."""
-        if wanted.kind not in ("distinct", "winners") or isinstance(wanted.expression, ColumnOf):
+        if wanted.kind not in (AggregateKind.DISTINCT, AggregateKind.WINNERS) or isinstance(
+            wanted.expression, ColumnOf
+        ):
             return wanted
         assert wanted.expression is not None
         for name, expression in self.computed:
@@ -462,7 +465,7 @@ class _Select:
             wanted = self._aggregate(part)
             if wanted is None:
                 return None
-            if wanted.kind == "winners" or wanted.many or wanted.report or wanted.moment:
+            if wanted.kind is AggregateKind.WINNERS or wanted.many or wanted.report or wanted.moment:
                 raise refused(part, "ask for it by itself" + (", and compute with the answer" * bool(wanted.moment)))
             return ColumnOf(part_name(self._measured(wanted)), Type.NUMBER)
 
@@ -499,8 +502,12 @@ class _Select:
         wanted = self.aggregates.read(node)
         if wanted is None:
             return None
-        if wanted.kind == "present" and isinstance(wanted.expression, Literal) and wanted.expression.value is not None:
-            wanted = replace(wanted, kind="count", expression=None)  # COUNT(1) counts rows
+        if (
+            wanted.kind is AggregateKind.NON_NULL
+            and isinstance(wanted.expression, Literal)
+            and wanted.expression.value is not None
+        ):
+            wanted = replace(wanted, kind=AggregateKind.COUNT, expression=None)  # COUNT(1) counts rows
         first, second = (None if one is None else self._normal(one) for one in (wanted.expression, wanted.second))
         return replace(wanted, expression=first, second=second)
 
@@ -518,7 +525,7 @@ class _Select:
             if kind == "aggregate" and (self.wanted[which].many or self.wanted[which].report):
                 fix = "take it from the answer: it is a list or a text"
                 raise QuestionError("not-allowed", f"{name[:60]} cannot be compared", where=name[:60], fix=fix)
-            if kind == "aggregate" and self.wanted[which].kind == "winners":
+            if kind == "aggregate" and self.wanted[which].kind is AggregateKind.WINNERS:
                 expression = self.wanted[which].expression
                 return ColumnOf(name, expression.type if expression is not None else Type.NUMBER)
             moment = self.wanted[which].moment if kind == "aggregate" else None

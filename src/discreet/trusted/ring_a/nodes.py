@@ -211,21 +211,43 @@ class Axis:
     absent: bool = False
 
 
+class PartKind(StrEnum):
+    """What the vectors of a part are. Only KEYS and JOINT change how a part is measured."""
+
+    COUNT = "count"
+    """One vector: the number of rows or of values."""
+    SUM = "sum"
+    """One vector: a sum in steps of the part's lattice."""
+    MEAN = "mean"
+    """Two or three vectors: the distances of the values from both ends of the lattice, and rows without a value."""
+    PERSONS = "persons"
+    """One vector: the number of persons."""
+    KEYS = "keys"
+    """One vector: the number of persons, which decides by a threshold which groups are released."""
+    JOINT = "joint"
+    """Vectors that get joint noise: `ring_b.jointly`."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """What is measured with one price: vectors that are released together.
+    """What is measured with one price: vectors that are released together. Raises ValueError unless `kind` is a
+    `PartKind`.
 
-    `kind` is count, sum, mean, persons, keys or joint. `lattice` gives the vectors' unit. A joint part has `axes`,
-    one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of
-    `ring_b.jointly`. What a row and a person can add to the vectors follows from the totals: `sensitivity.added`.
+    `lattice` gives the vectors' unit. A joint part has `axes`, one for each column, and its first vector counts rows or
+    persons; its norm is not ℓ1 but the one of `ring_b.jointly`. What a row and a person can add to the vectors follows
+    from the totals: `sensitivity.added`.
     """
 
-    kind: str
+    kind: PartKind
     vectors: tuple[Vector, ...]
     lattice: Lattice | None = None
     axes: tuple[Axis, ...] = ()
     epsilon: Fraction | None = None
     """The part of the question's price that it was given; None where it takes its share."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, PartKind):
+            raise ValueError("the kind of a part is one of PartKind")
 
     @property
     def unit(self) -> int:

@@ -47,6 +47,7 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
@@ -156,7 +157,7 @@ def clamped_by_person(part: Part, totals: Sequence[Total]) -> bool:
 
 
 def _blocks(part: Part) -> tuple[int, ...]:
-    return part.blocks if part.kind == "joint" else (len(part.vectors),)
+    return part.blocks if part.kind is PartKind.JOINT else (len(part.vectors),)
 
 
 def _largest(plan: Aggregate, part: Part, totals: Mapping[int, Total], *, person: bool) -> int:
