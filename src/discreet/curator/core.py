@@ -17,7 +17,6 @@ from discreet.accounting.balance import Balance, ends, percent_of, promise, publ
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
-from discreet.door import Door, Groups
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
@@ -44,7 +43,9 @@ from discreet.sql import Question, lower_tree
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
+from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.least import Least
+from discreet.trusted.ring_b.questions import Groups
 
 if TYPE_CHECKING:
     from discreet.workload import Workload

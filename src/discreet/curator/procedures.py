@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
-from discreet.door import Watch, Watching
 from discreet.errors import refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
@@ -20,6 +19,7 @@ from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
+from discreet.trusted.ring_b.watching import Watch, Watching
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.contribution import Agreed, OpenedContribution, Terms
