@@ -273,7 +273,7 @@ def test_importing_loads_no_engine() -> None:
     script = (
         "import sys, discreet.together; print([m for m in sys.modules if m.split('.')[0] in ('duckdb', 'sqlglot')])"
     )
-    rooms = "('discreet.engines', 'discreet.door', 'discreet.trusted.ledger', 'sqlglot')"
+    rooms = "('discreet.engines', 'discreet.trusted.ring_a.gate', 'discreet.trusted.ledger', 'sqlglot')"
     script += f"; print([m for m in sys.modules if m.startswith({rooms})])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n[]\n"

@@ -77,7 +77,7 @@ def test_an_analyst_is_not_told_to_declare() -> None:
         ),
         (
             lambda: Curator({"p": Table(FRAME, columns={"age": int}, person="age")}, epsilon=1),
-            "write rows_per_person=20, the most rows of one that shall count; or one_row_per_person=True",
+            "write rows_per_person=20, the maximum of rows counted per person; or one_row_per_person=True",
         ),
         (
             lambda: Curator({"p": Table(FRAME, columns={"age": int}, person="id", rows_per_person=2)}, epsilon=1),
@@ -109,10 +109,10 @@ def test_a_quoted_date_and_another_word_for_text_in_toml(tmp_path: Path) -> None
     assert {fault.fix for fault in refused.value.faults} == {
         "write text",
         "write it without quotes, 2020-01-31",
-        "write rows_per_person = 20, the most rows of one that shall count; or one_row_per_person = true",
+        "write rows_per_person = 20, the maximum of rows counted per person; or one_row_per_person = true",
     }
 
 
 def test_a_question_that_is_no_text() -> None:
-    with Curator({"p": whole()}, epsilon=1) as curator, pytest.raises(QuestionError, match="is no text"):
+    with Curator({"p": whole()}, epsilon=1) as curator, pytest.raises(QuestionError, match="is not a string"):
         curator.ask(3, epsilon=1)  # type: ignore[arg-type]

@@ -47,7 +47,7 @@ def test_a_mean_is_as_exact_as_its_group_is_large(curator: Any) -> None:
 
 
 def test_the_size_of_group_that_is_assumed_is_said_beforehand(curator: Any, caplog: Any) -> None:
-    words = "a is priced for groups of at least 1,000 values, as no size is named"
+    words = "a is priced for groups of at least 1,000 values, because no size is given"
     for question in (QUESTION, "SELECT VARIANCE(age) AS a FROM t"):
         explained = curator.explain(question, within={"a": 3})
         assert explained.advice[0].startswith(words)

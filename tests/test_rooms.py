@@ -22,7 +22,7 @@ RINGS = {"ring_a", "ring_b", "ring_c", "budget_ledger"}
 """The rooms of the trusted package; each imports itself and what stands below it."""
 PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
 WITH_PLANS = RINGS | {"dialect", "plan", "catalog", "errors", "texts"}
-FACADE = WITH_PLANS | {"curator", "tables", "pricing", "sql", "door", "release", "ledger", "accounting", "mechanisms"}
+FACADE = WITH_PLANS | {"curator", "tables", "pricing", "sql", "release", "ledger", "accounting", "mechanisms"}
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "texts": set(),
@@ -46,19 +46,18 @@ BELOW: dict[str, set[str]] = {
     "catalog": {"ring_a", "errors", "texts"},
     "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
     "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
-    "release": WITH_PLANS | {"accounting", "mechanisms"},  # no door, engine or ledger
+    "release": WITH_PLANS | {"accounting", "mechanisms"},  # no engine or ledger
     "engines": RINGS | {"dialect", "catalog", "errors", "texts"},  # no release
-    "door": {"ring_a", "ring_b", "ring_c"},  # the names of the gate and of what it measures
-    "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine, door or ledger
-    "reading": WITH_PLANS | {"sql", "engines"},  # no door or holdings: texts and declarations
+    "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine or ledger
+    "reading": WITH_PLANS | {"sql", "engines"},  # no holdings: texts and declarations
     "pricing": WITH_PLANS | {"sql", "release", "accounting"},
-    "procedures": WITH_PLANS | {"door", "ledger", "release"},
+    "procedures": WITH_PLANS | {"ledger", "release"},
     **dict.fromkeys(
         PROCEDURES,
-        WITH_PLANS | {"procedures", "sql", "door", "release", "ledger", "accounting", "mechanisms", "constructions"},
+        WITH_PLANS | {"procedures", "sql", "release", "ledger", "accounting", "mechanisms", "constructions"},
     ),
     "synthesis": WITH_PLANS
-    | {"procedures", "markov", "sql", "door", "release", "ledger", "accounting", "mechanisms", "constructions"},
+    | {"procedures", "markov", "sql", "release", "ledger", "accounting", "mechanisms", "constructions"},
     "tables": {"catalog", "ring_a", "errors", "texts"},
     "explanation": {"odds", "release", "texts", "ring_a"},
     "schedule": {"engines", "ring_a", "errors"},  # the moment at which an engine has failed
@@ -238,7 +237,7 @@ def test_only_the_door_runs_plans_and_reserves_losses() -> None:
 
 def test_only_the_door_makes_grants_and_draws() -> None:
     for file, tree in trees():
-        if room_of(file) not in RINGS | {"door"}:
+        if room_of(file) not in RINGS:
             names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
             assert not names & {"Grant", "noisy_answer", "noisy_groups", "exact_groups"}, file
 

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 from discreet.accounting import Loss
-from discreet.door import Door
 from discreet.errors import refused
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.plan.measurement import Plan
+from discreet.plan.outputs import OutputKind
 from discreet.release import Release
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
 from discreet.release.intervals import CONFIDENCE
@@ -22,6 +22,8 @@ from discreet.release.left_out import of_plan
 from discreet.release.values import plain
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import show
+from discreet.trusted.ring_a.gate import Door
+from discreet.trusted.ring_a.nodes import PartKind
 from discreet.trusted.ring_a.sensitivity import cell_count, sensitivity
 from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, Residues
@@ -49,7 +51,7 @@ class Agreed(Protocol):
     """What a party reads in the session's document (`discreet.together.Session`)."""
 
     @property
-    def question(self) -> str: ...  # read by the curator, to make `Contribution` of it
+    def question(self) -> str: ...  # read by the curator, to make `OpenedContribution` of it
     @property
     def opens(self) -> str: ...
     @property
@@ -61,7 +63,7 @@ class Agreed(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class ContributionKeeper:
     """What the curator does for a contribution: loads its tables and says what makes this session the same one to the
     ledger, and of which rows; makes a release."""
 
@@ -69,14 +71,16 @@ class Held:
     release: Callable[[ReleaseContent, Loss, Cost], Release]
 
 
-class Contribution:
+class OpenedContribution:
     """A checked question of one party, for one session with others.
 
     In this order: `charge`, durable; `shares`, which measures; `commit`, which stores what was opened. What was charged
     stays charged however the session ends.
     """
 
-    def __init__(self, question: Question, session: Agreed, door: Door, ledger: Ledger, held: Held) -> None:
+    def __init__(
+        self, question: Question, session: Agreed, door: Door, ledger: Ledger, held: ContributionKeeper
+    ) -> None:
         """Raises QuestionError where the party's own declaration means something else by the session's question,
         BudgetError where its budget does not admit the loss. Nothing is spent.
         """
@@ -87,7 +91,7 @@ class Contribution:
         other = [name for name, value in vars(self._terms).items() if getattr(session, name) != value]
         if other:
             fix = "declare the same bounds and values, or agree on a session that all declarations fit"
-            raise _refused(f"this party's declaration gives other {', '.join(other)}", "session", fix)
+            raise _refused(f"this party's declaration has different {', '.join(other)}", "session", fix)
         total = ledger.filter(TOTAL)
         if not total.admits(self.loss):
             raise refusal(TOTAL, total, self.loss, total)
@@ -108,7 +112,7 @@ class Contribution:
         grant = self._door.open(measurement, analyst=TOTAL, question=words, key=key, request=request, rows=rows)
         if isinstance(grant, Stored):
             fix = "look into the ledger for what was opened, or agree on a new session"
-            raise _refused("this party has been in this session, and it was opened", "session", fix)
+            raise _refused("this party already took part in this session, which was opened", "session", fix)
         self._grant = grant
 
     def shares(self) -> list[Residues]:
@@ -164,22 +168,23 @@ def terms(question: Question, opens: str) -> Terms:
     """What the question adds up. Raises QuestionError where it is no count or sum over public groups, or not what a
     session that opens "totals" or "largest" can open."""
     plan, fix = question.plan, "write the keys and one COUNT(*), COUNT(DISTINCT person) or SUM(column)"
-    outputs = [output for output in plan.outputs if output.kind != "key"]
+    outputs = [output for output in plan.outputs if output.kind is not OutputKind.KEY]
     if plan.private or (cell_count(plan.keys) or 0) > MOST_CELLS:
         where = f"group by columns whose values are declared, the same at each party, up to {MOST_CELLS:,} groups"
         raise _refused("groups must not come from the data: others would see which are there", "GROUP BY", where)
     if len(outputs) != 1 or len(plan.parts) != 1 or plan.specials or plan.ranges or plan.least != 1:
-        raise _refused("parties add up one count or sum", "SELECT", fix)
-    if outputs[0].kind not in ("count", "sum") or plan.parts[0].kind not in ("count", "persons", "sum"):
-        raise _refused("parties add up one count or sum", "SELECT", fix)
+        raise _refused("a session is for one count or sum", "SELECT", fix)
+    one_vector = (PartKind.COUNT, PartKind.PERSONS, PartKind.SUM)
+    if outputs[0].kind not in (OutputKind.COUNT, OutputKind.SUM) or plan.parts[0].kind not in one_vector:
+        raise _refused("a session is for one count or sum", "SELECT", fix)
     if plan.having is not None or plan.order or plan.limit is not None:
         raise _refused("all groups are opened, in the order in which they are declared", "HAVING", "leave it out")
     if plan.parts[0].epsilon is not None or question.epsilon is not None or question.delta is not None:
         raise _refused("the session says what it costs", "epsilon", "leave the price out of the question")
-    keys = [output for output in plan.outputs if output.kind == "key"]
+    keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
     if len(plan.parts[0].vectors) != 1 or sorted(key.index for key in keys) != list(range(len(plan.keys))):
-        raise _refused("each key stands in the answer once", "SELECT", fix)
-    if opens == "largest" and (outputs[0].kind != "count" or cell_count(plan.keys) == 1):
+        raise _refused("each key is selected once", "SELECT", fix)
+    if opens == "largest" and (outputs[0].kind is not OutputKind.COUNT or cell_count(plan.keys) == 1):
         raise _refused("the largest is found among counts of several groups", "SELECT", "write keys and COUNT(*)")
     (step,) = outputs[0].weights
     moved = sensitivity(plan.root, plan.parts[0])

@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Error(Exception):
-    """What every error of this package is: one that says what was wrong, where, and what to do instead.
+    """The base of all errors of this package: says what was wrong, where, and what to do instead.
 
     `code` is a stable word for programs, `where` the place (a key of a declaration, a part of a question, a file),
     `fix` what to write or do instead.
@@ -54,7 +54,7 @@ class QuestionError(Error):
 
 
 def refused(code: str, message: str, where: str, fix: str) -> QuestionError:
-    """A refusal of what was asked, that spends nothing. A module whose refusals share a code names it once:
+    """The error for a question that is refused; nothing was spent. A module whose errors share a code names it once:
     `_refused = partial(refused, "select")`."""
     return QuestionError(code, message, where=where, fix=fix)
 
@@ -125,7 +125,7 @@ class LedgerError(Error):
 
     @classmethod
     def unless(cls, holds: object, reason: str, *, where: str = "", **facts: object) -> None:
-        """Holds something for true. Raises LedgerError for the reason where it is not."""
+        """Raises LedgerError for the reason unless the condition holds."""
         if not holds:
             raise cls.of(reason, where=where, **facts)
 
@@ -167,8 +167,8 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
     "balances": ("corrupt", "the ledger's balances do not fit its last entry", _RESTORE),
     "busy": ("busy", "another process holds the ledger", "try again, or end that process"),
     "closed": ("closed", "the ledger was closed", "open it again"),
-    "committed": ("committed", "this reserve has its answer", "reserve again"),
-    "corrupt": ("corrupt", "the ledger file is damaged, or no ledger", _RESTORE),
+    "committed": ("committed", "this reservation already has an answer", "reserve again"),
+    "corrupt": ("corrupt", "the file is damaged, or is not a ledger", _RESTORE),
     "damaged": ("corrupt", "the ledger file is damaged", _RESTORE),
     "empty": ("corrupt", "the ledger file is empty", _RESTORE),
     "entry": ("corrupt", "{entry} is not as it was written", _RESTORE),
@@ -176,7 +176,7 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
     "forked": (
         "forked",
         "the ledger belongs to the process that opened it",
-        "keep the ledger in a file, and let Python do the fork",
+        "keep the ledger in a file, and fork with os.fork or multiprocessing",
     ),
     "full": ("full", "the disk is full: the ledger cannot grow", "free some space"),
     "linked": (
@@ -194,7 +194,7 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "the ledger file was moved, replaced or deleted while it was open",
         "put it back, and start again",
     ),
-    "nested": ("busy", "this thread is in the middle of another charge", "try again after it"),
+    "nested": ("busy", "this thread is already inside another charge", "try again after it"),
     "newer": ("newer", "a newer version of this program wrote the ledger", _UPGRADE),
     "newer filters": ("newer", "the ledger began with filters that this version does not know", _UPGRADE),
     "newer loss": ("newer", "the ledger holds a kind of loss that this version does not know", _UPGRADE),
@@ -207,7 +207,7 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
     "note damaged": (
         "corrupt",
         "the note of the ledger's last entry, {note}, is damaged",
-        f"put a whole one back; else {_SPENT_SINCE}",
+        f"put an intact copy back; else {_SPENT_SINCE}",
     ),
     "note moved": (
         "moved",
@@ -235,9 +235,9 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         f"find the newest copy; else {_RESTORE}",
     ),
     "storage": ("storage", "the ledger's storage failed", "try again"),
-    "tables": ("corrupt", "the ledger's tables are not as they must be", _RESTORE),
-    "unit": ("unit", "answers were charged for other persons", "declare the person as before"),
-    "unknown": ("unknown", "there is no such reserve", "commit what `reserve` gave"),
+    "tables": ("corrupt", "the ledger's database schema is not valid", _RESTORE),
+    "unit": ("unit", "the ledger holds charges for another definition of a person", "declare the person as before"),
+    "unknown": ("unknown", "there is no such reservation", "commit a reservation that `reserve` returned"),
     "unnoted": (
         "unnoted",
         "{note} is missing, where the ledger's last entry was noted: nothing shows that this copy is whole",
@@ -245,8 +245,8 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
     ),
     "unwritable": (
         "unwritable",
-        "the ledger file cannot be read and written",
-        "look at its disk, and at the rights of the file and of its folder",
+        "the ledger file cannot be read or written",
+        "check the disk, and the permissions of the file and of its folder",
     ),
     "version": ("corrupt", "the ledger's version is unknown", _RESTORE),
 }
@@ -274,13 +274,16 @@ class EngineError(Error):
 
     def __init__(self, *, frozen: str = "", suspended: str = "", busy: bool = False) -> None:
         if busy:
-            message = "the engine is at work on other questions; nothing was spent"
+            message = "the engine is busy with other questions; nothing was spent"
             super().__init__("busy", message, fix="ask again")
         elif frozen:
             message, fix = "the table is frozen after several failures", "the owner runs `discreet refresh`"
             super().__init__("frozen", message, where=frozen, fix=fix)
         elif suspended:
-            message, fix = "whoever asks is suspended here after a failure", "the owner runs `discreet lift`"
+            message, fix = (
+                "this analyst is suspended on this table after a failed question",
+                "the owner runs `discreet lift`",
+            )
             super().__init__("suspended", message, where=suspended, fix=fix)
         else:
             super().__init__("engine", self.TEXT, fix="ask the owner to look at `discreet ledger`")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.odds import chance
-from discreet.release.choices import Choice, in_words
 from discreet.release.content import Cost
 from discreet.release.estimate import GROUP_FOR_MEANS
 from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
-from discreet.release.show import percent, remarks
+from discreet.release.limit_advice import LimitOption, in_words
+from discreet.release.render import percent, remarks
 from discreet.texts import visible
 
 
@@ -43,7 +43,7 @@ class Explanation:
     odds: float
     odds_of_budget: float
     left_out: tuple[LeftOut, ...] = ()
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[LimitOption, ...] = ()
     group: int = GROUP_FOR_MEANS
     after: str = ""
     analyst: Mapping[str, Any] | None = None
@@ -79,14 +79,14 @@ class Explanation:
             lines.append(visible(f"after it {self.after}"))
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""
-            lines.append(f"{name}: ±{three_digits(error)} with 95 %{where}")
+            lines.append(f"{name}: ±{three_digits(error)} at 95 % confidence{where}")
         lines += [f"{one['columns']}: {one['mechanism']}" for one in self.mechanisms]
         lines += remarks(self.bounds)
         lines += in_words(self.choices)
         lines += self.advice
         lines.append(
-            "is one person in the data? Who knows everybody else guesses right with at most"
-            f" {chance(self.odds)} after this answer, {chance(self.odds_of_budget)} after the whole budget"
+            "membership inference: an attacker who knows everyone else is right at most"
+            f" {chance(self.odds)} of the time after this answer, {chance(self.odds_of_budget)} after the whole budget"
         )
         return "\n".join([*lines, "nothing was spent"])
 

@@ -13,7 +13,7 @@ from discreet.engines import chosen
 from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, Fault
 from discreet.ledger import Ledger
-from discreet.plan.bounds import MAXIMUM_CELLS
+from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import DATABASE, Column, Relation, Type, Value
 from discreet.trusted.ring_b.belonging import declared
@@ -81,11 +81,11 @@ def unfit(tables: Iterable[Table], engine: Owned) -> list[DeclarationError]:
 
 
 _PUBLIC_SECONDS = 20
-"""What is asked of public tables before a question is priced may take so long."""
+"""The time limit of what is asked of public tables before a question is priced."""
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldTable:
     """What the engine holds behind a table: the numbers of the snapshots, and the process that has these rows, and
     never others."""
 
@@ -106,14 +106,14 @@ class Holdings:
         self._snapshots: dict[str, int] = {}
         self._missing: dict[str, DeclarationError] = {}
 
-    def held(self, table: Table) -> Held:
+    def held(self, table: Table) -> HeldTable:
         """The snapshots that the engine holds of the declared tables behind a table, loaded where they are not.
 
         Raises DeclarationError where a source cannot be read, or is not what it was."""
         with self._loading:
             self._load()
             self._present(table)
-            return Held(" ".join(str(self._snapshots[base.name]) for base in table.bases), self._engine.rows)
+            return HeldTable(" ".join(str(self._snapshots[base.name]) for base in table.bases), self._engine.rows)
 
     def _present(self, table: Table) -> None:
         """Raises DeclarationError where a public table behind this one could not be loaded."""

@@ -1,4 +1,4 @@
-"""A price in plain words: how often an attacker's best guess is right.
+"""Membership inference: the probability that an attacker's best guess is right, for a price.
 
 The attacker knows everything but one bit, whether one person is in the data, holds both to be equally likely, and sees
 the release. A test with false-alarm rate a and miss rate b is right with probability 1 − (a + b)/2: the best guess is
@@ -16,13 +16,13 @@ from statistics import NormalDist
 from discreet.trusted.ring_a.loss import Loss
 
 ALMOST_SURE = 0.999
-"""A chance above which next to nothing of a person is hidden: that of ε 7 and more."""
+"""Above this probability almost nothing about a person is hidden: that of ε 7 and more."""
 
 _UP = 1 + 1e-12  # the rounding of what is a statement for people
 
 
 def best_guess(loss: Loss) -> float:
-    """The chance, at best, to guess one person's presence right after this release: from one half to 1."""
+    """The largest probability of guessing right whether one person is in the data, after this release: 1/2 to 1."""
     chances = [1.0]
     if loss.pure is not None:
         chances.append(_of_pure(loss.pure))
@@ -38,7 +38,7 @@ def best_guess_of_budget(epsilon: Fraction, delta: Fraction) -> float:
 
 
 def chance(odds: float) -> str:
-    """Percent, rounded up: an attacker is never made smaller than he is."""
+    """A probability in percent, rounded up."""
     return f"{min(100.0, math.ceil(odds * 1000 - 1e-9) / 10):g} %"
 
 

@@ -1,4 +1,4 @@
-"""What a question costs: named by the call, by its own clause, by the declaration, or found from the wanted error."""
+"""The price of a question: from the call, its own clause, the declaration, or the wanted error."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from discreet.catalog.declare import MINIMUM_EPSILON
 from discreet.catalog.price import price_of
 from discreet.errors import QuestionError, refused
 from discreet.plan.measurement import Measurement, Plan, Price
+from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
@@ -94,7 +95,7 @@ def _within(
     if confidence is None or not 0 < confidence < 1:
         raise _refused("confidence must lie between 0 and 1", "confidence", "write confidence = 0.95")
     miss = float(1 - confidence)
-    estimates = [output for output in plan.outputs if output.kind != "key" and not output.hidden]
+    estimates = [output for output in plan.outputs if output.kind is not OutputKind.KEY and not output.hidden]
     if within.together:
         groups = cell_count(plan.keys)
         if groups is None:
@@ -138,10 +139,13 @@ def assumed(plan: Plan, within: Within | None) -> tuple[str, ...]:
     answers, decides no price."""
     if within is None:
         return ()
-    means = [output.name for output in plan.outputs if (output.kind == "mean" or output.of) and not output.hidden]
+    means = [
+        output.name for output in plan.outputs if (output.kind is OutputKind.MEAN or output.of) and not output.hidden
+    ]
     return tuple(
-        f"{name} is priced for groups of at least {GROUP_FOR_MEANS:,} values, as no size is named: larger groups need a"
-        f' smaller price, smaller ones a larger; name theirs, as in "{name}={written} of {5 * GROUP_FOR_MEANS}"'
+        f"{name} is priced for groups of at least {GROUP_FOR_MEANS:,} values, because no size is given: larger"
+        f" groups need a smaller price, smaller ones a larger one; give the size, as in"
+        f' "{name}={written} of {5 * GROUP_FOR_MEANS}"'
         for name, written in within.errors.items()
         if name in means and not (isinstance(written, str) and (match := _WRITTEN.fullmatch(written)) and match[3])
     )

@@ -1,4 +1,4 @@
-"""Answers on a schedule: when something comes back must not tell what was computed."""
+"""Answers on a schedule: response times do not depend on the data."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ import pytest
 from discreet import BudgetError, Curator, EngineError, Table
 from discreet.accounting import BoundedRange, Declared, DiscreteLaplace, Pure
 from discreet.catalog import declare
-from discreet.door import Choice, Grant, Groups, Watch, Watching
 from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
 from discreet.mechanisms import (
@@ -39,7 +38,7 @@ from discreet.plan.split import measurement
 from discreet.selection.weights import weighted
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
-from discreet.trusted.ring_a.gate import Costly
+from discreet.trusted.ring_a.gate import Costly, Grant
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
@@ -47,16 +46,20 @@ from discreet.trusted.ring_a.nodes import (
     LimitGroups,
     LimitRows,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
     project_of,
 )
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Type, as_table
+from discreet.trusted.ring_b.choice_measurement import Choice
+from discreet.trusted.ring_b.questions import Groups
 from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
@@ -68,6 +71,7 @@ from discreet.trusted.ring_b.relations import (
     Stacked,
     Where,
 )
+from discreet.trusted.ring_b.watching import Watch, Watching
 from discreet.trusted.ring_c.blocks import Blocks
 from discreet.trusted.ring_c.coding import Coding
 from discreet.trusted.ring_c.coding import Listed as Cells
@@ -341,8 +345,8 @@ def test_a_plan_made_anew_costs_at_most_what_was_left_for_it(curator: Curator) -
 
 def test_groups_of_private_keys_are_shown_through_a_threshold(curator: Curator) -> None:
     one, table = priced(curator, "keys"), declared(curator)
-    place = next(place for place, part in enumerate(one.plan.parts) if part.kind == "keys")
-    others = tuple(part for part in one.plan.parts if part.kind != "keys")
+    place = next(place for place, part in enumerate(one.plan.parts) if part.kind is PartKind.KEYS)
+    others = tuple(part for part in one.plan.parts if part.kind is not PartKind.KEYS)
     noise = tuple(mechanism for mechanism in one.mechanisms if not isinstance(mechanism, LaplaceThreshold))
     forged = replace(one, plan=replace(one.plan, parts=others), mechanisms=noise)
     refused(curator, Groups(forged, table), "threshold")
@@ -492,7 +496,7 @@ def test_a_heavier_vector_costs_more(curator: Curator) -> None:
 def test_counts_of_rows_pass_for_no_count_of_persons(curator: Curator) -> None:
     """A threshold is for counts that one person raises by 1: rows, sums and weights are refused."""
     one = priced(curator, "keys")
-    place = next(place for place, part in enumerate(one.plan.parts) if part.kind == "keys")
+    place = next(place for place, part in enumerate(one.plan.parts) if part.kind is PartKind.KEYS)
     part = one.plan.parts[place]
     for vectors in (
         (Vector(((part.vectors[0].weights[0][0], 2),)),),
@@ -507,7 +511,7 @@ def test_the_shape_of_joint_noise_is_that_of_the_part(curator: Curator) -> None:
     one, table = priced(curator, "joint"), declared(curator)
     (ball,) = one.mechanisms
     part = one.plan.parts[0]
-    assert part.kind == "joint"
+    assert part.kind is PartKind.JOINT
     refused(curator, Groups(replace(one, mechanisms=(replace(ball, blocks=(len(part.vectors),)),)), table), "shape")  # type: ignore[call-arg]
     refused(curator, Groups(replace(one, mechanisms=(Laplace(Fraction(100)),)), table), "norm")
     axes = part.axes[:-1]
@@ -574,7 +578,7 @@ def test_lists_and_fractions_are_no_plans(curator: Curator) -> None:
         lambda: Declared([BoundedRange(Fraction(1))], Fraction(1, 10**9)),  # type: ignore[arg-type]
         lambda: LinearQueries(declared(curator), Coding(()), []),  # type: ignore[arg-type]
         lambda: Vector(((0, Fraction(1, 4096)),)),  # type: ignore[arg-type]
-        lambda: Total("rows", None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
+        lambda: Total(TotalKind.ROWS, None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
         lambda: Lattice(Fraction(1), 0, Fraction(3, 5)),  # type: ignore[arg-type]
         lambda: LimitRows(Project(Scan("t", "p", False), (), ()), Fraction(1, 1000)),  # type: ignore[arg-type]
         lambda: LimitGroups(PersonGroup(Project(Scan("t", "p", False), (), ())), Fraction(1, 2)),  # type: ignore[arg-type]
@@ -615,7 +619,7 @@ def test_specials_are_measured_as_they_are_priced(curator: Curator) -> None:
         if isinstance(node, Project):
             return replace(node, quantities=(quantity,))
         child = replace(node, child=summed(node.child))
-        return replace(child, totals=(Total("sum", 0),)) if isinstance(child, Aggregate) else child
+        return replace(child, totals=(Total(TotalKind.SUM, 0),)) if isinstance(child, Aggregate) else child
 
     plan = replace(powers.plan, root=summed(powers.plan.root))
     refused(curator, Groups(replace(powers, plan=plan), table), "powers")
@@ -748,6 +752,6 @@ def test_rows_that_nobody_promised_one_of_a_person() -> None:
     several = Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None)
     table = as_table(several)
     assert not table.one_row_per_person
-    root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total("rows"),))
+    root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total(TotalKind.ROWS),))
     with pytest.raises(ValueError, match="does not bound"):
-        sensitivity(root, Part("count", (Vector(((0, 1),)),)))
+        sensitivity(root, Part(PartKind.COUNT, (Vector(((0, 1),)),)))

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from discreet.errors import EngineError
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Clip, LimitGroups, LimitRows, PersonGroup, Project, Total, Vector
+from discreet.trusted.ring_a.nodes import Clip, LimitGroups, LimitRows, PersonGroup, Project, Total, TotalKind, Vector
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from engine_tools import Bench, Record, declaration, planned
 from neighbour_tools import BOUNDS, R2, cases, changes, hold
 
-KINDS = ("rows", "present", "sum", "persons", "average", "holders")
 EDGES = st.sampled_from([-7, -1, 0, 1, 2, 5])
 
 
@@ -76,8 +75,8 @@ def mutated(draw: st.DrawFn, plan: Plan) -> Plan:
             totals = list(root.totals)
             place = draw(st.integers(0, len(totals) - 1))
             bounds = draw(st.one_of(st.none(), st.tuples(EDGES, EDGES)))
-            kind = draw(st.sampled_from(KINDS))
-            quantity = None if kind in ("rows", "persons") else totals[place].quantity or 0
+            kind = draw(st.sampled_from(TotalKind))
+            quantity = None if kind in (TotalKind.ROWS, TotalKind.PERSONS) else totals[place].quantity or 0
             totals[place] = Total(kind, quantity, bounds)
             plan = replace(plan, root=replace(root, totals=tuple(totals)))
         elif what == "limit":
@@ -126,7 +125,7 @@ CLAMPED = f"SELECT g, COUNT(*, {BOUNDS} => (0, 2)), SUM(v, {BOUNDS} => (-2, 3)) 
     [
         ("SELECT g, SUM(v) FROM t GROUP BY g", lambda plan: limits(plan.root, "rows", 4)),
         ("SELECT g, SUM(v) FROM t GROUP BY g", lambda plan: lattices(plan.root, 0, Lattice(Fraction(1, 4), -20, 28))),
-        (CLAMPED, lambda plan: replace(plan.root, totals=(Total("rows", None, (9, 9)), *plan.root.totals[1:]))),
+        (CLAMPED, lambda plan: replace(plan.root, totals=(Total(TotalKind.ROWS, None, (9, 9)), *plan.root.totals[1:]))),
         (
             CLAMPED,
             lambda plan: replace(

@@ -16,12 +16,13 @@ from typing import Any
 import pyarrow
 import pytest
 
-import discreet.door
+import discreet
 from discreet import Curator, EngineError, QuestionError, Table
 from discreet.catalog import EngineLimits
-from discreet.door import Watch
 from discreet.ledger import TOTAL
 from discreet.mechanisms import AboveThreshold, Laplace
+from discreet.trusted.ring_a.gate import Grant
+from discreet.trusted.ring_b.watching import Watch
 
 COUNT, SECRET = 31_337, "name-of-a-person"
 COLUMNS = {"p": {"type": "text"}, "h": {"type": "text"}, "v": {"type": "integer", "min": 0, "max": 3}}
@@ -146,13 +147,13 @@ def test_a_grant_measures_once_and_only_what_it_was_opened_for(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grants: list[Any] = []
-    real = discreet.door.Grant.measure
+    real = Grant.measure
 
     def kept(self: Any) -> Any:
         grants.append(self)
         return real(self)
 
-    monkeypatch.setattr(discreet.door.Grant, "measure", kept)
+    monkeypatch.setattr(Grant, "measure", kept)
     curator.ask("SELECT COUNT(*) FROM t", epsilon=1)
     with pytest.raises(ValueError, match="was used"):
         real(grants[0])

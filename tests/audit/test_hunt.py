@@ -25,9 +25,9 @@ from discreet.audit.world import world
 from discreet.catalog import Column, Type
 from discreet.dialect.table import TABLE
 from discreet.errors import QuestionError
-from discreet.plan import specials
+from discreet.plan import order_statistic_plans
 from discreet.sql import lower
-from discreet.sql.expressions import Reader
+from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.lattice import Lattice
@@ -61,7 +61,7 @@ def test_every_function_of_the_table_is_written_and_read() -> None:
     names = [Name(name, column.type or Type.TEXT) for name, column in columns.items()]
 
     def read(text: str) -> Expression:
-        reader = Reader(lambda node: ColumnOf(node.name, Type(node.name.rsplit("_", 1)[0])), columns)
+        reader = ExpressionReader(lambda node: ColumnOf(node.name, Type(node.name.rsplit("_", 1)[0])), columns)
         return reader.read(parse(f"SELECT {text}").expressions[0])
 
     for row in TABLE:
@@ -148,7 +148,7 @@ def test_a_lattice_beyond_64_bits_is_found(pair: Pair, monkeypatch: pytest.Monke
         each = (bounds[1] - bounds[0]) / most or Fraction(1)
         return Lattice(each, bounds[0] // each, bounds[1] // each + 1)
 
-    monkeypatch.setattr(specials, "buckets", by_width)
+    monkeypatch.setattr(order_statistic_plans, "buckets", by_width)
     monkeypatch.setattr(Lattice, "__post_init__", lambda _: None)
     assert "EngineError" in first(pair, Maker(KNOWN, 5), "SELECT MEDIAN", "(1e15")
 

@@ -47,12 +47,12 @@ FAULTS: list[tuple[str, str, str, str]] = [
     ),
     (BUDGET + "[tables.t]\nsource = 5", "tables.t.source", "it is neither .csv, .parquet", "write for example"),
     (BUDGET + "[tables.t]\nsource = 't.duckdb::'", "tables.t.source", "a DuckDB source is a file and", "write source"),
-    (BUDGET + "[tables.t]\nsource = 't.csv'", "tables.t", "it does not say whose rows these are", "write one_row_per"),
+    (BUDGET + "[tables.t]\nsource = 't.csv'", "tables.t", "the privacy unit is missing", "write one_row_per"),
     (BUDGET + "[tables.t]\nsource = 't.csv'", "tables.t.columns", "it is missing", "write [tables.t.columns]"),
     (
         BUDGET + "[tables.t]\npublic = true\nrows_per_person = 1",
         "tables.t",
-        "a public table is about nobody",
+        "a public table has no persons",
         "leave out",
     ),
     (BUDGET + "[tables.t]\nperson = 'a'", "tables.t.person", "the column a is not declared", "write a = {"),
@@ -78,7 +78,7 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (
         BUDGET + "[tables.t]\nsource = 't.csv'\nperson = 'a'\nrows_per_person = 1\n[tables.t.columns]\na.type='number'",
         "tables.t.columns.a",
-        "a person cannot be told by a number with fractions",
+        "a number with fractions cannot identify a person",
         'write type = "integer"',
     ),
     (
@@ -92,7 +92,12 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (BUDGET + TABLE + "a = { type = ['text'] }", "tables.t.columns.a.type", "this type is not known", "write"),
     (BUDGET + TABLE + "a = { }", "tables.t.columns.a.type", "a CSV file does not state types", "write type ="),
     (BUDGET + TABLE + "a = 3", "tables.t.columns.a", "it does not describe a column", 'write { type = "text" }'),
-    (BUDGET + TABLE + "a = { type = 'text', max = 3 }", "tables.t.columns.a", "a text column has no min", "leave them"),
+    (
+        BUDGET + TABLE + "a = { type = 'text', max = 3 }",
+        "tables.t.columns.a",
+        "a text column takes no min",
+        "leave them",
+    ),
     (BUDGET + TABLE + "a = { type = 'number', mn = 3 }", "tables.t.columns.a.mn", "this key is not known", "write min"),
     (
         BUDGET + TABLE + "a = { type = 'number', min = 3, max = 2.5 }",
@@ -109,25 +114,25 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (
         BUDGET + TABLE + "a = { type = 'integer', min = 0.5, max = 2 }",
         "tables.t.columns.a.min",
-        "it is no integer",
+        "not a valid integer",
         "write a value of type integer",
     ),
     (
         BUDGET + TABLE + "a = { type = 'integer', max = 9223372036854775808 }",
         "tables.t.columns.a.max",
-        "it is no integer",
+        "not a valid integer",
         "write a value of type integer",
     ),
     (
         BUDGET + TABLE + "a = { type = 'date', min = '2020-01-01' }",
         "tables.t.columns.a.min",
-        "it is no date",
+        "not a valid date",
         "write it without quotes, 2020-01-31",
     ),
     (
         BUDGET + TABLE + "a = { type = 'timestamp', min = 2020-01-01T00:00:00Z }",
         "tables.t.columns.a.min",
-        "it is no timestamp",
+        "not a valid timestamp",
         "write a value of type timestamp",
     ),
     (
@@ -151,43 +156,43 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (
         BUDGET + TABLE + "a = { type = 'text', values = ['x', 'x'] }",
         "tables.t.columns.a.values",
-        "a value stands there twice",
+        "a value is repeated",
         "write each value once",
     ),
     (
         BUDGET + TABLE + "a = { type = 'text', values = ['x', 1] }",
         "tables.t.columns.a.values",
-        "it is no text",
+        "not a valid text",
         'write it in quotes: "1"',
     ),
     (
         BUDGET + TABLE + "a = { type = 'integer', values = [1], max = 2 }",
         "tables.t.columns.a",
-        "values and min/max say two things",
+        "values and min/max cannot be combined",
         "keep one of them",
     ),
     (
         BUDGET + TABLE + "a = { type = 'text' }\nA = { type = 'text' }",
         "tables.t.columns.A",
-        "another column has this name but for its case",
+        "another column has the same name in other case",
         "declare one of them",
     ),
     (
         BUDGET + TABLE + "a = { type = 'text' }\n" + TABLE.replace("tables.t", "tables.T") + "a = { type = 'text' }",
         "tables.T",
-        "another table has this name but for its case",
+        "another table has the same name in other case",
         "rename one of them",
     ),
     (
         BUDGET + TABLE + '"" = { type = "text" }',
         "tables.t.columns",
-        "a column's name is no text, empty",
+        "a column's name is not a string, is empty",
         "name the column",
     ),
     (
         BUDGET + TABLE.replace("one_row", "rows_per_person = 3\none_row") + "a = { type = 'text' }",
         "tables.t",
-        "one row a person leaves no room for other bounds",
+        "one row per person cannot be combined with other contribution bounds",
         "leave out rows_per_person",
     ),
     (
@@ -228,7 +233,7 @@ def test_a_path_of_keys_ends_at_a_person() -> None:
         "declare a and u.a with one type",
     )
     circle = lower.replace("'a'\nrows", "'a -> t.a'\nrows")
-    assert faults(BUDGET + circle + upper)["tables.t.person"][0] == "the foreign keys go round in a circle"
+    assert faults(BUDGET + circle + upper)["tables.t.person"][0] == "the foreign keys form a cycle"
     assert (
         faults(BUDGET + lower + upper.replace("u.a", "u.b"))["tables.t.person"][0] == "there is no declared column u.b"
     )

@@ -68,7 +68,7 @@ def test_init_says_nothing_of_values_that_nobody_called_public(cli: Command, cen
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["adult.csv"], "person: it has to be said whose rows these are → add --one-row-per-person, or --person"),
+        (["adult.csv"], "person: the privacy unit is missing → add --one-row-per-person, or --person"),
         (["adult.csv", "--person", "age"], "--rows-per-person: it is missing"),
         (["gone.csv", "--one-row-per-person"], "there is no such file"),
         (["adult.xlsx", "--one-row-per-person"], "it is neither .csv, .parquet nor file.duckdb::table"),
@@ -77,11 +77,11 @@ def test_init_says_nothing_of_values_that_nobody_called_public(cli: Command, cen
         (["adult.csv", "--one-row-per-person", "--public", "gender"], "gender: the source has no such column"),
         (["adult.csv", "--one-row-per-person", "--public", "fnlwgt"], "it has more than 1,000 values"),
         (["adult.csv", "--one-row-per-person", "--range", "age=90:17"], "min is larger than max"),
-        (["adult.csv", "--one-row-per-person", "--range", "age=a:b"], "this is no number"),
-        (["adult.csv", "--one-row-per-person", "--range", "age"], "this is no number"),
+        (["adult.csv", "--one-row-per-person", "--range", "age=a:b"], "not a valid number"),
+        (["adult.csv", "--one-row-per-person", "--range", "age"], "not a valid number"),
         (["adult.csv", "--one-row-per-person", "--type", "age=int"], "this type is not known"),
         (["adult.csv", "--one-row-per-person", "--epsilon=-3"], "epsilon must lie between"),
-        (["adult.csv", "--one-row-per-person", "--epsilon", "many"], "--epsilon: this is no number"),
+        (["adult.csv", "--one-row-per-person", "--epsilon", "many"], "--epsilon: not a valid number"),
         (["adult.csv", "--one-row-per-person", "-o", "gone/adult.toml"], "there is no such folder"),
         (["adult.csv", "--one-row-per-person", "-o", "adult.csv"], "this file exists"),
     ],
@@ -269,7 +269,7 @@ def test_a_picture_that_cannot_be_is_refused_before_it_is_paid(name: str, cli: C
 def test_demo(tmp_path: Path) -> None:
     """In a fresh directory, from the package alone."""
     said = subprocess.run([DISCREET, "demo"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert re.fullmatch("adult.ledger is new: .* begins\n", said.stderr)
+    assert re.fullmatch("adult.ledger is a new ledger: .*\n", said.stderr)
     for word in ("Female", "±", "free", "does not allow", "a price of at most", "head ", "verified", "picture"):
         assert word in said.stdout
     left = ["adult.csv", "conditions.csv", "demo.toml", "discreet-demo.png", "names.csv", "patients.csv"]
@@ -409,5 +409,5 @@ run()
 """
     done = subprocess.run([sys.executable, "-c", program, "stay"], capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stdout)) == (143, 65)
-    assert re.fullmatch("clinic.ledger is new: .* begins\n", done.stderr)
+    assert re.fullmatch("clinic.ledger is a new ledger: .*\n", done.stderr)
     assert {file.name for file in clinic.parent.glob("clinic.ledger*")} == {"clinic.ledger", "clinic.ledger.head"}

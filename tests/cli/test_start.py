@@ -43,7 +43,7 @@ def test_other_dialects_of_csv(name: str, encoding: str, said: str, cli: Command
     )
     text = Path("x.toml").read_text("utf-8")
     assert said in text
-    assert 'Name = { type = "text" }    # identifies?' in text
+    assert 'Name = { type = "text" }    # identifies a person?' in text
     assert 'Geburt = { type = "text" }    # its first rows look like { type = "date"' in text
     assert 'Ort = { type = "text", values = ["Köln", "Ulm"], nulls = false }' in text
     Path("x.toml").write_text(text.replace("max = 2000.0", "max = 2000, step = 0.25"), "utf-8")
@@ -91,7 +91,7 @@ def test_several_sources(cli: Command, folder: Path) -> None:
         == 0
     )
     text = Path("people.toml").read_text("utf-8")
-    assert 'SSN = { type = "text" }    # identifies?' in text
+    assert 'SSN = { type = "text" }    # identifies a person?' in text
     with curator_of(folder / "people.toml") as curator:
         people, visits = curator.declaration.tables.values()
         assert (people.person, people.one_row_per_person) == ("Id", True)
@@ -105,10 +105,16 @@ def test_several_sources(cli: Command, folder: Path) -> None:
     [
         (["a.csv", "--person", "persn"], "--person persn: the source has no such column → write --person Person"),
         (["a.csv", "--person", "person"], "--rows-per-person: it is missing → add --rows-per-person N"),
-        (["a.csv", "--person", "Person", "--rows-per-person", "many"], "--rows-per-person many: this is no whole"),
-        (["a.csv", "--one-row-per-person", "--rows-per-person", "3"], "--one-row-per-person: one row a person leaves"),
+        (["a.csv", "--person", "Person", "--rows-per-person", "many"], "--rows-per-person many: not a whole"),
+        (
+            ["a.csv", "--one-row-per-person", "--rows-per-person", "3"],
+            "--one-row-per-person: one row per person cannot",
+        ),
         (["a.csv", "--one-row-per-person", "--epsilon", "0"], "--epsilon: epsilon must lie between"),
-        (["a.csv", "b.csv", "--person", "a.Person", "--rows-per-person", "3"], "--person, of b: it has to be said"),
+        (
+            ["a.csv", "b.csv", "--person", "a.Person", "--rows-per-person", "3"],
+            "--person, of b: the privacy unit is missing",
+        ),
         (["a.csv", "a.csv", "--one-row-per-person"], "another source makes a table a too"),
         (["h.duckdb", "--one-row-per-person"], "→ write h.duckdb::one or 'h.duckdb::two words'"),
     ],
@@ -204,4 +210,4 @@ def test_a_first_line_of_values_is_told(line: str, told: str, cli: Command, fold
     (folder / "a.csv").write_text(f"{line}\n" * 4, "utf-8")
     said = cli("init", "a.csv", "--one-row-per-person")
     assert (said.code, "put a line of names before it" in said.out) == (0, bool(told))
-    assert f"holds values: {told}" in said.out if told else True
+    assert f"looks like values: {told}" in said.out if told else True

@@ -121,9 +121,7 @@ def test_on_the_command_line(cli: Command, clinic: Path) -> None:
 def test_a_new_ledger_says_that_a_whole_budget_begins(clinic: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A copied declaration, or a lost ledger, used to open a second full budget in silence."""
     with discreet.open(clinic):
-        assert caplog.messages == [
-            "clinic.ledger is new: nothing is spent in it, and a whole budget of ε 1 δ 1e-6 begins"
-        ]
+        assert caplog.messages == ["clinic.ledger is a new ledger: nothing is spent yet of the budget of ε 1 δ 1e-6"]
     caplog.clear()
     with discreet.open(clinic):
         pass
@@ -131,15 +129,15 @@ def test_a_new_ledger_says_that_a_whole_budget_begins(clinic: Path, caplog: pyte
     copied.write_text(clinic.read_text("utf-8"), "utf-8")
     assert caplog.messages == []
     with discreet.open(copied):
-        assert caplog.messages[0].startswith("copy.ledger is new: ")
+        assert caplog.messages[0].startswith("copy.ledger is a new ledger: ")
 
 
 def test_check_says_how_well_an_attacker_guesses(cli: Command, clinic: Path) -> None:
     said = cli("check", clinic).out
-    assert "Who knows everybody else guesses right with at most 73.2 % after the whole budget" in said
-    assert "next to nothing" not in said
+    assert "an attacker who knows everyone else is right at most 73.2 % of the time after the whole budget" in said
+    assert "almost nothing" not in said
     text = clinic.read_text("utf-8")
     large = clinic.parent / "large.toml"
     large.write_text(re.sub(r"(?m)^epsilon = .*$", "epsilon = 1000", text, count=1), "utf-8")
-    assert "ε 1000 hides next to nothing of a person: of ε 1 that is 73.2 %" in cli("check", large).out
+    assert "ε 1000 hides almost nothing about a person: at ε 1 it is 73.2 %" in cli("check", large).out
     assert json.loads(cli("check", large, "--json").out)["odds_of_budget"] == 1

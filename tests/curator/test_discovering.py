@@ -21,7 +21,7 @@ def test_completion_offers_what_is_there_to_use() -> None:
 def test_tables_are_listed(cli: Command, clinic: Path) -> None:
     lines = cli("tables", clinic).out.splitlines()
     assert lines == [
-        "visits · whose rows they are says person; at most 20 rows and 4 groups of a person count",
+        "visits · the person is in column person; at most 20 rows and 4 groups per person count",
         "  person  text",
         "  city    text     north, south, nowhere, Zürich; never NULL",
         "  smoker  boolean",

@@ -158,7 +158,7 @@ def test_what_is_said_is_the_same_on_every_table() -> None:
 
 
 SAID = [
-    ("SELECT COUNT(*) AS n FROM t", ["rows of no person are left out"]),
+    ("SELECT COUNT(*) AS n FROM t", ["rows without a person are left out"]),
     ("SELECT word, COUNT(*) AS n FROM t GROUP BY word", ["rows whose key is not declared are left out"]),
     ("SELECT full, COUNT(*) AS n FROM t GROUP BY full", ["rows whose key is NULL or not declared are left out"]),
     ("SELECT flag, COUNT(*) AS n FROM t GROUP BY flag", []),
@@ -173,7 +173,7 @@ SAID = [
 @pytest.mark.parametrize(("question", "words"), SAID, ids=[question[:60] for question, _ in SAID])
 def test_what_may_be_left_out_is_said(known: discreet.Curator, question: str, words: list[str]) -> None:
     release = known.ask(question, epsilon=NOTHING)
-    assert "rows of no person are left out" in repr(release)
+    assert "rows without a person are left out" in repr(release)
     assert all(any(one in bound for bound in release.bounds) for one in words)
     assert any("rows whose key" in bound for bound in release.bounds) is any("key" in one for one in words)
 
@@ -186,4 +186,4 @@ def test_one_row_of_each_person_is_not_all_rows() -> None:
             release = one.ask("SELECT COUNT(*) AS n FROM t", epsilon=NOTHING)
             assert release.rows == [{"n": 2 if words else 4}]
             assert ("of t, each row counts as one person" in repr(release)) is (words is None)
-            assert words is None or (words in repr(release) and "rows of no person are left out" in repr(release))
+            assert words is None or (words in repr(release) and "rows without a person are left out" in repr(release))

@@ -133,5 +133,5 @@ def test_a_ledger_that_is_no_path() -> None:
 def test_a_picture_and_a_table_without_a_path(curator: Curator) -> None:
     release = curator.ask(ONE, epsilon=1)
     for call in (release.save, release.plot):
-        with pytest.raises(QuestionError, match="this is no path of a file"):
+        with pytest.raises(QuestionError, match="not a valid file path"):
             call(3)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import pytest
 
 import discreet
 from discreet.release.intervals import three_digits
-from discreet.release.show import estimate
+from discreet.release.render import estimate
 from discreet.trusted.ring_a.exact import figure
 from face_tools import Command
 
@@ -91,6 +91,6 @@ def test_an_answer_that_hides_nothing_says_so() -> None:
     table = discreet.Table(frame, one_row_per_person=True, columns={"id": str, "age": (0, 99)})
     with discreet.Curator({"p": table}, epsilon=100) as curator:
         question = "SELECT COUNT(*) AS n FROM p WHERE id = 'a'"
-        assert "hides next to nothing of a person" in repr(curator.ask(question, 10))
-        assert "hides next to nothing" not in repr(curator.ask(question.replace("'a'", "'b'"), 1))
+        assert "hides almost nothing about a person" in repr(curator.ask(question, 10))
+        assert "hides almost nothing" not in repr(curator.ask(question.replace("'a'", "'b'"), 1))
         assert [row["n"] for row in curator.ask(question, 10)] == [1]

@@ -17,7 +17,7 @@ from discreet.dialect.functions import Argument, Function, Kind
 from discreet.dialect.table import TABLE
 from discreet.dialect.texts import UNITS
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.sql.expressions import Reader
+from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import parse
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Type
@@ -131,7 +131,7 @@ def column(name: str) -> Expression:
 
 def read(text: str) -> Expression:
     """An expression over the columns of this folder."""
-    return Reader(lambda node: column(node.name), DECLARED).read(parse(f"SELECT {text}").expressions[0])
+    return ExpressionReader(lambda node: column(node.name), DECLARED).read(parse(f"SELECT {text}").expressions[0])
 
 
 def rows(count: int = 400) -> list[dict[str, Any]]:

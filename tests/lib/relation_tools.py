@@ -19,8 +19,8 @@ from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB, _key
 from discreet.engines.duckdb.process import Failed
 from discreet.errors import EngineError
-from discreet.plan.bounds import MAXIMUM_CELLS
 from discreet.plan.measurement import Plan
+from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql import Question, lower
 from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.sensitivity import sensitivity

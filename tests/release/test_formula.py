@@ -11,7 +11,7 @@ pandas = pytest.importorskip("pandas")
 
 import discreet  # noqa: E402
 from discreet.release.formula import computed  # noqa: E402
-from discreet.release.show import estimate  # noqa: E402
+from discreet.release.render import estimate  # noqa: E402
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal  # noqa: E402
 from discreet.trusted.ring_a.table import Type  # noqa: E402
 

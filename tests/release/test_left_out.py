@@ -42,7 +42,7 @@ def test_the_declared_limit_is_said_as_one(curator: discreet.Curator) -> None:
     release = curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
     assert not release.charged  # a part of the first answer, and none of its words about x and y
     assert curator.explain("SELECT COUNT(*) AS n FROM t", epsilon=1).left_out == release.left_out
-    for limit, beside in ((8, "as declared"), (100, "more than the 8 of the declaration")):
+    for limit, beside in ((8, "as declared"), (100, "above the declared 8")):
         release = curator.ask(clause(f"max_rows_contributed = {limit}", "COUNT(*) AS n FROM t"), epsilon=NOTHING)
         assert f"at most {limit} rows of each person count, {beside}; " in repr(release)
         assert [one.what for one in release.left_out] == ["read", "rows"]
@@ -57,7 +57,7 @@ def test_words_numbers_and_json_are_the_same(curator: discreet.Curator) -> None:
     assert (one["column"], one["share"]) == ("n", 0.25)
     assert one["words"] in repr(release)
     assert one["words"] in release._repr_html_()
-    assert f"at most {one['at_most']:,} is missing, with 95 %" in one["words"]
+    assert f"at most {one['at_most']:,} is missing, at 95 % confidence" in one["words"]
     assert curator.ask(question, epsilon=3).left_out == release.left_out  # from the ledger
     before = curator.explain(question, epsilon=3)
     assert number(before, "n").to_dict() == {
@@ -100,7 +100,7 @@ def test_what_is_not_known_is_said(curator: discreet.Curator, question: str, wor
 
 def test_a_quantile_of_limited_rows_says_that_rows_were_limited(curator: discreet.Curator) -> None:
     release = curator.ask(clause("max_rows_contributed = 2", "PERCENTILE_CONT(x, 0.5) AS q FROM t"), epsilon=NOTHING)
-    assert "at most 2 rows of each person count, of 8 that the declaration lets count; further" in repr(release)
+    assert "at most 2 rows of each person count, of the declared 8; further" in repr(release)
     assert "how much: SELECT COUNT(*) FROM (SELECT uid, COUNT(*) AS k FROM t GROUP BY uid) WHERE k > 2" in repr(release)
 
 
@@ -252,7 +252,7 @@ def test_a_column_of_one_value_and_unknown_bounds_with_private_groups(unknown: d
         assert number(release, "n").at_most >= 1
     question = "SELECT cat, SUM(x / y) AS s, MEDIAN(y) AS m FROM t GROUP BY cat HAVING s > 0 LIMIT 2"
     assert "shown is known with the bounds" in said(unknown.explain(question, epsilon=1), "small groups").words
-    assert "is shown with 95 %" in said(unknown.ask(question, epsilon=1), "small groups").words
+    assert "is shown with probability 95 %" in said(unknown.ask(question, epsilon=1), "small groups").words
 
 
 def test_huge_limits_and_tiny_prices_are_answered() -> None:
@@ -285,7 +285,7 @@ def test_explain_says_from_how_many_persons_groups_are_shown_and_what_limit_show
         small = said(explained, "small groups").words
         shown = {choice.limit: choice.shown_from for choice in explained.choices}
         assert max(shown) == 10  # not 200, which would show no group of less than some thousand persons
-        assert f"one of {shown[10]:,} persons that count, or more, is shown with 95 %" in small
+        assert f"a group of {shown[10]:,} or more counted persons is shown with probability 95 %" in small
         assert f"; with max_groups_contributed = 1 one of {shown[1]:,}" in small
         assert f"groups from {shown[1]:,} persons; 2: " in repr(explained)
         assert shown[1] < shown[2] < shown[5] < shown[10]

@@ -29,8 +29,8 @@ def test_the_bound_is_met_where_everybody_has_as_many_as_declared() -> None:
     with tools.curator(full) as curator:
         said = number(curator.ask(clause("max_rows_contributed = 2", "COUNT(*) AS n FROM t"), epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.25, 60, 10)
-        words = "n: of what the declared limits let count, at least 25 % is there; at most 60 is missing"
-        assert said.words == f"{words}, with 95 %, of at most 10 persons"
+        words = "n: the limits keep at least 25 % of what the declared limits count; at most 60 is missing"
+        assert said.words == f"{words}, at 95 % confidence, from at most 10 persons"
         question = clause("max_groups_contributed = 3", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = number(curator.ask(question, epsilon=NOTHING), "n")
         assert (said.share, said.at_most, said.persons) == (0.75, 10, 10)
@@ -147,7 +147,7 @@ def test_private_groups_claim_no_total_but_for_clamps() -> None:
         said = number(release, "n")
         assert (said.share, said.at_most, said.persons) == (0.75, None, None)
         small = next(one for one in release.left_out if one.what == "small groups")
-        assert "groups of too few persons are left out: one of " in small.words
+        assert "groups of too few persons are left out: a group of " in small.words
         assert curator.ask(small.question or "", epsilon=NOTHING).rows == [{"groups": 5}]
         bounded = "cat, COUNT(*, contribution_bounds_per_group => (0, 1)) AS n FROM t GROUP BY cat"
         release = curator.ask(clause("max_groups_contributed = 4, delta = 1e-6", bounded), epsilon=NOTHING)
@@ -162,7 +162,7 @@ def test_a_small_group_is_shown_as_often_as_is_said() -> None:
     with tools.curator([{"uid": 0, "x": 1, "y": 1, "cat": "a"}], private=True) as curator:
         question = clause("delta = 1e-6", "cat, COUNT(DISTINCT uid) AS n FROM t GROUP BY cat")
         said = next(one for one in curator.explain(question, epsilon=1).left_out if one.what == "small groups")
-        least = int(said.words.partition(": one of ")[2].split()[0])
+        least = int(said.words.partition(": a group of ")[2].split()[0])
     shown = 0
     with tools.curator([{"uid": i, "x": 1, "y": 1, "cat": "a"} for i in range(least)], private=True) as curator:
         for turn in range(60):

@@ -50,7 +50,7 @@ def test_all_rows_are_bars(curator: Curator) -> None:
 def test_dates_and_numbers_are_a_line_in_a_band(curator: Curator) -> None:
     release = curator.ask("SELECT day, COUNT(*) AS n, AVG(age) AS a FROM t GROUP BY day ORDER BY n DESC", epsilon=5)
     axes = release.plot().axes
-    assert [axis.get_ylabel() for axis in axes] == ["n, with 95 % intervals", "a, with 95 % intervals"]
+    assert [axis.get_ylabel() for axis in axes] == ["n, 95 % intervals", "a, 95 % intervals"]
     (line,), (band,) = axes[0].lines, axes[0].collections
     assert list(line.get_xdata()) == DAYS
     by_day = {

@@ -224,7 +224,7 @@ def test_pictures(release: Release, curator: Curator, tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 1
     figure = release.plot()
-    assert [axis.get_xlabel() for axis in figure.axes] == [f"{name}, with 95 % intervals" for name in "nsa"]
+    assert [axis.get_xlabel() for axis in figure.axes] == [f"{name}, 95 % intervals" for name in "nsa"]
     with pytest.raises(QuestionError) as refused:
         release.plot(tmp_path / "a.pdf")
     assert (refused.value.code, refused.value.fix) == ("picture", "end it in .png, .svg or .html")

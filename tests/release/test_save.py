@@ -67,7 +67,7 @@ def test_large_errors_are_written_out(curator: Curator) -> None:
         "1,000,000,000",
     ]
     words = repr(curator.explain("SELECT SUM(cost) AS s FROM visits", epsilon="0.01"))
-    assert re.search(r"^s: ±[1-9],\d\d0,000 with 95 %$", words, re.MULTILINE)
+    assert re.search(r"^s: ±[1-9],\d\d0,000 at 95 % confidence$", words, re.MULTILINE)
 
 
 def test_what_is_wanted_of_an_error_is_never_passed_over(curator: Curator) -> None:

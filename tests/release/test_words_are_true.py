@@ -97,7 +97,7 @@ class Said:
             ),
             (r"of t, rows of a person beyond ([\d,]+) are left out (?:where it is read|when it is loaded)", self.read),
             (r"of t, each row counts as one person", lambda: setattr(self, "each_row", True)),
-            (r"rows of no person are left out", lambda: setattr(self, "nobody", False)),
+            (r"rows without a person are left out", lambda: setattr(self, "nobody", False)),
             (r"(\w+) is clamped to \[(\d+), (\d+)\](?:, as declared)?", self.clamp),
             (r"each person's (?:count|sum) in a group is clamped to \[0, (\d+)\]", self.total),
             (r"rows whose key is not declared are left out", self.keys),
@@ -105,24 +105,27 @@ class Said:
             (r"rows whose key is NULL are left out", self.no_null),
             (r"\w+ is cut to 200 characters", lambda: None),
             (
-                r"q: off by at most ([\d,.]+) ranks with 95 %, in a group of fewer rows by any number; "
+                r"q: off by at most ([\d,.]+) ranks at 95 % confidence, by any number in a group of fewer rows; "
                 r"a lattice of steps of 1",
                 self.off,
             ),
             (
-                r"q: the ranks aimed at keep ([\d,.]+) off the ends, or 10 % of the rows where these are fewer",
+                r"q: the target ranks stay ([\d,.]+) away from the ends, or 10 % of the rows where these are fewer",
                 self.kept,
             ),
-            (r"(\w): of what the declared limits let count, at least ([\d.]+) % is there(?:, on average)?", self.there),
             (
-                r"(\w): of what the declared limits let count, at least ([\d.]+) % is there(?:, on average)?;"
-                r" at most ([\d,.]+) is missing, with 95 %(?:, of at most [\d,]+ persons)?",
+                r"(\w): the limits keep at least ([\d.]+) % of what the declared limits count(?:, on average)?",
+                self.there,
+            ),
+            (
+                r"(\w): the limits keep at least ([\d.]+) % of what the declared limits count(?:, on average)?;"
+                r" at most ([\d,.]+) is missing, at 95 % confidence(?:, from at most [\d,]+ persons)?",
                 self.there,
             ),
             (r"\w: how much is missing is not known", lambda: None),
             (
-                r"groups of too few persons are left out: one of ([\d,]+) persons that count, or more, is shown with"
-                r" 95 %(?:; with max_groups_contributed = 1 one of [\d,]+)?",
+                r"groups of too few persons are left out: a group of ([\d,]+) or more counted persons is shown with"
+                r" probability 95 %(?:; with max_groups_contributed = 1, a group of [\d,]+)?",
                 lambda number: setattr(self, "shown_from", int(number.replace(",", ""))),
             ),
         ]
@@ -283,7 +286,7 @@ def of_person(frame: Any) -> Any:
     return frame[frame["uid"] != 7]
 
 
-MASKED = re.compile(r"at most [\d,.]+ is missing(, with 95 %, of at most [\d,]+ persons)?")
+MASKED = re.compile(r"at most [\d,.]+ is missing(, at 95 % confidence, from at most [\d,]+ persons)?")
 """Worked out from the noisy numbers that were paid for."""
 
 
@@ -409,7 +412,7 @@ def test_what_is_read_beside_the_number_is_the_same_everywhere(visited: discreet
     assert visited.explain(question, epsilon=NOTHING).bounds[:4] == tuple(release.bounds[:4])
     chosen = visited.select("SELECT cat, COUNT(*) AS n FROM t GROUP BY cat", epsilon=1)
     assert "below the best one's" in repr(chosen)
-    assert "ranks with 95 %" in repr(visited.ask("SELECT MEDIAN(amount) AS q FROM t", epsilon=1))
+    assert "ranks at 95 % confidence" in repr(visited.ask("SELECT MEDIAN(amount) AS q FROM t", epsilon=1))
 
 
 def test_nothing_says_that_nothing_is_missing() -> None:

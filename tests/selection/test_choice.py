@@ -13,14 +13,15 @@ import pytest
 
 import discreet
 from discreet.accounting import Batch, Pure
-from discreet.door import Grant, Watch, Watching
 from discreet.ledger import TOTAL
 from discreet.mechanisms import NoisyMax
 from discreet.selection.choice import select
 from discreet.selection.watch import mechanism
 from discreet.sql import lower
+from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.watching import Watch, Watching
 
 COUNT = "SELECT city, COUNT(DISTINCT p) FROM t GROUP BY city"
 ROWS = "SELECT city, COUNT(*) AS n FROM t GROUP BY city"

@@ -176,8 +176,8 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE age = (SELECT MAX(age) FROM visits)", "subquery", "join it in FROM"),
     ("SELECT COUNT(*) FROM visits WHERE note LIKE city", "not-allowed", "write column LIKE 'pattern'"),
     ("SELECT COUNT(*) FROM visits WHERE note LIKE 'a%' ESCAPE '%'", "not-allowed", "let the pattern not end"),
-    ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "not-allowed", "conditions on COUNT(*) stand in HAVING"),
-    ("SELECT SUM(COUNT(*)) FROM visits", "not-allowed", "conditions on COUNT(*) stand in HAVING"),
+    ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "not-allowed", "conditions on COUNT(*) are written in HAVING"),
+    ("SELECT SUM(COUNT(*)) FROM visits", "not-allowed", "conditions on COUNT(*) are written in HAVING"),
     ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", "write SUM without DISTINCT"),
     # more than one question, and other statements
     ("", "empty", "write SELECT COUNT(*) FROM table"),

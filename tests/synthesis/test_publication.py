@@ -161,7 +161,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workload": [["sex", "sex"]]}, "no list of sets"),
     ({"workload": ["sex"]}, "no list of sets"),
     ({"workload": [["sex", "score"]]}, "no list of sets"),
-    ({"tell": 5}, "no function"),
+    ({"tell": 5}, "must be callable"),
     ({"request": 5}, "no text"),
     ({"request": 0}, "no text"),
 ]

@@ -159,7 +159,7 @@ def test_noisy_answers_agree_with_each_other(frame: pandas.DataFrame, delta: Any
 
 @pytest.mark.parametrize("delta", [0, "1e-7"])
 def test_intervals_hold(curator: discreet.Curator, delta: Any) -> None:
-    """200 draws about an empty table, with 95 % intervals: of one answer 10 are expected outside, and more than 30 with
+    """200 draws about an empty table, 95 % intervals: of one answer 10 are expected outside, and more than 30 with
     p < 3e-8 (the binomial law), so for three kinds of answers p < 1e-7. Were the noise twice as large, 30 % would be
     outside. The mean error of every answer is within 6.5 deviations of zero: p < 1e-8 for all 130."""
     call = answering(curator.declaration, mixed(), 1, delta)

@@ -22,16 +22,16 @@ from discreet.audit.events import Feature, answered, kind
 from discreet.audit.made_up import Person, Stage, extremes
 from discreet.audit.targets import Computed, Fitted, Late, Sampled, Target
 from discreet.catalog import Table
-from discreet.door import Door, Groups
 from discreet.engines.protocol import Row
 from discreet.errors import EngineError
 from discreet.ledger import Ledger, Reserved, Stored
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold
 from discreet.plan.measurement import Measurement, Threshold
+from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import project_of
 from discreet.trusted.ring_a.sensitivity import cell_count
-from discreet.trusted.ring_b.questions import Noisy
+from discreet.trusted.ring_b.questions import Groups, Noisy
 
 RUNS = 2
 """How often each neighbour runs through the engine, each time with a fresh salt."""

@@ -58,7 +58,7 @@ def read(path: str | Path) -> Declaration:
     Raises DeclarationError with every fault: its key, what is wrong, what to write.
     """
     if not isinstance(path, str | os.PathLike):
-        raise DeclarationError([Fault("file", "this is no path of a file", 'write discreet.open("clinic.toml")')])
+        raise DeclarationError([Fault("file", "not a valid file path", 'write discreet.open("clinic.toml")')])
     path = Path(path)
     try:
         raw = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
@@ -74,7 +74,7 @@ def read(path: str | Path) -> Declaration:
         fault = Fault("file", f"it is not TOML: {error}", fix)
         raise DeclarationError([fault], code="toml", file=str(path)) from None
     except (ValueError, RecursionError):  # Python reads no number of over 4,300 digits
-        fault = Fault("file", "it is nested too deeply, or a number in it is too long", "write it simpler")
+        fault = Fault("file", "it is nested too deeply, or a number in it is too long", "simplify it")
         raise DeclarationError([fault], code="toml", file=str(path)) from None
     return declare(raw, file=path)
 
@@ -94,9 +94,9 @@ def not_toml(error: str, text: str) -> str:
     if re.search(r"\d,\d", line):
         return "write numbers with a point and no commas: 0.5, 2_000_000"
     if "twice" in error or "overwrite" in error:
-        return "put it into the section that stands above; each stands there once"
+        return "move it into the section of that name above; each section is written once"
     if re.search(r"=\s*[A-Za-z]", line):
-        return 'a text stands in double quotes: "text"'
+        return 'a text is written in double quotes: "text"'
     if "Unclosed" in error:
         return "close every { and [ in the line where it opens"
     return "correct that line"
@@ -105,7 +105,7 @@ def not_toml(error: str, text: str) -> str:
 def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = False) -> Declaration:
     """Validates a declaration given as nested mappings (what TOML gives, or Python's form of it, in whose words faults
     are told then)."""
-    reader = _Reader(python)
+    reader = _DeclarationReader(python)
     reader.unknown("", raw, _TOP)
     base = (file.parent if file else Path()).resolve()
     budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
@@ -134,7 +134,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file)
 
 
-class _Reader:
+class _DeclarationReader:
     """Collects faults while it reads, so that the owner sees all of them in one go."""
 
     def __init__(self, python: bool) -> None:
@@ -203,7 +203,7 @@ class _Reader:
         else:
             keys_delta = delta / 10
         if keys_delta > delta:
-            self.fault(f"{where}.keys_delta", "it is a part of delta, and larger than it", "write at most delta")
+            self.fault(f"{where}.keys_delta", "it is a part of delta and cannot be larger", "write at most delta")
         if whole is not None and epsilon > whole.epsilon:
             self.fault(f"{where}.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
         return Budget(epsilon, delta, keys_delta, self.reserve(where, raw.get("reserve"), epsilon, delta, keys_delta))
@@ -268,19 +268,23 @@ class _Reader:
         if self.python:
             for name in [name for name, value in raw.items() if not isinstance(value, Mapping)]:
                 fix = "write discreet.Table(source, columns={…}, one_row_per_person=True)"
-                self.fault(f"tables.{name}", "it is no discreet.Table", fix)
+                self.fault(f"tables.{name}", "not a discreet.Table", fix)
             raw = {name: value for name, value in raw.items() if isinstance(value, Mapping)}
         for name, value in raw.items():
             where = f"tables.{name}"
             if any(name.casefold() == other.casefold() for other in tables):
-                self.fault(where, "another table has this name but for its case", "rename one of them")
+                self.fault(where, "another table has the same name in other case", "rename one of them")
             tables[name] = self.table(name, self.mapping(where, value), base)
         for name, value in raw.items():
             if isinstance(value, Mapping) and isinstance(value.get("person"), str):
                 self.path(name, value["person"], tables)
             if tables[name].shared and tables[name].path is None:
                 fix = 'leave it out, or write person = "COLUMN -> table.column"'
-                self.fault(f"tables.{name}.shared", "each of these rows is one person's", fix)
+                self.fault(
+                    f"tables.{name}.shared",
+                    "shared is for rows along a foreign key: each of these rows belongs to one person",
+                    fix,
+                )
         self.circles(tables)
         return tables
 
@@ -319,7 +323,7 @@ class _Reader:
         tables[name] = replace(tables[name], path=(table.name, column.name))
         if tables[name].one_row_per_person:
             fix = "name a column that holds the person, or rows_per_person"
-            self.fault(where, "one row a person cannot be promised along a foreign key", fix)
+            self.fault(where, "one_row_per_person cannot be combined with a foreign key", fix)
 
     def circles(self, tables: Mapping[str, Table]) -> None:
         """Foreign keys must end at a table that holds the person."""
@@ -328,7 +332,7 @@ class _Reader:
             while at.path is not None:
                 if at.path[0] in seen:
                     fix = "end them at a column that holds the person"
-                    self.fault(f"tables.{name}.person", "the foreign keys go round in a circle", fix)
+                    self.fault(f"tables.{name}.person", "the foreign keys form a cycle", fix)
                     break
                 seen.add(at.path[0])
                 at = tables[at.path[0]]
@@ -384,20 +388,20 @@ class _Reader:
             if person or one_row or rows or groups:
                 self.fault(
                     where,
-                    "a public table is about nobody",
-                    "leave out person and the bounds a person, or public",
+                    "a public table has no persons",
+                    "leave out person and its bounds, or leave out public",
                 )
         elif person is None and not one_row:
             fix = 'write one_row_per_person = true, or person = "COLUMN"'
-            self.fault(where, "it does not say whose rows these are", fix)
+            self.fault(where, "the privacy unit is missing", fix)
         elif one_row and (rows not in (None, 1) or groups not in (None, 1)):
             self.fault(
                 where,
-                "one row a person leaves no room for other bounds",
+                "one row per person cannot be combined with other contribution bounds",
                 "leave out rows_per_person and groups_per_person",
             )
         elif person is not None and not one_row and rows is None:
-            fix = "write rows_per_person = 20, the most rows of one that shall count; or one_row_per_person = true"
+            fix = "write rows_per_person = 20, the maximum of rows counted per person; or one_row_per_person = true"
             self.fault(f"{where}.rows_per_person", "it is missing", fix)
 
     def person(self, where: str, raw: Any, columns: tuple[Column, ...]) -> str | None:
@@ -423,7 +427,7 @@ class _Reader:
         if column.type is Type.NUMBER:
             self.fault(
                 f"{where}.columns.{name}",
-                "a person cannot be told by a number with fractions",
+                "a number with fractions cannot identify a person",
                 'write type = "integer" or "text"',
             )
         return column.name
@@ -484,11 +488,11 @@ class _Reader:
         columns: list[Column] = []
         for name, value in raw.items():
             if not isinstance(name, str) or not writable(name) or not _utf8(name):
-                message = "a column's name is no text, empty, or holds control characters"
+                message = "a column's name is not a string, is empty, or has control characters"
                 self.fault(where, message, "name the column as its source does")
                 continue
             if any(name.casefold() == column.name.casefold() for column in columns):
-                self.fault(f"{where}.{name}", "another column has this name but for its case", "declare one of them")
+                self.fault(f"{where}.{name}", "another column has the same name in other case", "declare one of them")
             columns.append(self.column(f"{where}.{name}", name, value, source))
         return tuple(columns)
 
@@ -523,7 +527,7 @@ class _Reader:
             kind = Type.TEXT
         low = high = None
         if kind in (Type.TEXT, Type.BOOLEAN) and ("min" in raw or "max" in raw):
-            self.fault(where, f"a {kind} column has no min and max", "leave them out")
+            self.fault(where, f"a {kind} column takes no min and max", "leave them out")
         else:
             low, high = (self.value(f"{where}.{key}", raw.get(key), kind) for key in ("min", "max"))
         if low is not None and high is not None and low > high:  # type: ignore[operator]
@@ -541,7 +545,7 @@ class _Reader:
             self.fault(f"{where}.length", "a declared value is longer", "write a larger length")
         if step is not None and any(isinstance(value, int | Fraction) and value % step for value in values or ()):
             fix = "write multiples of it, or leave step out"
-            self.fault(f"{where}.values", "a declared value is no multiple of the step", fix)
+            self.fault(f"{where}.values", "a declared value is not a multiple of the step", fix)
         return Column(name, kind, low, high, step, values, nulls, length)
 
     def values(self, where: str, raw: Mapping[str, Any], kind: Type | None) -> tuple[Value, ...] | None:
@@ -551,12 +555,12 @@ class _Reader:
             self.fault(f"{where}.values", "it must be a list with at least one value", 'write values = ["a", "b"]')
             return None
         if "min" in raw or "max" in raw:
-            self.fault(where, "values and min/max say two things", "keep one of them")
+            self.fault(where, "values and min/max cannot be combined", "keep one of them")
         values = [self.value(f"{where}.values", value, kind) for value in raw["values"]]
         known = tuple(value for value in values if value is not None)
         # the engine holds numbers as doubles: two values that are one double would count a row in two groups
         if len({float(value) if isinstance(value, Fraction) else value for value in known}) != len(known):
-            self.fault(f"{where}.values", "a value stands there twice", "write each value once")
+            self.fault(f"{where}.values", "a value is repeated", "write each value once")
         return known
 
     def value(self, where: str, raw: Any, kind: Type | None) -> Value | None:
@@ -590,7 +594,7 @@ class _Reader:
                 fix = f"write {how}{_UNQUOTED[kind][self.python]}"
             elif kind is Type.TEXT:
                 fix = f'write it in quotes: "{str(raw)[:60]}"'
-            self.fault(where, f"it is no {kind or 'value of a column'}", fix)
+            self.fault(where, f"not a valid {kind or 'value of a column'}", fix)
             return None
         return value
 
@@ -672,5 +676,5 @@ def _short_form(raw: Any, *, self_typed: bool) -> Any:
 
 
 def _utf8(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair: no engine and no file can hold one."""
+    """Whether a text has no lone surrogate: no engine and no file can hold one."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)

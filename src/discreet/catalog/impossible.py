@@ -1,4 +1,4 @@
-"""Rows that cannot be, as the owner declares them: a married child, a pregnant man."""
+"""Impossible combinations of values, as the owner declares them: a married child, a pregnant man."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ _FIX = 'write for example impossible = [{ sex = "M", pregnant = true }, { age = 
 _RANGE = {"min", "max"}
 
 
-class Reader(Protocol):
-    """What notes faults and reads values."""
+class RuleReader(Protocol):
+    """Collects faults and reads values."""
 
     def fault(self, where: str, message: str, fix: str) -> None: ...
     def value(self, where: str, raw: Any, kind: Type | None) -> Value | None: ...
 
 
-def impossible(reader: Reader, where: str, raw: Any, columns: tuple[Column, ...]) -> tuple[tuple[Condition, ...], ...]:
+def impossible(
+    reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]
+) -> tuple[tuple[Condition, ...], ...]:
     """The declared rules: each is a mapping from columns to a value, a list of values, or {min, max}."""
     if not isinstance(raw, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in raw):
-        reader.fault(where, "it is no list of rules", _FIX)
+        reader.fault(where, "not a valid list of rules", _FIX)
         return ()
     rules = []
     for number, rule in enumerate(raw):
@@ -30,7 +32,7 @@ def impossible(reader: Reader, where: str, raw: Any, columns: tuple[Column, ...]
     return tuple(rule for rule in rules if rule)
 
 
-def _condition(reader: Reader, where: str, name: Any, said: Any, columns: tuple[Column, ...]) -> Condition | None:
+def _condition(reader: RuleReader, where: str, name: Any, said: Any, columns: tuple[Column, ...]) -> Condition | None:
     column = next((one for one in columns if isinstance(name, str) and one.name.casefold() == name.casefold()), None)
     if column is None:
         reader.fault(where, f"the column {name} is not declared", "declare it, or leave it out")
@@ -53,6 +55,6 @@ def _condition(reader: Reader, where: str, name: Any, said: Any, columns: tuple[
     known = tuple(value for value in values if value is not None)
     declared = column.keys()
     if not known or len(known) != len(listed) or (column.values is not None and not set(known) <= set(declared or ())):
-        reader.fault(where, "it names no declared value", _FIX)
+        reader.fault(where, "it names a value that is not declared", _FIX)
         return None
     return Condition(column.name, known)

@@ -1,4 +1,4 @@
-"""What an analyst may know of the declared tables: whose rows they hold, what stands in their columns; no source."""
+"""The description of the declared tables for analysts: the privacy unit and the columns, without the source."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _table(table: Table) -> dict[str, Any]:
 
 def _whose(table: Table) -> str:
     if table.public:
-        return "public: about nobody"
-    whose = "each row is a person" if table.person is None else f"whose rows they are says {visible(table.person)}"
+        return "public: no persons"
+    whose = "each row is a person" if table.person is None else f"the person is in column {visible(table.person)}"
     if table.path is not None:
         whose += f" -> {visible('.'.join(table.path))}"
     if table.one_row_per_person:
-        return whose if table.person is None else f"{whose}, one row a person"
-    return f"{whose}; at most {table.rows_per_person:,} rows and {table.groups_per_person:,} groups of a person count"
+        return whose if table.person is None else f"{whose}, one row per person"
+    return f"{whose}; at most {table.rows_per_person:,} rows and {table.groups_per_person:,} groups per person count"
 
 
 def _column(column: Column) -> dict[str, Any]:

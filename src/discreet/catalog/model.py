@@ -22,7 +22,7 @@ ENCODINGS = ("utf-8", "latin-1", "utf-16")
 
 
 def writable(name: str) -> bool:
-    """Whether a table or column may be called so: control characters are for names of our own (`own_name`)."""
+    """Whether a table or column may have this name: control characters are kept for internal names (`own_name`)."""
     return bool(name) and not any(ord(letter) < 32 for letter in name)
 
 

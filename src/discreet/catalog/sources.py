@@ -1,4 +1,4 @@
-"""What only a declaration's sources reveal: types that they state, and what is wrong with them, table by table."""
+"""Checks of a declaration against its sources: the types that they state, and the faults of each table."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def checked_types(declaration: Declaration) -> Declaration:
         for column in table.columns:
             where = f"tables.{table.name}.columns.{column.name}"
             if column.name == table.person and column.type is Type.NUMBER:
-                message = "a person cannot be told by a number with fractions: doubles make several persons one"
+                message = "a number with fractions cannot identify a person: doubles make several persons one"
                 faults.append(Fault(where, message, 'write type = "integer" or "text"'))
             bounded = column.minimum is not None or column.maximum is not None
             if bounded and column.type in (Type.TEXT, Type.BOOLEAN):
                 fix = "leave them out" + (", or list its keys: [...]" if column.type is Type.TEXT else "")
-                faults.append(Fault(where, f"a {column.type} column has no min and max", fix))
+                faults.append(Fault(where, f"a {column.type} column takes no min and max", fix))
                 continue
             if column.length is not None and (column.type is not Type.TEXT or table.public):
                 faults.append(Fault(f"{where}.length", "length is for texts about people", "leave it out"))

@@ -48,7 +48,7 @@ def written(tables: Sequence[Suggested], epsilon: str, delta: str) -> str:
         "# Nothing here was computed from values, except the `values` of columns you called public, and whether",
         "# they are all there is (nulls = false). What stands behind a column as a comment decides nothing.",
         "",
-        "[budget]                      # for ever, over everybody who asks",
+        "[budget]                      # for all time, over all analysts",
         f"epsilon = {epsilon}",
         f"delta = {delta}",
         "",
@@ -69,12 +69,12 @@ def _table(table: Suggested) -> list[str]:
     so = ", ".join([*other, *(f"dates = {_text(form)}" for form in table.dates[:1])])
     either = "".join(f', or like "{form}"' for form in table.dates[1:])
     if table.dates and declared:  # without it all their values would be NULL
-        lines.append(f"csv = {{ {so} }}    # as the first rows look{either}: see that it is so")
+        lines.append(f"csv = {{ {so} }}    # as the first rows look{either}: check this")
     elif other:
-        lines.append(f"csv = {{ {', '.join(other)} }}    # as the first rows look: see that it is so")
+        lines.append(f"csv = {{ {', '.join(other)} }}    # as the first rows look: check this")
     if table.dates and not declared:
         where = visible(", ".join(table.dated))
-        lines.append(f"# csv = {{ {so} }}    # dates in {where} look so{either}: take it in if it is so")
+        lines.append(f"# csv = {{ {so} }}    # dates in {where} look like this{either}: uncomment it if that is right")
     if table.person is not None:
         lines.append(f"person = {_text(table.person)}")
     if table.one_row_per_person:
@@ -108,7 +108,7 @@ def _column(table: Suggested, name: str, kind: Type | None) -> str:
             parts.append("nulls = false")
     comments = []
     if (table.person or "").partition("->")[0].strip().casefold() != name.casefold() and identifies(name):
-        comments.append("identifies? leave this line out, unless it has to be asked about")
+        comments.append("identifies a person? leave this line out unless it is needed")
     if name in table.looks and table.looks[name] is not kind:
         looks = table.looks[name]
         bounds = ", min = …, max = …" if looks.numeric or looks in (Type.DATE, Type.TIMESTAMP) else ""

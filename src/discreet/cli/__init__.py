@@ -78,7 +78,7 @@ def _pages() -> str:
 
 
 class _Commands(click.Group):
-    """The commands, and where more is written about them: in a line that no terminal breaks."""
+    """The commands, and where the documentation begins, in a line that no terminal wraps."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("More"):
@@ -109,7 +109,7 @@ def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def given(question: str | None, file: str | None, **said: Any) -> Any:
         if str(said["declaration"]).lstrip()[:6].upper() == "SELECT":
-            message, fix = "a question stands where the declaration is meant", 'write clinic.toml "SELECT …"'
+            message, fix = "a question was given in place of the declaration", 'write clinic.toml "SELECT …"'
             raise QuestionError("question", message, where="DECLARATION", fix=fix)
         return command(question=_question(question, file), **said)
 
@@ -145,7 +145,7 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="COLUMN=ERROR",
             help='Instead of a price: the wanted error, "n=100", "n=5 % of 2000", "mean=0.5 of 300".',
         ),
-        click.option("--confidence", default="0.95", help="With --within: how sure.", show_default=True),
+        click.option("--confidence", default="0.95", help="With --within: the confidence level.", show_default=True),
         click.option("--together", is_flag=True, help="With --within: for all cells of the answer at once."),
     ]
     for option in reversed(options):
@@ -160,7 +160,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
         if not separator:
             raise QuestionError(
                 "within",
-                f"{pair[:60]!r} is no column with an error",
+                f"{pair[:60]!r} is not a valid column=error",
                 where="--within",
                 fix="write --within n=100",
             )
@@ -265,7 +265,7 @@ def explain(
 @click.argument("declaration")
 @_machine
 def check(declaration: str, as_json: bool) -> None:
-    """Name every fault of DECLARATION at once. Reads no row."""
+    """Check DECLARATION and list all faults. Reads no row."""
     from discreet.odds import ALMOST_SURE, best_guess_of_budget, chance
     from discreet.trusted.ring_a.exact import show
 
@@ -279,13 +279,13 @@ def check(declaration: str, as_json: bool) -> None:
         click.echo(json.dumps({"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds}))
     else:
         click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
-        words = f"guesses right with at most {chance(odds)} after the whole budget"
-        click.echo(f"is one person in the data? Who knows everybody else {words}")
+        words = f"is right at most {chance(odds)} of the time after the whole budget"
+        click.echo(f"membership inference: an attacker who knows everyone else {words}")
         if odds > ALMOST_SURE:
-            click.echo(f"ε {show(total.epsilon)} hides next to nothing of a person: of ε 1 that is {chance(USUAL)}")
+            click.echo(f"ε {show(total.epsilon)} hides almost nothing about a person: at ε 1 it is {chance(USUAL)}")
         for name in shared:
             click.echo(
-                f"{name}: rows may be of several persons: each one's part in a row is hidden, not the row itself"
+                f"{name}: a row may belong to several persons: each one's part in a row is hidden, not the row itself"
             )
 
 
@@ -344,7 +344,9 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
 @click.argument("declaration")
 @click.argument("entry", type=int, required=False)
 @click.option("--verify", is_flag=True, help="Walk the whole chain and recompute every balance.")
-@click.option("--expect-head", metavar="HASH", help="A head noted earlier: fails where the history lacks it.")
+@click.option(
+    "--expect-head", metavar="HASH", help="A head that was noted earlier; fails if the history does not contain it."
+)
 @click.option(
     "--spend-unknown",
     metavar="AMOUNT",
@@ -401,19 +403,20 @@ def ledger(
     metavar="COLUMN",
     help='The column that says whose row it is; of several sources table.COLUMN, or "lines.order_id -> orders.id".',
 )
+@click.option("--rows-per-person", multiple=True, metavar="N", help="Maximum rows counted per person; or table=N.")
 @click.option(
-    "--rows-per-person", multiple=True, metavar="N", help="The most rows of one person that shall count; or table=N."
-)
-@click.option(
-    "--groups-per-person", multiple=True, metavar="N", help="How many groups of an answer one person may touch."
+    "--groups-per-person",
+    multiple=True,
+    metavar="N",
+    help="Maximum groups of an answer that one person may contribute to.",
 )
 @click.option(
     "--public",
     multiple=True,
     metavar="COLUMN",
-    help="Its values are public: read them and declare them as keys.",
+    help="A column whose values are public: they are read and declared as keys.",
 )
-@click.option("--range", "ranges", multiple=True, metavar="COLUMN=MIN:MAX", help="Where a number's values lie.")
+@click.option("--range", "ranges", multiple=True, metavar="COLUMN=MIN:MAX", help="The range of a number column.")
 @click.option(
     "--type",
     "types",
@@ -423,7 +426,9 @@ def ledger(
 )
 @click.option("--epsilon", default="3.0", show_default=True, help="The whole budget.")
 @click.option("--delta", default="1e-6", show_default=True, help="The whole budget's delta.")
-@click.option("-o", "--output", metavar="FILE", help="Where to write it; else the first source's name with .toml.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Where to write it; by default the first source's name with .toml."
+)
 @_machine
 def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: Any) -> None:
     """Write a declaration for SOURCES, each a .csv, a .parquet or file.duckdb::table.
@@ -446,7 +451,9 @@ def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: An
     if as_json:
         click.echo(json.dumps({"declaration": str(target), "told": told}, ensure_ascii=False))
     else:
-        click.echo("\n".join([f"{target} is written; read it, and say more of your columns where you can", *told]))
+        click.echo(
+            "\n".join([f"{target} is written; read it, and declare more about your columns where you can", *told])
+        )
 
 
 @main.command()

@@ -21,7 +21,7 @@ FOUND = 5
 def command(
     declaration: str | None, thorough: bool, hunted: int | None, seed: int, picture: str | None, as_json: bool
 ) -> int:
-    """Try to break what is promised, on made-up tables, and say what was found.
+    """Attack the privacy guarantees on synthetic tables and report what was found.
 
     With DECLARATION also the questions that its tables allow. Reads no private row and spends nothing. Exit code 5 if
     something was found.

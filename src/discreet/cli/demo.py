@@ -54,10 +54,10 @@ def demonstrate(output: Path) -> None:
             _say("An analyst sees the price and the expected error before anything is spent:")
             _shell(f'discreet explain adult.toml "{_FIRST}" --epsilon 0.5')
             click.echo(repr(curator.explain(_FIRST, epsilon="0.5")))
-            _say("and asks. Every number carries its uncertainty, 95 %:")
+            _say("and asks. Every number has its 95 % confidence interval:")
             _shell(f'discreet ask adult.toml "{_FIRST}" --epsilon 0.5')
             click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
-            _say("Asked again, it is the same answer, and free:")
+            _say("The same question again gives the same answer, free of charge:")
             click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
             _say("Sixteen groups at once, in order of the noisy answer:")
             _shell(f'discreet ask adult.toml "{_SECOND}" --epsilon 1')
@@ -66,13 +66,13 @@ def demonstrate(output: Path) -> None:
             _say("A sum, at whatever price gives ±1,000,000 dollars:")
             _shell(f'discreet ask adult.toml "{_THIRD}" --within gains=1000000')
             click.echo(repr(curator.ask(_THIRD, within={"gains": 1_000_000})))
-            _say("What would break the promise is refused, and says what still fits:")
+            _say("A question over the budget is refused; the error says what still fits:")
             _shell(f'discreet ask adult.toml "{_TOO_MUCH}" --epsilon 2')
             try:
                 curator.ask(_TOO_MUCH, epsilon="2")
             except BudgetError as error:
                 click.echo(str(error))
-            _say("The ledger knows it all, and a crash cannot make it forget:")
+            _say("The ledger records every charge durably, before the answer:")
             _shell("discreet ledger adult.toml --verify")
             click.echo(as_text(curator, curator.ledger.verify()))
             picture = output / "discreet-demo.png"
@@ -84,7 +84,7 @@ def demonstrate(output: Path) -> None:
         kept = output / "demo.toml"
         if not kept.exists():
             shutil.copy(file, kept)
-    _say(f"Go on with {kept}; its budget is its own, for nothing of the above was charged to it:")
+    _say(f"Continue with {kept}; its budget is untouched, nothing above was charged to it:")
     _shell(f'{_command()} ask {kept} "SELECT race, COUNT(*) AS n FROM adult GROUP BY race" --epsilon 0.5')
 
 

@@ -12,7 +12,7 @@ from discreet.accounting.balance import price_of
 from discreet.catalog import read
 from discreet.errors import QuestionError
 from discreet.ledger import TOTAL, Entry, Ledger, Verification
-from discreet.release.show import percent
+from discreet.release.render import percent
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import fraction, show
 
@@ -35,7 +35,7 @@ def _amounts(amount: str) -> tuple[Fraction, Fraction]:
         if epsilon < 0 or not 0 <= delta < 1:
             raise ValueError
     except ValueError:
-        message, fix = f"{amount[:60]!r} is no price", "write --spend-unknown 0.5, or 0.5,1e-8 with a delta"
+        message, fix = f"{amount[:60]!r}is not a valid price", "write --spend-unknown 0.5, or 0.5,1e-8 with a delta"
         raise QuestionError("price", message, where="--spend-unknown", fix=fix) from None
     return epsilon, delta
 

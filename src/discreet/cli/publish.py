@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 @click.argument("declaration")
 @click.argument("table")
 @click.option("--epsilon", help="The price, for instance 1.")
-@click.option("--delta", help="By default the budget's, in the share of epsilon.")
+@click.option("--delta", help="By default the budget's, pro rata to epsilon.")
 @click.option("--rows", type=int, help="How many rows; by default as many as the table seems to hold.")
 @click.option("--method", default="adaptive", show_default=True, help="adaptive, mst, workload or independent.")
 @click.option(
     "--workload",
     multiple=True,
     metavar="COLUMNS",
-    help="Columns that matter together: sex,age. Once for each set.",
+    help="Columns whose joint distribution matters: sex,age. Once for each set.",
 )
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
@@ -45,7 +45,7 @@ def command(
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Publish TABLE of DECLARATION as made-up rows, of which none is anybody's.
+    """Publish TABLE of DECLARATION as synthetic rows.
 
     Ctrl-C ends it early: what was measured until then makes the table.
     """

@@ -117,12 +117,12 @@ def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]
             values = [one for one in names if _VALUE.fullmatch(one.strip())]
             if values:
                 some = visible(", ".join(values[:3]) + (", …" if len(values) > 3 else ""))
-                message = f"its first line is taken for names, and holds values: {some}"
-                tell(f"{source}: {message} → if these are no names, put a line of names before it")
+                message = f"its first line is read as column names, but looks like values: {some}"
+                tell(f"{source}: {message} → if these are not names, add a line of column names before it")
             dates, dated = _dates(place)
             if dates:
                 message = f"{source}: dates in {visible(', '.join(dated))} look like {' or '.join(dates)}"
-                tell(f"{message} → take in the line with `dates` if it is so; without it they are texts")
+                tell(f"{message} → if that is right, uncomment the line with `dates`; without it they are texts")
             looks |= dated
             table = _Table(name, place, dict.fromkeys(names, Type.TEXT), looks, tuple(dates), tuple(dated))
             tables.append(table)
@@ -259,7 +259,7 @@ def _counted(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple
     name, _, number = said.rpartition("=")
     if not number.isascii() or not number.isdigit() or int(number) == 0:
         fix = f"write {option} 20" + (f", or {option} {tables[0].name}=20" if len(tables) > 1 else "")
-        raise _fault(f"{option} {said}", "this is no whole number above 0", fix)
+        raise _fault(f"{option} {said}", "not a whole number above 0", fix)
     found = [table for table in tables if not name or table.name.casefold() == name.casefold()]
     if not found:
         fix = f"name one of: {', '.join(table.name for table in tables)}"
@@ -276,13 +276,15 @@ def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Sugg
     if not one_row and table.person is None:
         fix = f"add --one-row-per-person, or --person {of}COLUMN --rows-per-person {count}"
         where = "--person" if alone else f"--person, of {table.name}"
-        raise _fault(where, "it has to be said whose rows these are", fix)
+        raise _fault(where, "the privacy unit is missing", fix)
     if not one_row and table.rows is None:
-        fix = f"add --rows-per-person {count}: the most rows of one person that shall count"
+        fix = f"add --rows-per-person {count}: the maximum of rows counted per person"
         raise _fault("--rows-per-person" if alone else f"--rows-per-person, of {table.name}", "it is missing", fix)
     if one_row and (table.rows is not None or table.groups is not None):
         fix = "leave out --rows-per-person and --groups-per-person"
-        raise _fault("--one-row-per-person", "one row a person leaves no room for other bounds", fix)
+        raise _fault(
+            "--one-row-per-person", "one row per person cannot be combined with other contribution bounds", fix
+        )
     relative = os.path.relpath(str(table.place.path), base)
     return Suggested(
         table.name,
@@ -327,7 +329,7 @@ def _number(where: str, text: str, fix: str) -> str:
         if not number.is_finite():
             raise InvalidOperation
     except InvalidOperation:
-        raise _fault(where, "this is no number", fix) from None
+        raise _fault(where, "not a valid number", fix) from None
     return str(number)
 
 

@@ -45,8 +45,10 @@ for place, target in enumerate(targets):
 )
 @click.option("--question", help="One count or sum, with groups that all declarations give the same values.")
 @click.option("--epsilon", default="1", show_default=True, help="What each party's ledger is charged.")
-@click.option("--colluding", default=1, show_default=True, help="How many parties may pool all they know.")
-@click.option("--absent", default=0, show_default=True, help="How many may drop out before it is agreed who is in.")
+@click.option("--colluding", default=1, show_default=True, help="How many parties may collude.")
+@click.option(
+    "--absent", default=0, show_default=True, help="How many parties may drop out before the roster is fixed."
+)
 @click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.pass_context
@@ -67,7 +69,7 @@ def command(
     if context.invoked_subcommand is not None:
         return
     if parties and question is None:
-        raise QuestionError("together", "it has to be said what to ask", where="--question", fix=f'write "{_QUESTION}"')
+        raise QuestionError("together", "the question is missing", where="--question", fix=f'write "{_QUESTION}"')
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         files = [one for name in parties for one in _declarations(name)] or _made_up(place)
@@ -95,8 +97,10 @@ def command(
 @click.argument("question")
 @click.option("--party", "parties", multiple=True, required=True, metavar="NAME=HOST:PORT=CERTIFICATE.pem")
 @click.option("--epsilon", required=True, help="What each party's ledger is charged.")
-@click.option("--colluding", required=True, type=int, help="How many parties may pool all they know.")
-@click.option("--absent", default=0, show_default=True, help="How many may drop out before it is agreed who is in.")
+@click.option("--colluding", required=True, type=int, help="How many parties may collude.")
+@click.option(
+    "--absent", default=0, show_default=True, help="How many parties may drop out before the roster is fixed."
+)
 @click.option("--largest", is_flag=True, help="Open only which group has the largest count. Needs the extra mpc.")
 @click.option("--seconds", default=60, show_default=True, help="How long each phase may take.")
 @click.option("-o", "--output", default="session.json", show_default=True, metavar="FILE")
@@ -169,10 +173,14 @@ def join(session: str, declaration: str, party: str, key: str, as_json: bool) ->
 
 
 def _noise(parties: int, honest: int, present: int) -> str:
-    """The price of not trusting one another, in words."""
+    """The cost of distributed trust: how much larger the noise variance is."""
     more = Fraction(present, honest)
     times = f"{more.numerator / more.denominator:.3g} times"
-    return f"noise: {times} the variance of one curator who holds all {parties} tables" if more > 1 else "noise: as one"
+    return (
+        f"noise: {times} the variance of one curator who holds all {parties} tables"
+        if more > 1
+        else "noise: that of one curator"
+    )
 
 
 def _write(
@@ -238,7 +246,7 @@ def _party(text: str) -> Any:
     host, _, port = address.rpartition(":")
     fix = "write north=192.0.2.7:7001=north.pem"
     if not port.isascii() or not port.isdecimal() or len(port) > 5 or not file:
-        raise QuestionError("party", "this is no party", where=f"--party {text[:60]}", fix=fix)
+        raise QuestionError("party", "not a valid party", where=f"--party {text[:60]}", fix=fix)
     try:
         certificate = Path(file).read_text("ascii")
     except (OSError, ValueError):

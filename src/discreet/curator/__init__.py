@@ -1,4 +1,4 @@
-"""The façade: one object that holds declarations, ledger, engine and door together."""
+"""The façade: one object that holds declarations, ledger, engine and gate together."""
 
 from __future__ import annotations
 

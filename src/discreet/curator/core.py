@@ -1,4 +1,4 @@
-"""What every curator can do: open a declaration, answer questions, say what they cost and what is left."""
+"""The curator's core: opens a declaration, answers questions, prices them, and reports the budget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from discreet.accounting.balance import Balance, ends, percent_of, promise, publ
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
-from discreet.door import Door, Groups
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
@@ -33,18 +32,20 @@ from discreet.procedures.progress import progress
 from discreet.procedures.run import declared, digest, released
 from discreet.reading import Reading
 from discreet.release import Release, answer
-from discreet.release.choices import choices
 from discreet.release.content import FREE, Cost, ReleaseContent
 from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
 from discreet.release.left_out import may_be_left_out
-from discreet.release.reused import MOST_READ, MOST_TRIED, Held, frame, reused
+from discreet.release.limit_advice import choices
+from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused
 from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
+from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.least import Least
+from discreet.trusted.ring_b.questions import Groups
 
 if TYPE_CHECKING:
     from discreet.workload import Workload
@@ -136,9 +137,7 @@ class Asking:
         )
         if begins and declaration.ledger is not None:
             whole = _caps(declaration.budget)
-            _log.warning(
-                "%s is new: nothing is spent in it, and a whole budget of %s begins", declaration.ledger.name, whole
-            )
+            _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
         self._least = Least.of(_caps(declaration.budget).filter(), declaration.least_epsilon)
         kept = declaration.budget.publish
         self._kept = published(_caps(declaration.budget).filter(), kept) if kept else None
@@ -216,7 +215,9 @@ class Asking:
         answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked)
         return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
 
-    def _held(self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None) -> Held:
+    def _held(
+        self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None
+    ) -> ReusableMeasurement:
         """What is measured for a question: its own measurement, or a stored one that holds all of it and costs whoever
         asks nothing more."""
         known = dict(self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST_READ))
@@ -230,10 +231,10 @@ class Asking:
                 if stored is not None and (held := reused(priced, stored, table)) is not None:
                     return held
         self._remember(own, priced)
-        return Held.whole(priced)
+        return ReusableMeasurement.whole(priced)
 
     def _remember(self, key: str, priced: Measurement) -> None:
-        """Keeps what was planned, so that it need not be planned anew where another question may be a part of it."""
+        """Caches a plan, so that it is not planned again where another question may be a part of it."""
         self._planned[key] = priced
         if len(self._planned) > MOST_READ:
             self._planned.popitem(last=False)
@@ -260,13 +261,13 @@ class Asking:
         notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         if (odds := best_guess(loss)) > ALMOST_SURE:
             notes.append(
-                f"hides next to nothing of a person: whether one is there is guessed right with {chance(odds)}"
+                f"hides almost nothing about a person: an attacker's guess is right {chance(odds)} of the time"
             )
         notes += [] if self._declaration.ledger else ["ledger in memory: it ends with this curator"]
         return Release(content, charged, self.balance(account), loss, tuple(notes))
 
     def balance(self, account: str = TOTAL) -> Balance:
-        """Says what is left to whoever asks: to the analyst whose `account` it is, or to the owner.
+        """Says how much of the budget is left to the analyst whose `account` it is, or to the owner.
 
         Raises QuestionError where nobody of that name is declared, LedgerError.
         """
@@ -493,7 +494,7 @@ class Asking:
     def _lowered(self, question: str) -> tuple[Question, Table]:
         if not isinstance(question, str):
             raise QuestionError(
-                "syntax", "the question is no text", where="question", fix='write "SELECT … FROM table"'
+                "syntax", "the question is not a string", where="question", fix='write "SELECT … FROM table"'
             )
         tree = self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
         checked = lower_tree(tree, self._declaration, self._holdings.public_values)
@@ -554,15 +555,15 @@ def _named(given: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: bool) -> Within | None:
-    """The wanted errors. Raises QuestionError on what would say nothing, and on what names no column."""
+    """The wanted errors. Raises QuestionError on an argument without effect, and on one that names no column."""
     fix = 'write within={"n": 100}, or --within n=100'
     if within is None:
         if together or str(confidence) != "0.95":
             name = "together" if together else "confidence"
-            raise QuestionError("within", f"{name} says nothing without within", where=name, fix=fix)
+            raise QuestionError("within", f"{name} has no effect without within", where=name, fix=fix)
         return None
     if not isinstance(within, Mapping) or not within or not all(isinstance(name, str) for name in within):
-        raise QuestionError("within", "within says of columns by name how far off they may be", where="within", fix=fix)
+        raise QuestionError("within", "within maps names of columns to wanted errors", where="within", fix=fix)
     return Within(within, confidence, together)
 
 

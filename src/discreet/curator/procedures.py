@@ -1,4 +1,4 @@
-"""The curator: questions, and the procedures that are made of many."""
+"""The curator: questions, and procedures that are made of many measurements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
-from discreet.door import Watch, Watching
 from discreet.errors import refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
@@ -20,9 +19,10 @@ from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
+from discreet.trusted.ring_b.watching import Watch, Watching
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
-    from discreet.contribution import Agreed, Contribution, Terms
+    from discreet.contribution import Agreed, OpenedContribution, Terms
     from discreet.learning.aggregate import Aggregation
     from discreet.learning.model import Fit
     from discreet.learning.predictor import Predictor
@@ -238,16 +238,16 @@ class Curator(Asking):
 
         return terms(self._lowered(question)[0], opens)
 
-    def contribution(self, session: Agreed) -> Contribution:
+    def contribution(self, session: Agreed) -> OpenedContribution:
         """Makes this party's part in a session (`discreet.together`), which is the owner's: the whole budget pays.
 
         Nothing is spent before the session begins. Raises QuestionError, BudgetError, DeclarationError, LedgerError.
         """
-        from discreet.contribution import Agreed, Contribution, Held
+        from discreet.contribution import Agreed, ContributionKeeper, OpenedContribution
 
         if not isinstance(session, Agreed):
             fix = 'write discreet.together.read("session.json")'
-            raise refused("together", "this is no session", "session", fix)
+            raise refused("together", "not a valid session", "session", fix)
         account = self._account(None)
         checked, table = self._lowered(session.question)
         parts = (self._engine.name, "together", session.hash)
@@ -256,8 +256,8 @@ class Curator(Asking):
             held = self._holdings.held(table)
             return request_key(table, held.numbers, *parts), held.rows
 
-        hold = Held(key, lambda content, loss, charged: self._release(content, loss, charged, account))
-        return Contribution(checked, session, self._door, self._ledger, hold)
+        hold = ContributionKeeper(key, lambda content, loss, charged: self._release(content, loss, charged, account))
+        return OpenedContribution(checked, session, self._door, self._ledger, hold)
 
     def answer(
         self,
@@ -338,7 +338,7 @@ class Curator(Asking):
 
         account = self._account(analyst)
         if tell is not None and not callable(tell):
-            raise refused("tell", "tell is no function", "tell", "write tell=print")
+            raise refused("tell", "tell must be callable", "tell", "write tell=print")
         options = PublishOptions(
             table=table,
             epsilon=epsilon,

@@ -25,7 +25,7 @@ HEADER = struct.Struct(">Q")
 """The length of what follows."""
 
 
-class Gone(Exception):
+class ChildGone(Exception):
     """The child has ended, or it says nothing within the time limit."""
 
 
@@ -64,13 +64,13 @@ class Child:
         return int(length)
 
     def read(self, length: int, deadline: float) -> bytes:
-        """So many bytes of the child's, until a moment on the monotonic clock. Raises Gone."""
+        """So many bytes of the child's, until a moment on the monotonic clock. Raises ChildGone."""
         pieces = []
         while length:
             ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
             piece = os.read(self._answers, min(length, 1 << 20)) if ready else b""
             if not piece:
-                raise Gone
+                raise ChildGone
             pieces.append(piece)
             length -= len(piece)
         return b"".join(pieces)

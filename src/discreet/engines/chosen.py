@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.engines.duckdb.sources import Sources as DuckDBSources
+from discreet.engines.duckdb.sources import DuckDBSources
 from discreet.engines.protocol import Owned, Sources
 from discreet.trusted.ring_a.dialect import Dialect
 

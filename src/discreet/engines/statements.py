@@ -15,11 +15,8 @@ from discreet.trusted.ring_a.nodes import Aggregate, Root
 from discreet.trusted.ring_a.statement import held, statement
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.windows import Salt
-from discreet.trusted.ring_b import registered
+from discreet.trusted.ring_b import registered  # noqa: F401  (operators and relations are registered with ring A)
 from discreet.trusted.ring_b.order_statistics import Distinct
-
-REGISTERED = registered.__all__
-"""A statement of any question can be made: what ring B says of operators and relations is known."""
 
 MOST_KEPT = 4_000_000
 """How many characters of statements are kept: those of one question, which has fewer, and of few others."""

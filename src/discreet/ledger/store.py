@@ -256,8 +256,8 @@ def _check_text(*texts: str) -> None:
         "".join(texts).encode()
     except (TypeError, UnicodeEncodeError):
         fix = "write it in Unicode, without lone surrogates"
-        message = "the question, the analyst or the request is no text"
+        message = "the question, the analyst or the request is not a string"
         raise QuestionError("text", message, fix=fix) from None
     if any(len(text) > LONGEST for text in texts):
-        message = f"the question, the analyst or the request has more than {LONGEST:,} letters"
+        message = f"the question, the analyst or the request has more than {LONGEST:,} characters"
         raise QuestionError("long", message, fix="ask something shorter")

@@ -1,4 +1,4 @@
-"""What a question's limits leave out: what is known of it from declarations, and the questions that tell the rest.
+"""What a question's limits drop: as far as declarations tell, and the questions that measure the rest.
 
 The yardstick is the same question at the declared limits: D rows a person (`rows_per_person`) and G groups
 (`groups_per_person`, or all groups there are, if these are fewer), no count clamped. What a person has beyond those
@@ -35,7 +35,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.plan.measurement import Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
@@ -49,6 +49,7 @@ from discreet.trusted.ring_a.nodes import (
     Project,
     Scan,
     Total,
+    TotalKind,
     project_of,
 )
 from discreet.trusted.ring_a.sensitivity import touched
@@ -140,7 +141,7 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
     """What the limits leave of a count, or of a sum of values that are never negative."""
     part = plan.parts[output.index]
     total = _total(plan, part, output)
-    people = total.kind in ("persons", "holders", "average")
+    people = total.kind in (TotalKind.PERSONS, TotalKind.PERSONS_WITH_VALUE, TotalKind.MEAN_PER_PERSON)
     own = [_limit(node, table, plan.keys) for node in _of(plan.root)]
     whole = Fraction(1)
     for one in own:
@@ -148,7 +149,7 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
         if share is None:
             return Kept(None)
         whole *= share
-    if output.kind == "sum" and (total.bounds is not None or (whole < 1 and _may_be_negative(part, output))):
+    if output.kind is OutputKind.SUM and (total.bounds is not None or (whole < 1 and _may_be_negative(part, output))):
         return Kept(None)
     tight = [one for one in own if one.share != 1]
     if total.bounds is not None and not people:
@@ -166,8 +167,8 @@ def _fills(plan: Plan, limit: Limit, total: Total, output: Output) -> bool:
     """Whether a person above the limit adds exactly so many to the count over all groups: no row or group that takes a
     place in the window is left out of the count afterwards. Windows look past WHERE, and those of rows past the keys;
     what is not one declared table as it stands has no windows. Groups with private keys may not be shown."""
-    every = sum(weight != 0 for weight in output.weights) == 1 and total.kind in ("rows", "persons")
-    if plan.private or not every or (total.kind == "rows") != (limit.what == "rows"):
+    every = sum(weight != 0 for weight in output.weights) == 1 and total.kind in (TotalKind.ROWS, TotalKind.PERSONS)
+    if plan.private or not every or (total.kind is TotalKind.ROWS) != (limit.what == "rows"):
         return False
     child = project_of(plan.root).child
     if (child.child if isinstance(child, Filter) else child).relation is not None:
@@ -240,7 +241,7 @@ def clamps(plan: Plan) -> list[tuple[str, Fraction, Total]]:
         for place, lattice in lattices or [(0, part.lattice)]:
             total = plan.root.totals[part.vectors[place].weights[0][0]]
             if total.bounds is not None:
-                kind = part.kind if not part.axes else "sum" if total.kind == "sum" else "count"
+                kind = part.kind if not part.axes else "sum" if total.kind is TotalKind.SUM else "count"
                 found.append((kind, lattice.step if lattice else Fraction(1), total))
     return found
 
@@ -336,12 +337,12 @@ class Telling:
         """How many totals of a person and group lie outside their bounds, and what 95 % of them stay within."""
         expression = None if total.quantity is None else project_of(plan.root).quantities[total.quantity].expression
         plain = expression is None or (isinstance(expression, ColumnOf) and self._has(expression.name))
-        functions = {"sum": "SUM", "average": "AVG", "rows": "COUNT", "present": "COUNT"}
+        functions = {TotalKind.SUM: "SUM", TotalKind.MEAN_PER_PERSON: "AVG"}
         if not (self.known and plain and total.bounds is not None and self._has(*self.keys)):
             return None
         what = "*" if expression is None else quoted(getattr(expression, "name", ""))
         by = ", ".join([self.person, *map(quoted, self.keys)])
-        each = f"(SELECT {by}, {functions[total.kind]}({what}) AS {self.k} FROM {self.name} GROUP BY {by})"
+        each = f"(SELECT {by}, {functions.get(total.kind, 'COUNT')}({what}) AS {self.k} FROM {self.name} GROUP BY {by})"
         low, high = (show(step * bound) for bound in total.bounds)
         outside = f"SELECT COUNTIF({self.k} < {low} OR {self.k} > {high}) AS outside FROM {each}"
         return outside, f"SELECT PERCENTILE_CONT({self.k}, 0.95) AS {self.k} FROM {each}"
@@ -426,9 +427,9 @@ def advice(plan: Plan, table: Table) -> tuple[str, ...]:
     for one in limits(plan, table):
         if (question := telling.quantile(one.what)) is not None:
             option = f"max_{one.what}_contributed"
-            words.append(f"which {option} leaves 95 % of the persons whole, or name another fraction: {question}")
+            words.append(f"the {option} that drops nothing of 95 % of the persons (or of another fraction): {question}")
     for _, step, total in clamps(plan):
         if (both := telling.totals_outside(plan, total, step)) is not None:
             option = "contribution_bounds_per_group"
-            words.append(f"which {option} 95 % of a person's totals in a group stay below: {both[1]}")
+            words.append(f"the {option} that 95 % of the totals of a person in a group stay below: {both[1]}")
     return tuple(dict.fromkeys(words))

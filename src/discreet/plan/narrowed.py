@@ -1,4 +1,4 @@
-"""Which public keys can stand in a row for which WHERE is true. The others are no groups of the question.
+"""Which public keys a row can have for which WHERE is true. The others are not groups of the question.
 
 It follows from the question and the declaration alone. An expression is read on the set of values that a column, or the
 key itself, may have, and gives the set of values that may come of it: always a superset of what the engine computes, so
@@ -304,7 +304,7 @@ def _negation(value: Held) -> Values:
 
 
 def _number(compute: Callable[..., float | None]) -> _Function:
-    """A function of doubles that is NULL where an argument is. What is not finite is not followed further."""
+    """A function of doubles that is NULL where an argument is. Values that are not finite are treated as unknown."""
 
     def function(*values: Held) -> Values:
         if None in values:

@@ -1,4 +1,4 @@
-"""How a price is split over a plan's parts: one mechanism for each, fitted to its sensitivity."""
+"""Splits a price over a plan's parts: one mechanism for each, fitted to its sensitivity."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.errors import QuestionError
-from discreet.plan.bounds import Request
-from discreet.plan.bounds import plan as planned
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
+from discreet.plan.outputs import OutputKind
+from discreet.plan.planner import Request
+from discreet.plan.planner import plan as planned
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, Pure
 from discreet.trusted.ring_a.measurement import Measured
-from discreet.trusted.ring_a.nodes import Part
+from discreet.trusted.ring_a.nodes import Part, PartKind
 from discreet.trusted.ring_a.sensitivity import Sensitivity, rows_reached, sensitivity
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_b.joint import Ball
@@ -127,9 +128,13 @@ def _special(one: Special, epsilon: Fraction) -> SpecialMechanism:
 
 def _uses(plan: Plan, index: int) -> int:
     """How many different numbers are made of a part, whatever they are called."""
-    own = [output for output in plan.outputs if output.kind not in ("key", "special") and output.index == index]
+    own = [
+        output
+        for output in plan.outputs
+        if output.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and output.index == index
+    ]
     made = len({(output.kind, output.weights) for output in own})
-    return max(1, made) + (1 if made and plan.parts[index].kind == "keys" else 0)
+    return max(1, made) + (1 if made and plan.parts[index].kind is PartKind.KEYS else 0)
 
 
 def _laplace(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], price: Price) -> tuple[Measured, ...]:
@@ -137,10 +142,10 @@ def _laplace(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], pric
     for part, bound, share in zip(plan.parts, bounds, shares, strict=True):
         epsilon = price.epsilon * share
         mechanism: Mechanism
-        if part.kind == "keys":
+        if part.kind is PartKind.KEYS:
             mechanism = laplace_threshold(epsilon, price.delta, bound.l1)
             mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
-        elif part.kind == "joint":
+        elif part.kind is PartKind.JOINT:
             mechanism = Ball(bound.l1 / epsilon, part.blocks)
         else:
             mechanism = Laplace(bound.l1 / epsilon)
@@ -156,7 +161,7 @@ def _gaussian(plan: Plan, bounds: list[Sensitivity], shares: list[Fraction], pri
     measured = []
     for part, bound, share in zip(plan.parts, bounds, shares, strict=True):
         mechanism: Mechanism
-        if part.kind == "keys":
+        if part.kind is PartKind.KEYS:
             mechanism = gaussian_threshold(mu**2 * share, delta, bound.l1)
             mechanism = replace(mechanism, threshold=mechanism.threshold + plan.least - 1)
         else:

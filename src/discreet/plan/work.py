@@ -88,7 +88,7 @@ class Public(Protocol):
 
 
 @dataclass(frozen=True)
-class Cost:
+class RowCost:
     """Of an expression: its steps for one row, those for each row of a `whole` vector that one row may start, the
     characters of its longest text, and whether the engine may hold it as one constant for a whole vector."""
 
@@ -112,10 +112,10 @@ class Side:
     rows: int
     seen: int
     steps: int
-    columns: Mapping[str, Cost]
+    columns: Mapping[str, RowCost]
     blocks: int = 1
 
-    def of(self, cost: Cost) -> int:
+    def of(self, cost: RowCost) -> int:
         """The steps of an expression on the rows."""
         return cost.of(self.seen, self.blocks)
 
@@ -135,7 +135,7 @@ def bound(roots: Sequence[Root], table: Table, limits: EngineLimits, declared: S
         if needed > MOST_WORK:
             owner = "have the owner declare fewer rows_per_person, or a smaller length of texts"
         if rows > most:
-            message = f"the joins can make {rows:,} rows of one person's, more than {most:,}"
+            message = f"the joins can make {rows:,} rows of one person, more than {most:,}"
             fix = f"compare a column whose values are rarer, join fewer tables, or {owner}"
             raise QuestionError("work", message, where="JOIN", fix=fix)
         message = f"one person's rows can take as long as {needed:,} joined rows, more than {most:,}"
@@ -195,8 +195,10 @@ def _read(root: Root, side: Side) -> int:
     return rows * (group + _TOTAL * len(getattr(root, "totals", ())))
 
 
-def _declared(table: Table) -> dict[str, Cost]:
-    return {column.name: Cost(1, length=column.longest if column.type is Type.TEXT else 0) for column in table.columns}
+def _declared(table: Table) -> dict[str, RowCost]:
+    return {
+        column.name: RowCost(1, length=column.longest if column.type is Type.TEXT else 0) for column in table.columns
+    }
 
 
 def _kept(table: Table) -> int:
@@ -274,21 +276,21 @@ class _Measure:
             blocks += seen
         return Side(rows, seen, steps + seen * _ROW, columns, blocks)
 
-    def _public(self, relation: Relation) -> dict[str, Cost]:
+    def _public(self, relation: Relation) -> dict[str, RowCost]:
         found = self.public.longest(relation)
-        return {column.name: Cost(1, length=found.get(column.name, 0)) for column in shape(relation).columns}
+        return {column.name: RowCost(1, length=found.get(column.name, 0)) for column in shape(relation).columns}
 
     def _per_person(self, relation: PerPerson) -> Side:
         below = self.side(relation.child)
         keys = {name: self.cost(one, below.columns) for name, one in relation.keys}
         totals = {
-            name: Cost(0) if total.expression is None else self.cost(total.expression, below.columns)
+            name: RowCost(0) if total.expression is None else self.cost(total.expression, below.columns)
             for name, total, _ in relation.totals
         }
         every = {**keys, **totals}
         steps = sum(below.seen * (_ROW + one.length) + below.of(one) for one in every.values())
         steps += 3 * _ROW * below.seen
-        columns = {name: Cost(1, length=one.length) for name, one in every.items()}
+        columns = {name: RowCost(1, length=one.length) for name, one in every.items()}
         return Side(below.rows, below.rows, below.steps + steps, columns, below.rows)
 
     def _stacked(self, relation: Stacked) -> Side:
@@ -301,7 +303,7 @@ class _Measure:
                 for side, child in zip(sides, relation.children, strict=True)
             ]
             length = max(one.length for one in same)
-            columns[name] = Cost(1, length=length, constant=any(one.constant for one in same))
+            columns[name] = RowCost(1, length=length, constant=any(one.constant for one in same))
         rows, seen = sum(side.rows for side in sides), sum(side.seen for side in sides)
         return Side(
             rows,
@@ -334,12 +336,12 @@ class _Measure:
         Matched: _matched,
     }
 
-    def cost(self, expression: Expression, columns: Mapping[str, Cost]) -> Cost:
+    def cost(self, expression: Expression, columns: Mapping[str, RowCost]) -> RowCost:
         """What an expression costs on one row, and how long its texts get. Raises QuestionError beyond `LONGEST`."""
         if isinstance(expression, ColumnOf):
             return columns[expression.name]
         if isinstance(expression, Literal):
-            return Cost(0, length=len(expression.value) if isinstance(expression.value, str) else 0)
+            return RowCost(0, length=len(expression.value) if isinstance(expression.value, str) else 0)
         arguments = [self.cost(one, columns) for one in expression.arguments]
         length = _length(expression, [one.length for one in arguments])
         if length > LONGEST:
@@ -351,10 +353,10 @@ class _Measure:
         own = _steps(expression, [one.length for one in arguments], length)
         steps = own + sum(one.steps for one in arguments)
         whole = own * alike + sum(one.whole for one in arguments)
-        return Cost(steps, whole, length, alike or not rows or _chooses(expression, arguments))
+        return RowCost(steps, whole, length, alike or not rows or _chooses(expression, arguments))
 
 
-def _chooses(call: Call, arguments: Sequence[Cost]) -> bool:
+def _chooses(call: Call, arguments: Sequence[RowCost]) -> bool:
     """Whether a call gives one of its arguments, and one of these is the same for many rows."""
     if call.operator not in ("case", "coalesce", "nullif", "zero_if_null", "is_true", "is_false"):
         return False

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from discreet.door import Door
 from discreet.ledger import Stored
 from discreet.trusted.ring_a.finishing import finishing
-from discreet.trusted.ring_a.gate import Measurable
+from discreet.trusted.ring_a.gate import Door, Measurable
 from discreet.trusted.ring_a.table import Source, Table
 
 Released = TypeVar("Released")

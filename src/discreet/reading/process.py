@@ -28,7 +28,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration
-from discreet.engines.child import HEADER, Child, Gone
+from discreet.engines.child import HEADER, Child, ChildGone
 from discreet.errors import QuestionError
 from discreet.sql.limits import LONGEST, small
 from discreet.sql.trees import read
@@ -69,7 +69,7 @@ class Reading:
 
     def wait(self) -> None:
         """Waits until the child is ready. What fails now fails again, and is said, when a question is read."""
-        with self._lock, contextlib.suppress(Gone):
+        with self._lock, contextlib.suppress(ChildGone):
             if self._child is None or not self._child.lives or not self._knows:
                 self._call("")
 
@@ -81,7 +81,7 @@ class Reading:
         with self._lock:
             try:
                 answer = self._call(text)
-            except Gone:
+            except ChildGone:
                 fix = "ask something shorter, with fewer columns and constants"
                 message = "this takes too long, or too much memory, to be read"
                 raise QuestionError("too-long", message, where="question", fix=fix) from None
@@ -99,7 +99,7 @@ class Reading:
         return tree
 
     def _call(self, text: str) -> dict[str, Any]:
-        """What the child says. Raises Gone where it died, was killed by a limit, or said what it cannot say."""
+        """What the child says. Raises ChildGone where it died, was killed by a limit, or said what it cannot say."""
         child = self._start()
         deadline = time.monotonic() + _SECONDS
         try:
@@ -111,14 +111,14 @@ class Reading:
             child.requests.flush()
             length = child.length(deadline)
             if length > _MOST:
-                raise Gone
+                raise ChildGone
             answer = json.loads(child.read(length, deadline))
             if type(answer) is not dict:
-                raise Gone
+                raise ChildGone
             return answer
-        except (Gone, OSError, ValueError, RecursionError):
+        except (ChildGone, OSError, ValueError, RecursionError):
             self._kill()
-            raise Gone from None
+            raise ChildGone from None
 
     def close(self) -> None:
         """Ends the child."""

@@ -80,7 +80,7 @@ class ReleaseData:
         return _pairs(self.content["intervals"])
 
     def simultaneous(self) -> list[dict[str, tuple[float, float]]]:
-        """Gives intervals that hold for all cells at once with 95 %, shaped as `intervals`.
+        """Gives intervals that hold for all cells at once at 95 % confidence, shaped as `intervals`.
 
         Source: Dwork & Roth 2014, Theorem 3.8.
         """

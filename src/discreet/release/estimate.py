@@ -14,16 +14,14 @@ import numpy as np
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
-from discreet.release import joint
+from discreet.plan.outputs import Output, OutputKind
+from discreet.release import joint_intervals
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.formula import computed
 from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
 from discreet.release.left_out import left_out, size_of
-from discreet.release.moments import moment_error, moments
-from discreet.release.rows import arranged
-from discreet.release.shown import shown_intervals
-from discreet.release.specials import (
+from discreet.release.moment_intervals import moment_error, moments
+from discreet.release.order_statistic_columns import (
     depends_on_bounds,
     described_ranges,
     reported,
@@ -31,10 +29,13 @@ from discreet.release.specials import (
     special_type,
     special_values,
 )
+from discreet.release.rows import arranged
+from discreet.release.threshold_intervals import shown_intervals
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
+from discreet.trusted.ring_a.nodes import PartKind
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.jointly import axis_of, ends_of
 from discreet.trusted.ring_b.questions import Noisy
@@ -52,14 +53,14 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
     groups = len(noisy.keys)
-    cells = max(1, groups * sum(output.kind != "key" for output in visible))
+    cells = max(1, groups * sum(output.kind is not OutputKind.KEY for output in visible))
     rows: list[dict[str, Any]] = [{} for _ in range(groups)]
     columns = Columns(measurement, noisy)
     single: list[dict[str, Interval]] = [{} for _ in range(groups)]
     joint: list[dict[str, Interval]] = [{} for _ in range(groups)]
     types: dict[str, str] = {}
     for output in visible:
-        if output.kind == "key":
+        if output.kind is OutputKind.KEY:
             types[output.name] = str(plan.keys[output.index].type)
             for row, key in zip(rows, noisy.keys, strict=True):
                 row[output.name] = plain(key[output.index])
@@ -67,7 +68,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
         values, first = columns.of(output, 1 - CONFIDENCE)
         _, second = columns.of(output, (1 - CONFIDENCE) / cells)
         if first is None or second is None:
-            made = output.kind == "formula"
+            made = output.kind is OutputKind.FORMULA
             types[output.name] = "number" if made else special_type(measurement.specials[output.index], output.moment)
         for index in range(groups):
             rows[index][output.name] = values[index]
@@ -88,7 +89,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
     return ReleaseContent(
         columns=[output.name for output in visible],
         types=types,
-        keys=[output.name for output in visible if output.kind == "key"],
+        keys=[output.name for output in visible if output.kind is OutputKind.KEY],
         rows=[rows[index] for index in order],
         intervals=[shown[index] for index in order],
         simultaneous=[joint[index] for index in order],
@@ -109,10 +110,10 @@ class Columns:
 
     def of(self, output: Output, miss: float) -> tuple[list[Any], list[Interval] | None]:
         """A column's values and intervals; None where there are none."""
-        if output.kind == "special":
+        if output.kind is OutputKind.SPECIAL:
             special, noisy = self.measurement.specials[output.index], self.noisy.specials[output.index]
             return special_values(special, noisy, miss, output.moment)
-        if output.kind == "formula":
+        if output.kind is OutputKind.FORMULA:
             outputs = [self.measurement.plan.outputs[place] for place in output.of]
             columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}
             return computed(output.formula, columns, len(self.noisy.keys))
@@ -132,7 +133,7 @@ class Columns:
 
 def _size(mean: Output, measured: Measured) -> Output:
     """The number of rows that a mean is over, as a column."""
-    return Output(mean.name, "count", mean.index, size_of(measured.part, mean))
+    return Output(mean.name, OutputKind.COUNT, mean.index, size_of(measured.part, mean))
 
 
 def _share(output: Output, miss: float) -> float:
@@ -147,14 +148,18 @@ def cost(measurement: Measurement) -> Cost:
 
 
 def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
-    """How each part is hidden, for an analyst's eyes: no path, no salt, no engine SQL."""
+    """The mechanism of each part, as analysts may see it: no path, no salt, no engine SQL."""
     described = []
     for index, measured in enumerate(measurement.parts):
         outputs = measurement.plan.outputs
-        own = {place for place, one in enumerate(outputs) if one.kind not in ("key", "special") and one.index == index}
+        own = {
+            place
+            for place, one in enumerate(outputs)
+            if one.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and one.index == index
+        }
         using = [one for place, one in enumerate(outputs) if place in own or own & set(one.of)]
         names = [one.name for one in using if not one.hidden]
-        shown = ["which groups are shown"] if measured.part.kind == "keys" else []
+        shown = ["which groups are shown"] if measured.part.kind is PartKind.KEYS else []
         unit = measured.part.lattice.step if measured.part.lattice else Fraction(1)
         described.append(
             {
@@ -165,7 +170,7 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
             }
         )
     for place, special in enumerate(measurement.specials):
-        names = [one.name for one in measurement.plan.outputs if one.kind == "special" and one.index == place]
+        names = [one.name for one in measurement.plan.outputs if one.kind is OutputKind.SPECIAL and one.index == place]
         described.append(
             {
                 "columns": ", ".join(names),
@@ -185,11 +190,11 @@ def expected_errors(
     errors: dict[str, float] = {}
     outputs = measurement.plan.outputs
     for output in outputs:
-        if output.kind in ("key", "formula") or output.hidden:
+        if output.kind in (OutputKind.KEY, OutputKind.FORMULA) or output.hidden:
             continue
         if measurement.ranges and depends_on_bounds(output):
             continue  # known only with the bounds
-        if output.kind == "special":
+        if output.kind is OutputKind.SPECIAL:
             error = special_error(measurement.specials[output.index], miss)
             if error is not None:
                 errors[output.name] = error
@@ -211,13 +216,15 @@ def expected_errors(
 
 def by_size(measurement: Measurement) -> tuple[str, ...]:
     """The columns whose expected error depends on the size of a group: means, and what is made of means."""
-    outputs = [output for output in measurement.plan.outputs if not output.hidden and output.kind != "formula"]
-    return tuple(output.name for output in outputs if output.kind == "mean" or output.of)
+    outputs = [
+        output for output in measurement.plan.outputs if not output.hidden and output.kind is not OutputKind.FORMULA
+    ]
+    return tuple(output.name for output in outputs if output.kind is OutputKind.MEAN or output.of)
 
 
 def error_of(output: Output, measured: Measured, miss: float, group: float) -> float:
     """The half width of one estimate's interval, a mean's in a group of `group` rows."""
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         return _half_width(output, measured, miss)
     grid = _grid(output, measured)
     return min(_widest_mean(output, measured, miss) / group, float(grid.width)) * float(grid.step)
@@ -231,7 +238,7 @@ def _half_width(output: Output, measured: Measured, miss: float) -> float:
         return half_width(mechanism.noise, [1.0], miss)
     if measured.part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
-        return joint.half_width(mechanism, output.weights, miss)
+        return joint_intervals.half_width(mechanism, output.weights, miss)
     assert isinstance(mechanism, Laplace | Gaussian)
     return half_width(mechanism, _floats(output.weights), miss)
 
@@ -241,7 +248,7 @@ def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
     mechanism, part = measured.mechanism, measured.part
     if part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
-        return joint.widest(mechanism, part, axis_of(part, output.weights), miss)
+        return joint_intervals.widest(mechanism, part, axis_of(part, output.weights), miss)
     assert isinstance(mechanism, Laplace | Gaussian)
     return half_width(mechanism, [1.0], miss)
 
@@ -249,13 +256,13 @@ def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
 def _column(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
-    if output.kind == "mean":
+    if output.kind is OutputKind.MEAN:
         return _means(output, measured, vectors, miss)
     if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
         near = shown_intervals(measured.mechanism, vectors[0], miss)
         return list(vectors[0]), list(near)
     wide = _half_width(output, measured, miss)
-    whole = output.kind == "count" or _grid(output, measured).step == 1
+    whole = output.kind is OutputKind.COUNT or _grid(output, measured).step == 1
     values: list[float] = []
     intervals: list[Interval] = []
     for cell in zip(*vectors, strict=True):
@@ -278,7 +285,7 @@ def _means(
         assert isinstance(mechanism, Ball | Gaussian)
         axis = axis_of(part, output.weights)
         above, below = (_summed(weights, vectors) for weights in ends_of(part, axis))
-        quantile = joint.spread(mechanism, part, axis, miss)
+        quantile = joint_intervals.spread(mechanism, part, axis, miss)
     else:
         assert isinstance(mechanism, Laplace | Gaussian)
         above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])

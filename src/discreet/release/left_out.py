@@ -51,11 +51,11 @@ from discreet.plan.left_out import (
     without_group,
 )
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
 from discreet.release.intervals import CONFIDENCE
-from discreet.release.specials import special_words, to_be_found
+from discreet.release.order_statistic_columns import special_words, to_be_found
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.measurement import Measured
@@ -116,7 +116,7 @@ def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
         found.append(LeftOut("clamped", words, name, question=telling.values_outside(name, least, most)))
     if plan.having is not None or plan.limit is not None:
         found.append(
-            LeftOut("picked", "rows are picked by noisy values: each ± holds for all cells at once, so it is wider")
+            LeftOut("picked", "rows are selected by noisy values: the ± hold for all cells at once, so they are wider")
         )
     found += _columns(plan, table)
     if (missing := without_group(plan.keys, table)) is not None:
@@ -141,7 +141,7 @@ def _read(table: Table, own: Sequence[Limit]) -> Iterator[str]:
         if base.shared:
             yield f"of {base.name}, a row of several persons counts once for each"
     if any(base.person is not None for base in table.bases):
-        yield "rows of no person are left out"
+        yield "rows without a person are left out"
 
 
 def _columns(plan: Plan, table: Table) -> Iterator[LeftOut]:
@@ -213,10 +213,10 @@ def _of_limit(one: Limit, telling: Telling, table: Table) -> LeftOut:
         least = min(one.limit, one.declared)  # so many are read
     words = f"at most {least:,} {one.what} of each person count"
     if one.declared is not None and least < one.declared:
-        words += f", of {one.declared:,} that the declaration lets count"
+        words += f", of the declared {one.declared:,}"
     elif one.declared is not None:
-        as_it_is = ", as many as the declaration lets count" if one.what == "groups" else ", as declared"
-        words += as_it_is if least == one.declared else f", more than the {one.declared:,} of the declaration"
+        as_it_is = ", as the declaration allows" if one.what == "groups" else ", as declared"
+        words += as_it_is if least == one.declared else f", above the declared {one.declared:,}"
     words += f"; further {one.what} are left out, at random"
     return LeftOut(one.what, words, limit=one.limit, declared=one.declared, question=question)
 
@@ -229,11 +229,11 @@ def _numbers(measurement: Measurement, table: Table) -> list[tuple[Output, Kept]
     found: list[tuple[Output, Kept]] = []
     for output in plan.outputs:
         mean = plan.outputs[output.of[0]] if output.of else output
-        if output.hidden or output.kind in ("key", "special", "formula"):
+        if output.hidden or output.kind in (OutputKind.KEY, OutputKind.SPECIAL, OutputKind.FORMULA):
             continue
-        if mean.kind == "mean":
+        if mean.kind is OutputKind.MEAN:
             part = plan.parts[mean.index]
-            mean = Output(f"number of values of {output.name}", "count", mean.index, size_of(part, mean))
+            mean = Output(f"number of values of {output.name}", OutputKind.COUNT, mean.index, size_of(part, mean))
         found.append((mean, kept(plan, table, mean)))
     return found
 
@@ -255,15 +255,15 @@ def _number(output: Output, one: Kept, bound: tuple[float, int | None] | None, *
     `shown` in the groups that are shown."""
     if not one.share:
         return LeftOut("number", f"{output.name}: how much is missing is not known", output.name)
-    words = f"{output.name}: of what the declared limits let count, at least {_percent(one.share)} is there"
+    words = f"{output.name}: the limits keep at least {_percent(one.share)} of what the declared limits count"
     words += "" if one.certain else ", on average"
     if bound is None:
         return LeftOut("number", words, output.name, share=float(one.share))
     at_most, persons = bound
     where = " in the groups shown" if shown else ""
-    words += f"; at most {at_most:,.9g} is missing{where}, with {_percent(CONFIDENCE)}"
+    words += f"; at most {at_most:,.9g} is missing{where}, at {_percent(CONFIDENCE)} confidence"
     if persons is not None:
-        words += f", of at most {persons:,} persons"
+        words += f", from at most {persons:,} persons"
     return LeftOut("number", words, output.name, share=float(one.share), at_most=at_most, persons=persons)
 
 
@@ -292,7 +292,7 @@ def _bound(
             draw = _reach(measurement.parts[output.index], output, one) * math.log(2 / miss)
             most = (upper + draw + math.sqrt(draw) * math.sqrt(draw + 2 * upper)) / float(one.share) - upper
         persons = None if one.one is None else math.floor(upper / one.one + 1e-9)
-        return math.floor(most + 1e-6) if output.kind == "count" or not math.isfinite(most) else most, persons
+        return math.floor(most + 1e-6) if output.kind is OutputKind.COUNT or not math.isfinite(most) else most, persons
     except OverflowError:  # larger than any number: nothing that would be worth saying
         return None
 
@@ -302,14 +302,16 @@ def _reach(measured: Measured, output: Output, one: Kept) -> float:
     part, bound = measured.part, measured.sensitivity
     if one.clamp is not None:
         return float(bound.cells * one.clamp)
-    grid = lattice_of(part, output) if output.kind == "sum" else None
+    grid = lattice_of(part, output) if output.kind is OutputKind.SUM else None
     each = float(grid.step * grid.high) if grid is not None else 1.0
     return bound.l1 / max(1, bound.row) * each
 
 
 def shown_from(measurement: Measurement) -> int | None:
-    """From how many persons on a group with a private key is shown with 95 %; None where its keys are public, or what
-    is left for them is known only once bounds are found."""
+    """The least number of persons of which a group with a private key is shown with probability 95 %.
+
+    None where its keys are public, or where bounds have to be found first.
+    """
     if not measurement.plan.private or measurement.ranges:
         return None
     sure = 0
@@ -324,10 +326,10 @@ def _small_groups(measurement: Measurement, table: Table) -> LeftOut:
     plan, sure = measurement.plan, shown_from(measurement)
     words = "groups of too few persons are left out"
     if sure is None:
-        words += "; from how many on they are shown is known with the bounds"
+        words += "; the smallest size that is shown is known once the bounds are found"
     else:
-        words += f": one of {sure:,} persons that count, or more, is shown with {_percent(CONFIDENCE)}"
+        words += f": a group of {sure:,} or more counted persons is shown with probability {_percent(CONFIDENCE)}"
         if any(one.what == "groups" and one.limit > 1 for one in limits(plan, table)):
             fewer = shown_from(repriced(at_limit(plan, "groups", 1), measurement.price))
-            words += f"; with max_groups_contributed = 1 one of {fewer:,}"
+            words += f"; with max_groups_contributed = 1, a group of {fewer:,}"
     return LeftOut("small groups", words, question=Telling(plan, table).groups())

@@ -15,8 +15,8 @@ from typing import Any
 
 from discreet.errors import QuestionError
 from discreet.release.data import ReleaseData
+from discreet.release.render import estimate
 from discreet.release.save import given
-from discreet.release.show import estimate
 from discreet.texts import visible
 from discreet.trusted.ring_a.table import Type
 
@@ -39,7 +39,7 @@ def target(path: str | Path) -> Path:
     """Where a picture goes. Raises QuestionError where none can be written there."""
     found = given(path, "answer.png")
     if found.suffix.lower() not in (".png", ".svg", ".html"):
-        message = f"no picture is written as {found.suffix or 'a name without ending'}"
+        message = f"a picture cannot be written as {found.suffix or 'a name without ending'}"
         raise QuestionError("picture", message, where="path", fix="end it in .png, .svg or .html")
     if not found.parent.is_dir():
         raise QuestionError("picture", f"there is no folder {found.parent}", where="path", fix="make it first")
@@ -104,7 +104,7 @@ class _Drawn:
     @property
     def label(self) -> str:
         known = any(not math.isnan(low) for low in self.low)
-        return f"{self.name}, with 95 % intervals" if known else self.name
+        return f"{self.name}, 95 % intervals" if known else self.name
 
 
 def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:

@@ -18,7 +18,7 @@ from typing import Any
 from discreet.dialect.nulls import may_be_null
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Plan
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release.estimate import GROUP_FOR_MEANS, error_of
 from discreet.release.intervals import CONFIDENCE
 from discreet.trusted.ring_a.lattice import Lattice
@@ -30,9 +30,11 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     Project,
     Quantity,
     Scan,
+    TotalKind,
     project_of,
 )
 from discreet.trusted.ring_a.table import Column, Table
@@ -44,7 +46,7 @@ MOST_READ, MOST_TRIED = 256, 16
 """How many stored measurements of the same rows and groups are listed for a question, the oldest first; and in how many
 of these, the dearest first, what it needs is looked for."""
 
-Meaning = tuple[str, Quantity | None, tuple[int, int] | None]
+Meaning = tuple[TotalKind, Quantity | None, tuple[int, int] | None]
 """What a total adds up: its kind, of what, and the bounds of a person's own total."""
 
 _THRESHOLDS = LaplaceThreshold | GaussianThreshold
@@ -61,7 +63,7 @@ def frame(priced: Measurement) -> str:
 
 
 @dataclass(frozen=True)
-class Held:
+class ReusableMeasurement:
     """A measurement, whose noisy numbers are stored or will be; and what an answer is made of: all of it, or those of
     its `parts` and `specials` that are named, with columns of another question."""
 
@@ -73,7 +75,7 @@ class Held:
     """The other question's own plan: what it reads and limits."""
 
     @classmethod
-    def whole(cls, priced: Measurement) -> Held:
+    def whole(cls, priced: Measurement) -> ReusableMeasurement:
         """All of a question's own measurement."""
         return cls(priced, priced, tuple(range(len(priced.parts))), tuple(range(len(priced.specials))))
 
@@ -83,7 +85,7 @@ class Held:
         return replace(noisy, parts=parts, specials=tuple(noisy.specials[place] for place in self.specials))
 
 
-def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
+def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeasurement | None:
     """What `known` measured, with the columns that `asked` makes of it; None where `known` lacks one, or tells one less
     precisely than `asked` would. For a larger price than was paid, everything is measured anew."""
     one, other = asked.plan, known.plan
@@ -97,30 +99,32 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> Held | None:
     outputs: list[Output] = []
     for output in one.outputs:
         found: Output | None = None
-        if output.kind == "key" or output.of:
+        if output.kind is OutputKind.KEY or output.of:
             found = output  # what it is made of stands beside it
-        elif output.kind == "special":
+        elif output.kind is OutputKind.SPECIAL:
             found = _special(output, asked.specials[output.index], known.specials)
         elif alike:
             found = _number(output, asked.parts[output.index], meant, known.parts, held)
         if found is None:
             return None
         outputs.append(found)
-    parts = {output.index for output in outputs if output.kind not in ("key", "special") and not output.of}
+    parts = {
+        output.index for output in outputs if output.kind not in (OutputKind.KEY, OutputKind.SPECIAL) and not output.of
+    }
     parts |= {place for place, measured in enumerate(known.parts) if isinstance(measured.mechanism, _THRESHOLDS)}
-    specials = {output.index for output in outputs if output.kind == "special"}
+    specials = {output.index for output in outputs if output.kind is OutputKind.SPECIAL}
     return _picked(asked, known, outputs, sorted(parts), sorted(specials))
 
 
 def _picked(
     asked: Measurement, known: Measurement, outputs: Sequence[Output], parts: Sequence[int], specials: Sequence[int]
-) -> Held:
+) -> ReusableMeasurement:
     """The parts and specials that the outputs are made of, numbered anew."""
     numbered = [
         replace(output, index=specials.index(output.index))
-        if output.kind == "special"
+        if output.kind is OutputKind.SPECIAL
         else output
-        if output.kind == "key" or output.of
+        if output.kind is OutputKind.KEY or output.of
         else replace(output, index=parts.index(output.index))
         for output in outputs
     ]
@@ -137,7 +141,7 @@ def _picked(
         mechanisms=tuple(known.mechanisms[place] for place in parts),
         special_mechanisms=tuple(known.special_mechanisms[place] for place in specials),
     )
-    return Held(known, measurement, tuple(parts), tuple(specials), asked.plan)
+    return ReusableMeasurement(known, measurement, tuple(parts), tuple(specials), asked.plan)
 
 
 def _limits(root: Aggregate) -> list[tuple[str, int]]:
@@ -200,10 +204,10 @@ def _meanings(measurement: Measurement, columns: Mapping[str, Column]) -> list[M
     quantities, found = project_of(root).quantities, []
     for total in root.totals:
         kind, of = total.kind, None if total.quantity is None else quantities[total.quantity]
-        if kind == "present" and of is not None:
+        if kind is TotalKind.NON_NULL and of is not None:
             of = replace(of, lattice=None)
             if not may_be_null(of.expression, columns):
-                kind, of = "rows", None
+                kind, of = TotalKind.ROWS, None
         found.append((kind, of, total.bounds))
     return found
 
@@ -211,7 +215,7 @@ def _meanings(measurement: Measurement, columns: Mapping[str, Column]) -> list[M
 def _meant(output: Output, part: Part, meanings: Sequence[Meaning]) -> tuple[Any, ...]:
     """What a number is, whatever it is made of: as a combination of totals, or as those of the two ends of a mean."""
     vectors = _vectors(part, meanings)
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         return (_added(vectors, output.weights),)
     marks = [mark for mark, *_ in _ends(part)]
     mark = mean_of(part, axis_of(part, output.weights)) if part.axes else ()
@@ -224,7 +228,7 @@ def _made(
 ) -> Iterator[tuple[Fraction, ...]]:
     """The weights by which a part's vectors make the wanted number."""
     vectors = _vectors(part, meanings)
-    if output.kind != "mean":
+    if output.kind is not OutputKind.MEAN:
         weights = _solved(vectors, wanted[0])
         if weights is not None:
             yield weights
@@ -238,7 +242,7 @@ def _ends(part: Part) -> list[tuple[tuple[Fraction, ...], Sequence[Fraction], Se
     """Each mean that a part holds: what marks its output, the weights of its two ends, and its lattice."""
     if part.axes:
         return [(mean_of(part, axis), *ends_of(part, axis), axis.lattice) for axis in part.axes]
-    if part.kind != "mean" or part.lattice is None:
+    if part.kind is not PartKind.MEAN or part.lattice is None:
         return []
     above, below = ([Fraction(int(place == end)) for place in range(len(part.vectors))] for end in (0, 1))
     return [((), above, below, part.lattice)]

@@ -17,20 +17,20 @@ def place(path: str | Path) -> Path:
     """Where a release can be written. Raises QuestionError where it cannot."""
     found = given(path, "answer.csv")
     if found.suffix.lower() not in (".csv", ".json", ".parquet"):
-        message = f"no table is written as {found.suffix or 'a name without ending'}"
+        message = f"a table cannot be written as {found.suffix or 'a name without ending'}"
         raise QuestionError("output", message, where="path", fix="end it in .csv, .json or .parquet")
     if not found.parent.is_dir():
         raise QuestionError("output", f"there is no folder {found.parent}", where="path", fix="make it first")
     if found.suffix.lower() == ".parquet" and find_spec("pyarrow") is None:
         fix = 'run pip install "discreet[arrow]", or end it in .csv'
-        raise QuestionError("output", "no .parquet is written without pyarrow", where="path", fix=fix)
+        raise QuestionError("output", ".parquet needs pyarrow", where="path", fix=fix)
     return found
 
 
 def given(path: object, example: str) -> Path:
     """The path of a file. Raises QuestionError on what is none."""
     if not isinstance(path, str | os.PathLike):
-        raise QuestionError("output", "this is no path of a file", where="path", fix=f'write "{example}"')
+        raise QuestionError("output", "not a valid file path", where="path", fix=f'write "{example}"')
     return Path(path)
 
 
@@ -41,7 +41,7 @@ def save(release: ReleaseData, path: str | Path) -> Path:
         _write(release, found)
     except OSError as error:
         message = f"{found} cannot be written: {error.strerror}"
-        raise QuestionError("output", message, where="path", fix="write it elsewhere; to ask again is free") from None
+        raise QuestionError("output", message, where="path", fix="write it elsewhere; asking again is free") from None
     return found
 
 

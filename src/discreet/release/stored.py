@@ -13,8 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.plan.bounds import Request
 from discreet.plan.measurement import Measurement, Price
+from discreet.plan.planner import Request
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_b.questions import Noisy
 

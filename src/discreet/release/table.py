@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.release import plot, save, show
+from discreet.release import plot, render, save
 from discreet.release.content import FREE, Cost
 from discreet.release.data import ReleaseData
 
@@ -37,10 +37,10 @@ class Release(ReleaseData):
         return plot.plot(self, path)
 
     def __repr__(self) -> str:
-        return show.text(self)
+        return render.text(self)
 
     def _repr_html_(self) -> str:
-        return show.html(self)
+        return render.html(self)
 
 
 __all__ = ["FREE", "Cost", "Release"]

@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.accounting import Loss
-from discreet.door import Choice, Chosen
 from discreet.errors import refused
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.left_out import unit
@@ -22,6 +21,7 @@ from discreet.trusted.ring_a.nodes import Clip, LimitGroups
 from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_b.choice_measurement import Choice, Chosen
 
 _refused = partial(refused, "select")
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 
-from discreet.door import Watching
 from discreet.errors import refused
 from discreet.mechanisms import AboveThreshold
 from discreet.plan.measurement import Plan
@@ -14,6 +13,7 @@ from discreet.selection.run import OpenRun
 from discreet.sql import Question
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.watching import Watching
 
 _refused = partial(refused, "above-threshold")
 

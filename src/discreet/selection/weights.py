@@ -17,7 +17,7 @@ from discreet.selection.run import OpenRun
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
-from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
+from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.table import Column, Table
 from discreet.trusted.ring_c.coding import Coding, Listed, rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing
@@ -132,7 +132,7 @@ class WeightsRun(OpenRun[int]):
         self._unpriced(question)
         root = plan.root
         usual = [output.kind for output in plan.outputs] == ["count"] and not plan.keys and plan.having is None
-        if not usual or plan.specials or not isinstance(root, Aggregate) or root.totals != (Total("rows"),):
+        if not usual or plan.specials or not isinstance(root, Aggregate) or root.totals != (Total(TotalKind.ROWS),):
             raise _refused("a run answers one count at a time", "SELECT", f"write SELECT COUNT(*) FROM {table.name}")
         project = root.child.child if isinstance(root.child, LimitRows) else root.child
         assert isinstance(project, Project)

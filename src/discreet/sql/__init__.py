@@ -1,4 +1,4 @@
-"""From an analyst's text to a checked plan, by allow-list. The text itself goes no further."""
+"""Parses a question into a checked plan, by allow-list. The text itself goes no further."""
 
 from discreet.sql.lower import Question, lower, lower_tree
 

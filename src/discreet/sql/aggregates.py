@@ -10,31 +10,32 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.plan.bounds import Wanted
-from discreet.sql.expressions import Reader
+from discreet.plan.outputs import AggregateKind
+from discreet.plan.planner import WantedAggregate
+from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import STATISTICS, Statistic
-from discreet.sql.words import dated, only, refused
+from discreet.sql.refusals import dated, only, refused
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 
 GROUP_BOUNDS = "contribution_bounds_per_group"
 ROW_BOUNDS = "contribution_bounds_per_row"
 _MOMENTS = {
-    "VAR_POP": ("variance", False),
-    "VAR_SAMP": ("variance", True),
-    "VARIANCE": ("variance", True),
-    "STDDEV_POP": ("deviation", False),
-    "STDDEV_SAMP": ("deviation", True),
-    "STDDEV": ("deviation", True),
+    "VAR_POP": (AggregateKind.VARIANCE, False),
+    "VAR_SAMP": (AggregateKind.VARIANCE, True),
+    "VARIANCE": (AggregateKind.VARIANCE, True),
+    "STDDEV_POP": (AggregateKind.DEVIATION, False),
+    "STDDEV_SAMP": (AggregateKind.DEVIATION, True),
+    "STDDEV": (AggregateKind.DEVIATION, True),
 }
 _MOST_QUANTILES = 1_000
 _SINCE_1970 = {Type.DATE: "unix_date", Type.TIMESTAMP: "unix_seconds"}
 
 
-class Named:
+class NamedArguments:
     """The named arguments of one aggregate. What nobody has taken at the end is refused."""
 
-    def __init__(self, nodes: Sequence[exp.Expression], where: str, reader: Reader) -> None:
+    def __init__(self, nodes: Sequence[exp.Expression], where: str, reader: ExpressionReader) -> None:
         self.where = where
         self._reader = reader
         self._given: dict[str, exp.Expression] = {}
@@ -42,7 +43,7 @@ class Named:
             name = node.this.name.lower() if isinstance(node, exp.Kwarg) else ""
             if name not in (GROUP_BOUNDS, ROW_BOUNDS, "epsilon", "report_format"):
                 fix = f"write {GROUP_BOUNDS} => (0, 10)"
-                raise QuestionError("option", f"only {GROUP_BOUNDS} can stand here", where=node.sql()[:60], fix=fix)
+                raise QuestionError("option", f"only {GROUP_BOUNDS} is allowed here", where=node.sql()[:60], fix=fix)
             if name in self._given:
                 raise QuestionError("option", f"{name} stands there twice", where=where, fix="write it once")
             self._given[name] = node.expression
@@ -66,7 +67,7 @@ class Named:
             raise QuestionError("option", message, where=name, fix="exchange them")
         if low == high == 0 and moment is None:
             fix = f"write {name} => (0, 10)"
-            raise QuestionError("option", "bounds of 0 leave nothing of anybody's values", where=name, fix=fix)
+            raise QuestionError("option", "bounds of 0 make every value 0", where=name, fix=fix)
         return low, high
 
     def _moment(self, node: exp.Expression, moment: Type) -> Expression:
@@ -114,7 +115,7 @@ class Named:
         return word
 
     def end(self) -> None:
-        """Refuses what was not taken."""
+        """Raises QuestionError where a named argument was not used."""
         for name in self._given:
             fix = "leave it out, or name bounds in the declaration"
             raise QuestionError("option", f"{self.where} does not take {name}", where=name, fix=fix)
@@ -125,7 +126,12 @@ class Aggregates:
     GoogleSQL's clause, where AVG is another mean."""
 
     def __init__(
-        self, reader: Reader, declared: Callable[[exp.Column], Column | None], persons: Sequence[str], *, single: bool
+        self,
+        reader: ExpressionReader,
+        declared: Callable[[exp.Column], Column | None],
+        persons: Sequence[str],
+        *,
+        single: bool,
     ) -> None:
         self.reader = reader
         self.declared = declared
@@ -133,7 +139,7 @@ class Aggregates:
         self.single = single
         self.clause = False
 
-    def read(self, node: exp.Expression) -> Wanted | None:
+    def read(self, node: exp.Expression) -> WantedAggregate | None:
         """An aggregate, or None where the node is none."""
         if isinstance(node, exp.Filter):
             return self._filtered(node)
@@ -141,22 +147,22 @@ class Aggregates:
             return self._within(node)
         if isinstance(node, exp.Count):
             only(node, "this", "expressions", "big_int")
-            return self._count(node.this, Named(node.expressions, "COUNT", self.reader), node.sql())
+            return self._count(node.this, NamedArguments(node.expressions, "COUNT", self.reader), node.sql())
         if isinstance(node, exp.Sum | exp.Avg):
             only(node, "this")
             name = type(node).__name__.upper()
-            return self._total(name, node.this, Named([], name, self.reader), node.sql())
+            return self._total(name, node.this, NamedArguments([], name, self.reader), node.sql())
         if isinstance(node, exp.Min | exp.Max):
             only(node, "this")
             name = type(node).__name__.upper()
-            return self._extreme(name, node.this, Named([], name, self.reader), node.sql())
+            return self._extreme(name, node.this, NamedArguments([], name, self.reader), node.sql())
         if isinstance(node, Statistic):
             return self._statistic(node)
         if isinstance(node, exp.AggFunc):
             raise refused(node, "ask for COUNT, SUM or AVG")
         return None
 
-    def _filtered(self, node: exp.Filter) -> Wanted | None:
+    def _filtered(self, node: exp.Filter) -> WantedAggregate | None:
         """FILTER (WHERE …): the rows for which it is not true count as rows without a value."""
         inner, condition = node.this, node.expression.this
         if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star):
@@ -177,10 +183,10 @@ class Aggregates:
             raise refused(node, "write FILTER behind an aggregate")
         return self.read(inner)
 
-    def _count(self, counted: exp.Expression, named: Named, text: str) -> Wanted:
+    def _count(self, counted: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
         named.end()
-        wanted = Wanted("count", None, bounds, text=text, epsilon=epsilon, report=report)
+        wanted = WantedAggregate(AggregateKind.COUNT, None, bounds, text=text, epsilon=epsilon, report=report)
         if isinstance(counted, exp.Star):
             only(counted)
             return wanted
@@ -194,11 +200,11 @@ class Aggregates:
                 if bounds is not None and bounds[1] != 1:
                     fix = f"leave out {GROUP_BOUNDS}"
                     raise QuestionError("option", "a person counts once in a group", where="COUNT", fix=fix)
-                return replace(wanted, kind="persons", bounds=None)
-            return replace(wanted, kind="distinct", expression=self.reader.read(inner))
-        return replace(wanted, kind="present", expression=self.reader.read(counted))
+                return replace(wanted, kind=AggregateKind.PERSONS, bounds=None)
+            return replace(wanted, kind=AggregateKind.DISTINCT, expression=self.reader.read(inner))
+        return replace(wanted, kind=AggregateKind.NON_NULL, expression=self.reader.read(counted))
 
-    def _total(self, function: str, inner: exp.Expression, named: Named, text: str) -> Wanted:
+    def _total(self, function: str, inner: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         if isinstance(inner, exp.Distinct):
             raise refused(inner, f"write {function} without DISTINCT")
         expression = self._number(function, inner)
@@ -208,19 +214,21 @@ class Aggregates:
         if rows is not None:
             expression = clamped(expression, rows)
         if function == "SUM":
-            return Wanted("sum", expression, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(AggregateKind.SUM, expression, bounds, text=text, epsilon=epsilon, report=report)
         if self.clause and not self.single:  # GoogleSQL: the mean over persons of each person's mean
-            return Wanted("person_mean", expression, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(
+                AggregateKind.PERSON_MEAN, expression, bounds, text=text, epsilon=epsilon, report=report
+            )
         if bounds is not None and not self.single:
             fix = f"declare min and max for its columns, or write {ROW_BOUNDS} => (0, 10)"
             message = f"AVG over rows takes no {GROUP_BOUNDS}"
             raise QuestionError("option", message, where="AVG", fix=fix)
         if bounds is not None:
             expression = clamped(expression, bounds)
-        return Wanted("mean", expression, None, text=text, epsilon=epsilon, report=report)
+        return WantedAggregate(AggregateKind.MEAN, expression, None, text=text, epsilon=epsilon, report=report)
 
     def _number(self, function: str, node: exp.Expression) -> Expression:
-        """What is added up: numbers."""
+        """The numeric expression that is summed."""
         expression = self.reader.read(node)
         if expression.type in (Type.DATE, Type.TIMESTAMP):
             what = node.sql()[:60]
@@ -228,10 +236,12 @@ class Aggregates:
             raise QuestionError("type", f"there is no {function} of a {expression.type}", where=what, fix=fix)
         return self.reader.numeric(expression, node)
 
-    def _statistic(self, node: Statistic) -> Wanted:
+    def _statistic(self, node: Statistic) -> WantedAggregate:
         name = str(node.this)
         plain = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
-        named = Named([argument for argument in node.expressions if isinstance(argument, exp.Kwarg)], name, self.reader)
+        named = NamedArguments(
+            [argument for argument in node.expressions if isinstance(argument, exp.Kwarg)], name, self.reader
+        )
         text = f"{name}({', '.join(argument.sql() for argument in node.expressions)})"
         least, most = STATISTICS[name]
         if not least <= len(plain) <= most:
@@ -248,7 +258,7 @@ class Aggregates:
             counted = Call("case", (condition, Literal(1, Type.INTEGER), Literal(None, Type.TEXT)), Type.INTEGER)
             epsilon, report, bounds = named.epsilon(), named.report(), named.counts()
             named.end()
-            return Wanted("present", counted, bounds, text=text, epsilon=epsilon, report=report)
+            return WantedAggregate(AggregateKind.NON_NULL, counted, bounds, text=text, epsilon=epsilon, report=report)
         if name in ("SUM", "AVG"):
             return self._total(name, plain[0], named, text)
         if name in ("MIN", "MAX"):
@@ -257,13 +267,15 @@ class Aggregates:
             kind, sample = _MOMENTS[name]
             return self._moments(kind, [plain[0]], named, text, sample=sample)
         if name in ("COVAR_POP", "COVAR_SAMP", "CORR"):
-            kind = "correlation" if name == "CORR" else "covariance"
+            kind = AggregateKind.CORRELATION if name == "CORR" else AggregateKind.COVARIANCE
             return self._moments(kind, plain, named, text, sample=name == "COVAR_SAMP")
         if name in ("APPROX_TOP_COUNT", "MODE"):
             return self._winners(name, plain, named, text)
         return self._quantiles(name, plain, named, text)
 
-    def _moments(self, kind: str, nodes: Sequence[exp.Expression], named: Named, text: str, *, sample: bool) -> Wanted:
+    def _moments(
+        self, kind: AggregateKind, nodes: Sequence[exp.Expression], named: NamedArguments, text: str, *, sample: bool
+    ) -> WantedAggregate:
         expressions = [self._number(named.where, node) for node in nodes]
         bounds, epsilon, report = named.bounds(ROW_BOUNDS), named.epsilon(), named.report()
         bounds = bounds or named.bounds(GROUP_BOUNDS)
@@ -271,21 +283,23 @@ class Aggregates:
         if bounds is not None:
             expressions = [clamped(one, bounds) for one in expressions]
         second = expressions[1] if len(expressions) > 1 else None
-        return Wanted(
+        return WantedAggregate(
             kind, expressions[0], None, text=text, epsilon=epsilon, report=report, second=second, sample=sample
         )
 
-    def _extreme(self, name: str, inner: exp.Expression, named: Named, text: str) -> Wanted:
+    def _extreme(self, name: str, inner: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         end = Fraction(0) if name == "MIN" else Fraction(1)
         return self._ranked(inner, (end,), named, text, many=False)
 
-    def _quantiles(self, name: str, plain: Sequence[exp.Expression], named: Named, text: str) -> Wanted:
+    def _quantiles(
+        self, name: str, plain: Sequence[exp.Expression], named: NamedArguments, text: str
+    ) -> WantedAggregate:
         if name == "MEDIAN":
             return self._ranked(plain[0], (Fraction(1, 2),), named, text, many=False)
         value = self.reader.number(plain[1]) if len(plain) > 1 else None
         if not isinstance(value, Literal) or not isinstance(value.value, int | Fraction):
             fix = f"write {name}({_example(name)})"
-            raise QuestionError("arguments", f"{name} takes a constant behind the column", where=name, fix=fix)
+            raise QuestionError("arguments", f"{name} takes a constant after the column", where=name, fix=fix)
         number = Fraction(value.value)
         if name == "APPROX_QUANTILES":
             if number.denominator != 1 or not 1 <= number <= _MOST_QUANTILES:
@@ -298,7 +312,7 @@ class Aggregates:
             raise QuestionError("arguments", message, where=name, fix=f"write {name}(x, 0.5)")
         return self._ranked(plain[0], (number,), named, text, many=False)
 
-    def _within(self, node: exp.WithinGroup) -> Wanted:
+    def _within(self, node: exp.WithinGroup) -> WantedAggregate:
         """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), as standard SQL has it."""
         inner, order = node.this, node.expression
         ordered = order.expressions if isinstance(order, exp.Order) else []
@@ -309,8 +323,8 @@ class Aggregates:
         return self._statistic(call)
 
     def _ranked(
-        self, inner: exp.Expression, fractions: tuple[Fraction, ...], named: Named, text: str, *, many: bool
-    ) -> Wanted:
+        self, inner: exp.Expression, fractions: tuple[Fraction, ...], named: NamedArguments, text: str, *, many: bool
+    ) -> WantedAggregate:
         expression, moment = self.reader.read(inner), None
         if expression.type in _SINCE_1970:
             moment = expression.type
@@ -322,8 +336,8 @@ class Aggregates:
         named.end()
         if bounds is not None:
             expression = clamped(expression, bounds)
-        return Wanted(
-            "quantiles",
+        return WantedAggregate(
+            AggregateKind.QUANTILES,
             expression,
             text=text,
             epsilon=epsilon,
@@ -333,7 +347,7 @@ class Aggregates:
             moment=moment,
         )
 
-    def _winners(self, name: str, plain: Sequence[exp.Expression], named: Named, text: str) -> Wanted:
+    def _winners(self, name: str, plain: Sequence[exp.Expression], named: NamedArguments, text: str) -> WantedAggregate:
         epsilon, report = named.epsilon(), named.report()
         named.end()
         k = 1
@@ -346,7 +360,9 @@ class Aggregates:
             k = value
         expression = self.reader.read(plain[0])
         many = name == "APPROX_TOP_COUNT"
-        return Wanted("winners", expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many)
+        return WantedAggregate(
+            AggregateKind.WINNERS, expression, None, text=text, epsilon=epsilon, report=report, k=k, many=many
+        )
 
 
 def called_after(node: exp.Expression) -> tuple[str, exp.Expression | None]:

@@ -13,15 +13,15 @@ from discreet.dialect.patterns import PatternError, regular
 from discreet.dialect.table import BY_NAME, BY_OPERATOR
 from discreet.dialect.texts import PARTS
 from discreet.errors import QuestionError
-from discreet.sql.moments import FORMS as MOMENT_FORMS
-from discreet.sql.words import common_type, dated, is_null, only, place, refused
+from discreet.sql.dates import FORMS as MOMENT_FORMS
+from discreet.sql.refusals import common_type, dated, is_null, only, place, refused
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type, Value
 
 Nodes = Sequence[exp.Expression]
 
 
-class Reader(Protocol):
+class ArgumentReader(Protocol):
     """What reads the arguments."""
 
     def read(self, node: exp.Expression) -> Expression: ...
@@ -37,7 +37,7 @@ class Reader(Protocol):
     ) -> Expression: ...
 
 
-def called(reader: Reader, node: exp.Expression) -> Expression | None:
+def called(reader: ArgumentReader, node: exp.Expression) -> Expression | None:
     """A function or operator of the dialect; None where the node is none."""
     if isinstance(node, exp.Anonymous):
         return _by_name(reader, node.name.upper(), node.expressions, node)
@@ -49,7 +49,7 @@ def called(reader: Reader, node: exp.Expression) -> Expression | None:
     return shape(reader, node) if shape is not None else None
 
 
-def _by_name(reader: Reader, name: str, nodes: Nodes, node: exp.Expression) -> Expression:
+def _by_name(reader: ArgumentReader, name: str, nodes: Nodes, node: exp.Expression) -> Expression:
     if name == "DATE_PART":
         return _date_part(reader, nodes, node)
     row = BY_NAME.get(name)
@@ -66,7 +66,7 @@ def _by_name(reader: Reader, name: str, nodes: Nodes, node: exp.Expression) -> E
     return _FORMS.get(row.form, _plain)(reader, row, nodes, node)
 
 
-def _plain(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _plain(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """A call whose arguments are read one by one."""
     arguments = [argument(reader, row, index, one) for index, one in enumerate(nodes)]
     for missing in row.takes[len(arguments) :]:
@@ -77,7 +77,7 @@ def _plain(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) ->
     return Call(row.operator, tuple(arguments), result_type(row, [one.type for one in arguments]))
 
 
-def argument(reader: Reader, row: Function, index: int, node: exp.Expression) -> Expression:
+def argument(reader: ArgumentReader, row: Function, index: int, node: exp.Expression) -> Expression:
     """One argument, of the kind that the table says."""
     wanted = row.argument(index)
     if wanted.constant:
@@ -102,7 +102,7 @@ def argument(reader: Reader, row: Function, index: int, node: exp.Expression) ->
     return expression
 
 
-def _constant(reader: Reader, row: Function, wanted: Argument, node: exp.Expression) -> Literal:
+def _constant(reader: ArgumentReader, row: Function, wanted: Argument, node: exp.Expression) -> Literal:
     """A constant within the bounds of the table."""
     expression = reader.read(node)
     value = expression.value if isinstance(expression, Literal) else None
@@ -123,7 +123,7 @@ def _bounded(arguments: Sequence[Expression], node: exp.Expression) -> None:
     """No text is put together from more columns than the table says: its length would multiply by nesting."""
     if sum(_leaves(one) for one in arguments) > MOST_TEXTS:
         fix = f"put at most {MOST_TEXTS} together"
-        raise QuestionError("not-allowed", "this text is put together from too many", where=place(node), fix=fix)
+        raise QuestionError("not-allowed", "this concatenation has too many parts", where=place(node), fix=fix)
 
 
 def _leaves(expression: Expression) -> int:
@@ -132,13 +132,13 @@ def _leaves(expression: Expression) -> int:
     return int(isinstance(expression, ColumnOf))
 
 
-def _alike(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _alike(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """Values of one type, one of which is the result."""
     sides = reader.alike([reader.read(one) for one in nodes], node)
     return Call(row.operator, tuple(sides), common_type(sides, node))
 
 
-def _case(reader: Reader, _row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _case(reader: ArgumentReader, _row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """IF(condition, x [, y]) and NVL2(x, y, z)."""
     if len(nodes) > 3 or (node.name.upper() == "NVL2" and len(nodes) != 3):
         raise refused(node, "write IF(condition, x, y) or CASE WHEN … END")
@@ -152,7 +152,7 @@ def _case(reader: Reader, _row: Function, nodes: Nodes, node: exp.Expression) ->
     return reader.choice("case", [condition, results[0], otherwise], slice(1, -1, 2), node)
 
 
-def _round(reader: Reader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
+def _round(reader: ArgumentReader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
     """An integer unless digits after the point are asked for."""
     value = argument(reader, row, 0, nodes[0])
     digits = argument(reader, row, 1, nodes[1]) if len(nodes) > 1 else Literal(0, Type.INTEGER)
@@ -163,13 +163,13 @@ def _round(reader: Reader, row: Function, nodes: Nodes, _node: exp.Expression) -
     return Call(row.operator, (value, digits), Type.INTEGER if digits.value <= 0 else Type.NUMBER)
 
 
-def _logarithm(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _logarithm(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     if len(nodes) == 1:
         return _plain(reader, BY_OPERATOR["logarithm"], nodes, node)
     return _plain(reader, row, nodes, node)
 
 
-def _bucket(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _bucket(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     low, high = (_value(one) for one in call.arguments[1:3])
@@ -183,7 +183,7 @@ def _value(expression: Expression) -> Fraction | None:
     return Fraction(value) if isinstance(value, int | Fraction) else None
 
 
-def _replace(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _replace(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     old, new = (_text(one) for one in call.arguments[1:])
@@ -197,7 +197,7 @@ def _text(expression: Expression) -> str:
     return str(expression.value)
 
 
-def _regular(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _regular(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     return _checked(call, node)
@@ -215,7 +215,7 @@ def _checked(call: Call, node: exp.Expression) -> Call:
     return call
 
 
-def _cast_to(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _cast_to(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """A cast. Constant texts as dates are read here, so that one that is no date is refused."""
     inner = reader.read(nodes[0])
     target = row.gives
@@ -245,7 +245,7 @@ _TARGETS = {
 }
 
 
-def _cast(reader: Reader, node: exp.Expression) -> Expression:
+def _cast(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """CAST(x AS type), TRY_CAST, SAFE_CAST and x::type."""
     only(node, "this", "to", "safe", fix="write CAST(x AS type)")
     kind = node.args["to"]
@@ -256,27 +256,27 @@ def _cast(reader: Reader, node: exp.Expression) -> Expression:
     return _cast_to(reader, BY_OPERATOR[_TARGETS[name]], [node.this], node)
 
 
-def _date_part(reader: Reader, nodes: Nodes, node: exp.Expression) -> Expression:
+def _date_part(reader: ArgumentReader, nodes: Nodes, node: exp.Expression) -> Expression:
     """DATE_PART('month', date)."""
     if len(nodes) != 2 or not isinstance(nodes[0], exp.Literal):
         raise refused(node, "write DATE_PART('month', date)")
     return _part_of(reader, nodes[0].name, nodes[1], node)
 
 
-def _extract(reader: Reader, node: exp.Expression) -> Expression:
+def _extract(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "expression")
     part = node.this if isinstance(node.this, exp.Var | exp.Column | exp.Identifier) else None
     return _part_of(reader, part.name if part is not None else "", node.expression, node)
 
 
-def _part_of(reader: Reader, part: str, moment: exp.Expression, node: exp.Expression) -> Expression:
+def _part_of(reader: ArgumentReader, part: str, moment: exp.Expression, node: exp.Expression) -> Expression:
     operator = PARTS.get(part.upper())
     if operator is None:
         raise refused(node, f"of parts there are {', '.join(PARTS)}")
     return _plain(reader, BY_OPERATOR[operator], [moment], node)
 
 
-def _substring(reader: Reader, node: exp.Expression) -> Expression:
+def _substring(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "start", "length")
     nodes = [node.this, node.args.get("start") or exp.Literal.number(1)]
     if node.args.get("length") is not None:
@@ -284,14 +284,14 @@ def _substring(reader: Reader, node: exp.Expression) -> Expression:
     return _by_name(reader, "SUBSTR", nodes, node)
 
 
-def _trim(reader: Reader, node: exp.Expression) -> Expression:
+def _trim(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "position", "expression")
     name = {"LEADING": "LTRIM", "TRAILING": "RTRIM"}.get(str(node.args.get("position") or "").upper(), "TRIM")
     nodes = [node.this] if node.args.get("expression") is None else [node.this, node.expression]
     return _by_name(reader, name, nodes, node)
 
 
-def _position(reader: Reader, node: exp.Expression) -> Expression:
+def _position(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "substr")
     return _by_name(reader, "STRPOS", [node.this, node.args["substr"]], node)
 
@@ -300,18 +300,18 @@ def _negated(call: Expression, negate: object) -> Expression:
     return Call("not", (call,), Type.BOOLEAN) if negate else call
 
 
-def _same(reader: Reader, node: exp.Expression) -> Expression:
+def _same(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "expression")
     sides = reader.alike([reader.read(node.this), reader.read(node.expression)], node)
     return _negated(Call("same", tuple(sides), Type.BOOLEAN), isinstance(node, exp.NullSafeNEQ))
 
 
-def _xor(reader: Reader, node: exp.Expression) -> Expression:
+def _xor(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "expression")
     return Call("not_equal", (reader.boolean(node.this), reader.boolean(node.expression)), Type.BOOLEAN)
 
 
-def _joined(reader: Reader, node: exp.Expression) -> Expression:
+def _joined(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """x || y || z, as one call however many there are."""
     row, pieces = BY_OPERATOR["concatenate"], []
     rest = node
@@ -324,13 +324,13 @@ def _joined(reader: Reader, node: exp.Expression) -> Expression:
     return _plain(reader, row, [rest, *reversed(pieces)], node)
 
 
-def _ilike(reader: Reader, node: exp.Expression) -> Expression:
+def _ilike(reader: ArgumentReader, node: exp.Expression) -> Expression:
     only(node, "this", "expression", "negate", fix="write column ILIKE 'pattern'")
     call = _plain(reader, BY_OPERATOR["ilike"], [node.this, node.expression], node)
     return _negated(call, node.args.get("negate"))
 
 
-def _escape(reader: Reader, node: exp.Expression) -> Expression:
+def _escape(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """x LIKE 'pattern' ESCAPE '!'. The engine fails on a pattern that ends with the escape: it is refused here."""
     like = node.this
     if not isinstance(like, exp.Like):
@@ -346,7 +346,7 @@ def _escape(reader: Reader, node: exp.Expression) -> Expression:
     return _negated(call, like.args.get("negate"))
 
 
-def _matches(reader: Reader, node: exp.Expression) -> Expression:
+def _matches(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """x ~ 'a+', and x ~* 'a+' without regard to case."""
     only(node, "this", "expression", "negate")
     pattern = node.expression
@@ -357,16 +357,16 @@ def _matches(reader: Reader, node: exp.Expression) -> Expression:
     return _negated(_checked(call, node), node.args.get("negate"))
 
 
-def _never(fix: str) -> Callable[[Reader, exp.Expression], Expression]:
+def _never(fix: str) -> Callable[[ArgumentReader, exp.Expression], Expression]:
     """What is refused, with what to write instead."""
 
-    def build(_reader: Reader, node: exp.Expression) -> Expression:
+    def build(_reader: ArgumentReader, node: exp.Expression) -> Expression:
         raise refused(node, fix)
 
     return build
 
 
-def truth(reader: Reader, node: exp.Expression, value: Value) -> Expression:
+def truth(reader: ArgumentReader, node: exp.Expression, value: Value) -> Expression:
     """x IS TRUE, x IS FALSE."""
     return Call("is_true" if value else "is_false", (reader.boolean(node),), Type.BOOLEAN)
 
@@ -380,7 +380,7 @@ _OPERATORS: dict[type[exp.Expression], str] = {
     exp.BitwiseNot: "bit_not",
     exp.BitwiseRightShift: "shift_right",
 }
-_SHAPES: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
+_SHAPES: dict[type[exp.Expression], Callable[[ArgumentReader, exp.Expression], Expression]] = {
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Extract: _extract,
@@ -395,12 +395,12 @@ _SHAPES: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expressio
     exp.Escape: _escape,
     exp.RegexpLike: _matches,
     exp.RegexpILike: _matches,
-    exp.BitwiseLeftShift: _never("it fails where bits fall off: write x * 8 for x << 3"),
+    exp.BitwiseLeftShift: _never("it fails on overflow: write x * 8 for x << 3"),
     exp.SimilarTo: _never("use LIKE, or ~ with a regular expression"),
     exp.Interval: _never("write date + INTERVAL 1 DAY"),
     exp.AtTimeZone: _never("timestamps have no zone here: add INTERVAL 1 HOUR"),
 }
-_FORMS: dict[str, Callable[[Reader, Function, Nodes, exp.Expression], Expression]] = {
+_FORMS: dict[str, Callable[[ArgumentReader, Function, Nodes, exp.Expression], Expression]] = {
     "alike": _alike,
     "case": _case,
     "cast": _cast_to,

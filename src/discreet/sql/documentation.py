@@ -22,7 +22,7 @@ Where the table says nothing else:
   `FLOOR(price * 100)`. SUM counts such a result in its own step, unless its bounds are further than 2^50 steps from 0.
 - **Overflow**: other arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it
   grows too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
-- **What is no number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain
+- **Not a number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain
   arithmetic stay NaN: no sum or count takes them in, and in a comparison NaN is above all numbers.
 - **Dates** lie within the years 1 to 9999; what would leave them is NULL.
 - **Constants**: patterns, what is searched for, formats, units and lengths are constants of the question.
@@ -37,7 +37,7 @@ the start ignores case. At most 200 characters, and 250 with repetitions counted
 _END = """
 ## Refused
 
-These are known, and not to be had. Whatever else is not in the table is refused too, with the nearest name that is.
+These are known and not supported. Whatever else is not in the table is refused too, with the nearest name.
 
 | name | instead |
 |---|---|
@@ -48,7 +48,7 @@ def page() -> str:
     """The whole page."""
     parts = [_BEGINNING.format(count=len(TABLE))]
     for title, rows in CHAPTERS.items():
-        parts.append(f"\n## {title}\n\n| how it is written | gives | where it is special | guard | example |\n")
+        parts.append(f"\n## {title}\n\n| how it is written | gives | special cases | guard | example |\n")
         parts.append("|---|---|---|---|---|\n")
         parts += [_line(row) for row in rows]
     parts.append(_END)

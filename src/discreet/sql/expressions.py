@@ -11,8 +11,8 @@ from discreet.dialect.steps import exactly
 from discreet.dialect.table import ON_ANSWERS
 from discreet.errors import QuestionError
 from discreet.sql.calls import called, truth
-from discreet.sql.moments import difference, moment, shifted
-from discreet.sql.words import common_type, dated, is_null, number_value, only, place, refused, text_value
+from discreet.sql.dates import difference, moment, shifted
+from discreet.sql.refusals import common_type, dated, is_null, number_value, only, place, refused, text_value
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
@@ -53,7 +53,7 @@ LARGEST = 20_000
 """How many operators, columns and constants may be read; BETWEEN and CASE x WHEN read their first operand anew."""
 
 
-class Reader:
+class ExpressionReader:
     """Reads expressions. `resolve` gives names their meaning, `columns` says what is known of what they mean;
     `aggregate` knows aggregates where they are allowed; with `answers` what is read is computed on a released answer.
     What is computed of rows comes in the form that is exact on decimals (`dialect.steps`)."""
@@ -172,7 +172,7 @@ class Reader:
     def _never(self, other: exp.Expression, where: exp.Expression, what: str) -> QuestionError:
         """The error for a comparison with NULL, which is true of nothing: its answer would be paid for."""
         fix = f"write {place(other)} {what or 'IS NOT NULL'}"
-        return QuestionError("null", "a comparison with NULL is true of nothing", where=place(where), fix=fix)
+        return QuestionError("null", "a comparison with NULL is never true", where=place(where), fix=fix)
 
     def alike(self, sides: Sequence[Expression], where: exp.Expression) -> list[Expression]:
         """Expressions that meet: of one type, or numbers of both kinds; text literals beside dates are dates."""
@@ -183,7 +183,7 @@ class Reader:
             kinds = {side.type for side in sides if not is_null(side)}
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
-            fix = "compare values of one type; text stands in single quotes"
+            fix = "compare values of one type; text is written in single quotes"
             texts = [side.value for side in sides if isinstance(side, Literal) and isinstance(side.value, str)]
             if any(kind.numeric for kind in kinds) and texts and all(map(_is_number, texts)):
                 fix = f"write {texts[0].strip()} without quotes"
@@ -229,7 +229,7 @@ class Reader:
         if isinstance(node.expression, exp.Boolean):
             return self._usable(truth(self, node.this, bool(node.expression.this)), node)
         if not isinstance(node.expression, exp.Null):
-            fix = f"write {place(node.this)} = {place(node.expression)}; behind IS stands NULL, TRUE or FALSE"
+            fix = f"write {place(node.this)} = {place(node.expression)}; after IS write NULL, TRUE or FALSE"
             raise refused(node, fix)
         return Call("is_null", (self.read(node.this),), Type.BOOLEAN)
 
@@ -305,7 +305,7 @@ def _exact(call: Call) -> Literal | None:
 def _misplaced(node: exp.Expression) -> str:
     """What to write instead of what stands where one row's values are meant."""
     if isinstance(node, exp.AggFunc):
-        return f"conditions on {place(node)} stand in HAVING, and no aggregate stands in another"
+        return f"conditions on {place(node)} are written in HAVING, and an aggregate cannot contain another"
     if isinstance(node, exp.Window):
         return WINDOWS
     return "name a column: SUM(column), or COUNT(*)" if isinstance(node, exp.Star) else ""
@@ -331,20 +331,20 @@ def _weight(node: exp.Expression) -> int:
     return 1 if kind in _READERS or kind in _COMPARISONS or kind in _ARITHMETIC else FUNCTION
 
 
-_READERS: dict[type[exp.Expression], Callable[[Reader, exp.Expression], Expression]] = {
-    exp.Literal: Reader._literal,
+_READERS: dict[type[exp.Expression], Callable[[ExpressionReader, exp.Expression], Expression]] = {
+    exp.Literal: ExpressionReader._literal,
     exp.Boolean: lambda reader, node: Literal(bool(node.this), Type.BOOLEAN),  # noqa: ARG005
     exp.Null: lambda reader, node: Literal(None, Type.TEXT),  # noqa: ARG005
-    exp.Neg: Reader._negate,
-    exp.Column: Reader._column,
-    exp.And: Reader._logic,
-    exp.Or: Reader._logic,
-    exp.Not: Reader._not,
-    exp.Paren: Reader._paren,
-    exp.Is: Reader._is,
-    exp.In: Reader._in,
-    exp.Between: Reader._between,
-    exp.Like: Reader._like,
-    exp.Case: Reader._case,
-    exp.If: Reader._if,
+    exp.Neg: ExpressionReader._negate,
+    exp.Column: ExpressionReader._column,
+    exp.And: ExpressionReader._logic,
+    exp.Or: ExpressionReader._logic,
+    exp.Not: ExpressionReader._not,
+    exp.Paren: ExpressionReader._paren,
+    exp.Is: ExpressionReader._is,
+    exp.In: ExpressionReader._in,
+    exp.Between: ExpressionReader._between,
+    exp.Like: ExpressionReader._like,
+    exp.Case: ExpressionReader._case,
+    exp.If: ExpressionReader._if,
 }

@@ -1,4 +1,4 @@
-"""Text to tree: ordinary SQL, and GoogleSQL's `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)`.
+"""Parses text into a tree: ordinary SQL, and GoogleSQL's `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(…)`.
 
 Identifiers may stand in double quotes or backticks; strings stand in single quotes.
 """
@@ -119,7 +119,7 @@ class Questions(Dialect):
         DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
 
         def _warn_unsupported(self) -> None:
-            """Says nothing: a question's text goes to no log."""
+            """Does nothing, so that a question's text goes to no log."""
 
         def _parse_count(self) -> exp.Expression:
             """COUNT, whose DISTINCT may be followed by named arguments."""
@@ -167,7 +167,7 @@ def parse(text: str) -> exp.Expression:
     except (Endless, RecursionError, ValueError):
         raise too_deep() from None
     if not statements:
-        raise QuestionError("empty", "there is no question", where="question", fix="write SELECT COUNT(*) FROM table")
+        raise QuestionError("empty", "the question is empty", where="question", fix="write SELECT COUNT(*) FROM table")
     if len(statements) > 1:
         raise several()
     tree = cast(exp.Expression, statements[0])

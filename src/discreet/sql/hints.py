@@ -1,4 +1,4 @@
-"""What to write instead of a text that is not SQL, or another system's: it follows from the words alone."""
+"""Fixes for text that is not SQL, or is another system's dialect, from the words alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unreadable(error: Mapping[str, Any], words: Sequence[str], text: str) -> tup
         name = missing[1]
         said = f"{_INCOMPLETE.get(name, name.upper())} is not complete"
     elif said.startswith(("Invalid expression", "Expected table name")):
-        said = f"nothing like {stopped!r} can stand here" if stopped else "it ends too early"
+        said = f"nothing like {stopped!r} is expected here" if stopped else "it ends too early"
     return said[:200], _instead([word.upper() for word in words], stopped, said, bool(missing), text)
 
 
@@ -32,7 +32,7 @@ def _instead(words: Sequence[str], stopped: str, said: str, missing: bool, text:
     if "//" in text:
         return "write DIV(a, b) for a // b"
     if ("IN" in words) and any(one == "IN" and other not in ("(", "UNNEST") for one, other in pairs):
-        return "write IN (30, 31): a list stands in brackets"
+        return "write IN (30, 31): a list is written in brackets"
     if any(one == "TOP" and other.isdigit() for one, other in pairs):
         return "write LIMIT 10 at the end for TOP 10"
     if "[" in words:
@@ -53,7 +53,7 @@ def _instead(words: Sequence[str], stopped: str, said: str, missing: bool, text:
     if said.startswith("Expecting )") or stopped == ")":
         return "close every bracket that is opened, and no other"
     if re.search(rf"\bAS\s+\w+\s+{re.escape(stopped)}", text, re.IGNORECASE) and stopped.isidentifier():
-        return 'a name of several words stands in double quotes: AS "number of people"'
+        return 'a name of several words is written in double quotes: AS "number of people"'
     before = text.upper().partition("FROM")[0]
     if stopped == "(" or (stopped and stopped.upper() in before and "FROM" in words):
         return f"write a comma between two columns; {CLAUSES}"

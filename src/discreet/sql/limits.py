@@ -1,4 +1,4 @@
-"""How long and how deep a question may be, and the linear scan that holds it against that before anything is parsed.
+"""Limits on the length and depth of a question, checked by a linear scan before anything is parsed.
 
 A parser of SQL tries one reading after another: what is nested may be read twice a level, and `INT[INT[INT[…` of 234
 characters would never end. So a text goes through four gates, each of which costs no more than the one before allows:
@@ -143,7 +143,7 @@ def shallow(tokens: Sequence[Token]) -> None:
 
 
 class _Level:
-    """What follows one another between two brackets."""
+    """A run of tokens between two brackets."""
 
     def __init__(self) -> None:
         self.chain = self.items = 0
@@ -260,7 +260,7 @@ def frames(roots: Iterable[Root]) -> int:
 
 
 def room() -> int:
-    """How many more calls in each other Python allows here."""
+    """How many more nested calls Python allows here."""
     taken, frame = 0, inspect.currentframe()
     while frame is not None:
         taken, frame = taken + 1, frame.f_back
@@ -277,7 +277,7 @@ def short(roots: Iterable[Root]) -> None:
     """Refuses a plan whose statements would be too long for the engine, before they are made."""
     if written(roots) > MOST_WRITTEN:
         fix = "ask for fewer columns and constants at once, or in several questions"
-        raise QuestionError("too-long", "this makes too long a statement for the engine", where="question", fix=fix)
+        raise QuestionError("too-long", "the statement for the engine would be too long", where="question", fix=fix)
 
 
 def numbers(tree: exp.Expr) -> Iterator[exp.Literal]:

@@ -1,4 +1,4 @@
-"""One SELECT to a checked plan: the clauses, the aggregates, what stands in the answer and in which order."""
+"""Lowers one SELECT to a checked plan: clauses, aggregates, the select list and the order of rows."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from discreet.catalog.model import Declaration, writable
 from discreet.dialect.normal import normal
 from discreet.dialect.nulls import known_where, may_be_null, without_nulls
 from discreet.errors import QuestionError
-from discreet.plan.bounds import Request, Wanted, part_name, plan
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
+from discreet.plan.outputs import AggregateKind
+from discreet.plan.planner import Request, WantedAggregate, part_name, plan
 from discreet.sql.aggregates import Aggregates, called_after
-from discreet.sql.expressions import WINDOWS, Reader
+from discreet.sql.expressions import WINDOWS, ExpressionReader
+from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
+from discreet.sql.refusals import STAR, only, refused, spelled_as_declared, unknown_name
 from discreet.sql.scope import Scope
-from discreet.sql.sources import PublicValues, Sources, named_queries
 from discreet.sql.subquery import group_item, select
-from discreet.sql.words import STAR, only, refused, spelled_as_declared, unknown_name
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
@@ -101,12 +102,14 @@ class _Select:
     def __init__(self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None) -> None:
         if isinstance(statement, exp.Union):
             fix = "write SELECT … FROM (SELECT … UNION ALL SELECT …)"
-            raise QuestionError("union", "UNION ALL stands in FROM", where="UNION ALL", fix=fix)
+            raise QuestionError("union", "UNION ALL is supported in FROM only", where="UNION ALL", fix=fix)
         if not isinstance(statement, exp.Select):
             kind = statement.key.upper()
             kind = str(statement.this).upper() if isinstance(statement, exp.Command) else kind
             fix = ONLY_SELECT.get(kind, "write SELECT … FROM table")
-            raise QuestionError("statement", f"{kind[:60]} is no question", where=kind[:60], fix=fix)
+            raise QuestionError(
+                "statement", f"only SELECT statements are supported, not {kind[:60]}", where=kind[:60], fix=fix
+            )
         for written in statement.find_all(exp.Identifier):
             if written.name and not writable(written.name):
                 message = "a name cannot hold control characters"
@@ -114,7 +117,7 @@ class _Select:
         self.tree = statement
         self.declaration = declaration
         self._clauses()
-        sources = Sources(declaration, values, select)
+        sources = RelationReader(declaration, values, select)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
         self._where(scope)
@@ -124,7 +127,7 @@ class _Select:
             name = self.scope.sources[0].alias
             message = f"{name} is public: nothing in it needs protection"
             raise QuestionError("public", message, where="FROM", fix="ask the owner where to read it directly")
-        self.reader = Reader(self.scope.read, self.shape.by_name)
+        self.reader = ExpressionReader(self.scope.read, self.shape.by_name)
         persons = self.shape.persons
         self.aggregates = Aggregates(self.reader, self._declared, persons, single=self.shape.single)
         self.options = self._options()
@@ -133,8 +136,8 @@ class _Select:
         self.groups: list[Expression] = []
         self.labels: list[str] = []
         self.computed: list[tuple[str, Expression]] = []
-        self.wanted: list[Wanted] = []
-        self._places: dict[Wanted, int] = {}
+        self.wanted: list[WantedAggregate] = []
+        self._places: dict[WantedAggregate, int] = {}
         self.formulas: list[Expression] = []
 
     def _clauses(self) -> None:
@@ -157,7 +160,7 @@ class _Select:
         for column in where.find_all(exp.Column) if where is not None else ():
             if column.name.casefold() in aliases - known and not column.table:
                 fix = f"write HAVING {column.name} …, behind GROUP BY"
-                message = f"WHERE reads rows, and {column.name} is computed of many"
+                message = f"WHERE filters rows, and {column.name} is an aggregate"
                 raise QuestionError("where", message, where="WHERE", fix=fix)
 
     def _view(self) -> Table:
@@ -342,9 +345,11 @@ class _Select:
         )
         raise QuestionError("no-group", "no group can meet WHERE: there is nothing to measure", where="WHERE", fix=fix)
 
-    def _columns_of(self, wanted: Wanted) -> Wanted:
+    def _columns_of(self, wanted: WantedAggregate) -> WantedAggregate:
         """Different values are counted, and the commonest found, as groups are: by a column of their own."""
-        if wanted.kind not in ("distinct", "winners") or isinstance(wanted.expression, ColumnOf):
+        if wanted.kind not in (AggregateKind.DISTINCT, AggregateKind.WINNERS) or isinstance(
+            wanted.expression, ColumnOf
+        ):
             return wanted
         assert wanted.expression is not None
         for name, expression in self.computed:
@@ -382,7 +387,7 @@ class _Select:
             raise QuestionError("person-key", "groups of one person cannot be shown", where="GROUP BY", fix=fix)
         if values is None and column.type is Type.NUMBER:
             fix = f"declare values for {label}, or its type as integer; or group by FLOOR({label})"
-            message = f"{label} is a number with fractions: it makes no groups"
+            message = f"{label} is a number with fractions: it cannot be grouped by"
             raise QuestionError("number-key", message, where="GROUP BY", fix=fix)
         self.keys.append(Key(column.name, column.type, values, self._may_be_null(column, expression)))
         self.groups.append(expression)
@@ -439,7 +444,7 @@ class _Select:
         column = self._declared(of) if isinstance(of, exp.Column) else None
         return function if column is None else f"{function}_{self.scope.visible(column.name)}"
 
-    def _measured(self, wanted: Wanted) -> int:
+    def _measured(self, wanted: WantedAggregate) -> int:
         """The place of an aggregate among those that are measured, each once."""
         place = self._places.setdefault(wanted, len(self.wanted))
         if place == len(self.wanted):
@@ -452,17 +457,19 @@ class _Select:
 
         def resolve(column: exp.Column) -> Expression:
             fix = "compute with the key in the answer"
-            raise QuestionError("not-allowed", "keys do not stand in formulas", where=column.sql()[:60], fix=fix)
+            raise QuestionError(
+                "not-allowed", "a formula cannot mix grouped columns and aggregates", where=column.sql()[:60], fix=fix
+            )
 
         def aggregate(part: exp.Expression) -> Expression | None:
             wanted = self._aggregate(part)
             if wanted is None:
                 return None
-            if wanted.kind == "winners" or wanted.many or wanted.report or wanted.moment:
+            if wanted.kind is AggregateKind.WINNERS or wanted.many or wanted.report or wanted.moment:
                 raise refused(part, "ask for it by itself" + (", and compute with the answer" * bool(wanted.moment)))
             return ColumnOf(part_name(self._measured(wanted)), Type.NUMBER)
 
-        self.formulas.append(Reader(resolve, {}, aggregate, answers=True).number(node))
+        self.formulas.append(ExpressionReader(resolve, {}, aggregate, answers=True).number(node))
         return len(self.formulas) - 1
 
     def _grouped(self, node: exp.Expression) -> int:
@@ -490,20 +497,24 @@ class _Select:
             return refused(node, "ask for the aggregates by themselves, and compute with the answer")
         return refused(node, "ask for COUNT, SUM or AVG, or a column of GROUP BY")
 
-    def _aggregate(self, node: exp.Expression) -> Wanted | None:
+    def _aggregate(self, node: exp.Expression) -> WantedAggregate | None:
         """An aggregate, or None where the node is none."""
         wanted = self.aggregates.read(node)
         if wanted is None:
             return None
-        if wanted.kind == "present" and isinstance(wanted.expression, Literal) and wanted.expression.value is not None:
-            wanted = replace(wanted, kind="count", expression=None)  # COUNT(1) counts rows
+        if (
+            wanted.kind is AggregateKind.NON_NULL
+            and isinstance(wanted.expression, Literal)
+            and wanted.expression.value is not None
+        ):
+            wanted = replace(wanted, kind=AggregateKind.COUNT, expression=None)  # COUNT(1) counts rows
         first, second = (None if one is None else self._normal(one) for one in (wanted.expression, wanted.second))
         return replace(wanted, expression=first, second=second)
 
     def _normal(self, expression: Expression) -> Expression:
         return spelled_as_declared(normal(expression), self.shape.by_name)
 
-    def _output(self, columns: Sequence[tuple[str, str, int]], *, grouped: bool = False) -> Reader:
+    def _output(self, columns: Sequence[tuple[str, str, int]], *, grouped: bool = False) -> ExpressionReader:
         """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds. Where
         one name means both, HAVING means the `grouped` column and ORDER BY the answer's."""
 
@@ -514,7 +525,7 @@ class _Select:
             if kind == "aggregate" and (self.wanted[which].many or self.wanted[which].report):
                 fix = "take it from the answer: it is a list or a text"
                 raise QuestionError("not-allowed", f"{name[:60]} cannot be compared", where=name[:60], fix=fix)
-            if kind == "aggregate" and self.wanted[which].kind == "winners":
+            if kind == "aggregate" and self.wanted[which].kind is AggregateKind.WINNERS:
                 expression = self.wanted[which].expression
                 return ColumnOf(name, expression.type if expression is not None else Type.NUMBER)
             moment = self.wanted[which].moment if kind == "aggregate" else None
@@ -539,7 +550,7 @@ class _Select:
                     return place(index)
             raise refused(node, "put it into the SELECT list: it has to be measured")
 
-        return Reader(resolve, {}, aggregate, answers=True)
+        return ExpressionReader(resolve, {}, aggregate, answers=True)
 
     def _of_rows(self, node: exp.Column) -> None:
         """Refuses a column of the table where the answer's are meant."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.sql.words import STAR, only, unknown_name
+from discreet.sql.refusals import STAR, only, unknown_name
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation
 from discreet.trusted.ring_b.relations import Shape, shape
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedTable:
     """One table of a FROM: its alias, and its columns as they are written and as the relation calls them."""
 
     alias: str
@@ -27,7 +27,7 @@ class Scope:
     """The relation that a FROM makes, and what its names mean. `merged` are the columns that USING made one of."""
 
     relation: Relation
-    sources: tuple[Named, ...]
+    sources: tuple[NamedTable, ...]
     merged: Mapping[str, Expression] = field(default_factory=dict)
 
     @property

@@ -11,10 +11,10 @@ from discreet.dialect.quantization import lattice, sized
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
-from discreet.sql.expressions import Reader
+from discreet.sql.expressions import ExpressionReader
+from discreet.sql.from_clause import Queries, RelationReader, named_queries
+from discreet.sql.refusals import only, refused
 from discreet.sql.scope import Scope
-from discreet.sql.sources import Queries, Sources, named_queries
-from discreet.sql.words import only, refused
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
 from discreet.trusted.ring_b.relations import Computed, Exact, PerPerson, Shape, Where, derived, shape
@@ -33,7 +33,7 @@ _SCALE = Fraction(2**10)
 """Sums in a subquery of values without bounds are counted in steps of 2^−20."""
 
 
-def select(sources: Sources, tree: exp.Select, queries: Queries, shown: bool) -> Relation:
+def select(sources: RelationReader, tree: exp.Select, queries: Queries, shown: bool) -> Relation:
     """The relation of a subquery. Rows about people keep their person, and its column has to be in the list."""
     for name, value in tree.args.items():
         if value not in (None, False, [], "") and name not in _KNOWN:
@@ -78,21 +78,23 @@ class _Reading:
                 raise QuestionError("clause", "DISTINCT and HAVING together", where="HAVING", fix="write WHERE")
 
     def plain(self) -> Relation:
-        """Row by row."""
-        return Computed(self.below, tuple(self._items(Reader(self.scope.read, self.scope.shape.by_name).read)))
+        """A subquery without groups: row by row."""
+        return Computed(
+            self.below, tuple(self._items(ExpressionReader(self.scope.read, self.scope.shape.by_name).read))
+        )
 
     def grouped(self) -> Relation:
-        """Group by group; about people, within each person."""
+        """A subquery with groups; about people, within each person."""
         about = shape(self.below)
         if about.private and about.person_type is None:
             message = "each row is a person here: there is nothing to group within a person"
             raise QuestionError("subquery", message, where="GROUP BY", fix="leave out the subquery's GROUP BY")
         if self.distinct:
-            reader = Reader(self.scope.read, self.scope.shape.by_name)
+            reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
             items = self._items(reader.read)
             return PerPerson(self.below, tuple(items), ())
         self._group()
-        read = Reader(self._key, self.grouped_columns, self._total).read
+        read = ExpressionReader(self._key, self.grouped_columns, self._total).read
         items = self._items(read)
         if about.private and not any(isinstance(one, ColumnOf) and one.name in about.persons for _, one in self.keys):
             person = f" {self.scope.visible(about.persons[0])}" if about.persons else " its column"
@@ -100,7 +102,9 @@ class _Reading:
             raise QuestionError("subquery", message, where="GROUP BY", fix=f"add{person} to its GROUP BY and its list")
         having = self.tree.args.get("having")
         predicate = (
-            Reader(self._key, self.grouped_columns, self._total).boolean(having.this) if having is not None else None
+            ExpressionReader(self._key, self.grouped_columns, self._total).boolean(having.this)
+            if having is not None
+            else None
         )
         made: Relation = PerPerson(self.below, tuple(self.keys), tuple(self.totals))
         if predicate is not None:
@@ -133,7 +137,7 @@ class _Reading:
         if group is None:
             return
         only(group, "expressions", fix="group by columns, one after another")
-        reader = Reader(self.scope.read, self.scope.shape.by_name)
+        reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         for written in group.expressions:
             expression = reader.read(group_item(self.tree, written, self.scope))
             if expression not in [known for _, known in self.keys]:
@@ -177,7 +181,7 @@ class _Reading:
         if not self.keys or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
             return None
         try:
-            return self._grouped_as(Reader(self.scope.read, self.scope.shape.by_name).read(node))
+            return self._grouped_as(ExpressionReader(self.scope.read, self.scope.shape.by_name).read(node))
         except QuestionError:
             return None
 
@@ -203,7 +207,7 @@ def group_item(tree: exp.Select, written: exp.Expression, scope: Scope) -> exp.E
 
 def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, Column] | None:
     """A total within a person, and what is known of it; None where the node is no aggregate."""
-    reader = Reader(scope.read, scope.shape.by_name)
+    reader = ExpressionReader(scope.read, scope.shape.by_name)
     rows = shape(below).rows if shape(below).private else None
     if isinstance(node, exp.Count):
         only(node, "this", "big_int")

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.door import Door
 from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
@@ -19,6 +18,7 @@ from discreet.synthesis.cells import Histogram, gathered, refined
 from discreet.synthesis.columns import BINS, Wanted
 from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
+from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Value
 from discreet.trusted.ring_c.coding import Binned, Coding, Listed
 from discreet.trusted.ring_c.marginals import Declaring, Marginals

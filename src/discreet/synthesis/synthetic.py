@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.release.show import used
+from discreet.release.render import used
 from discreet.release.table import Release
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.page import page

@@ -202,7 +202,7 @@ def test_bounds_and_keys_of_another_type_than_the_source_states(column: Any, kin
 def test_texts_have_keys_and_no_bounds() -> None:
     found = faults(pa.table({"a": ["x"]}), {"a": ("x", "y")})
     assert found == {
-        "tables.t.columns.a": ("a text column has no min and max", "leave them out, or list its keys: [...]")
+        "tables.t.columns.a": ("a text column takes no min and max", "leave them out, or list its keys: [...]")
     }
     found = faults(pa.table({"a": [1]}), {"a": {"min": 0, "max": 9, "step": Fraction(1, 2)}})
     assert found == {"tables.t.columns.a.step": ("step is for numbers, and above 0", "leave it out")}
@@ -212,7 +212,7 @@ def test_a_person_is_not_told_by_a_double() -> None:
     """Two ids that one double stands for would make two persons one."""
     frame = pd.DataFrame({"id": [2**60, 2**60 + 1]})
     table = {"columns": {"id": None}, "person": "id", "rows_per_person": 1}
-    with pytest.raises(DeclarationError, match="a person cannot be told by a number"):
+    with pytest.raises(DeclarationError, match="a number with fractions cannot identify a person"):
         Curator({"t": discreet.Table(frame, **table)}, epsilon=1)
     with Curator({"t": discreet.Table(frame, **table | {"columns": {"id": int}})}, epsilon=BUDGET) as curator:
         assert curator.ask("SELECT COUNT(DISTINCT id) AS n FROM t", epsilon=EXACT).rows == [{"n": 2}]

@@ -330,7 +330,7 @@ def test_a_full_database(tmp_path: Path) -> None:
     connection.pragma("max_page_count", 10**6)
     ledger.reserve(PRICE, question="q" * 50_000, key="k")
     for long in ({"question": "q" * 50_001}, {"request": "r" * 50_001}):
-        with pytest.raises(QuestionError, match="more than 50,000 letters"):
+        with pytest.raises(QuestionError, match="more than 50,000 characters"):
             ledger.reserve(PRICE, **{"question": "q", "key": "long", **long})
     ledger.verify()
 
@@ -377,7 +377,7 @@ def test_a_thread_that_is_in_the_middle_of_a_charge(tmp_path: Path) -> None:
     fill(tmp_path / "a.ledger")
     ledger = Ledger(tmp_path / "a.ledger")
     with ledger._file.write() as transaction:
-        with pytest.raises(LedgerError, match="middle of another charge"):
+        with pytest.raises(LedgerError, match="inside another charge"):
             ledger.reserve(PRICE, question="q", key="k")
         state = TableState(frozen=True).to_json()
         forge(transaction, {"kind": "freeze", "table": "u"}, {("table", "u"): state})

@@ -19,11 +19,13 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
 )
 from discreet.trusted.ring_a.sensitivity import Reach, Sensitivity, cell_count, reach, sensitivity
@@ -71,7 +73,12 @@ def test_rows_and_groups_that_reach_a_node(node: Node, expected: Reach) -> None:
 
 V, FREE = Quantity(ColumnOf("v", Type.NUMBER), Lattice(Fraction(1), -5, 7)), Lattice(Fraction(1), -(2**53), 2**53)
 F = Quantity(ColumnOf("f", Type.NUMBER), FREE)
-COUNT, PERSONS, SUM, PRESENT = Total("rows"), Total("persons"), Total("sum", 0), Total("present", 0)
+COUNT, PERSONS, SUM, PRESENT = (
+    Total(TotalKind.ROWS),
+    Total(TotalKind.PERSONS),
+    Total(TotalKind.SUM, 0),
+    Total(TotalKind.NON_NULL, 0),
+)
 ABOVE, BELOW = Vector(((0, 1), (1, 5))), Vector(((1, 7), (0, -1)))
 ONE_VECTOR = (Vector(((0, 1),)),)
 
@@ -91,37 +98,45 @@ def by_rows(rows: int | None, totals: tuple[Total, ...], *keys: Key) -> Aggregat
     return Aggregate(base if rows is None else LimitRows(base, rows), totals)
 
 
-def part(kind: str = "count") -> Part:
-    return Part(kind, (ABOVE, BELOW) if kind == "mean" else ONE_VECTOR)
+def part(kind: PartKind = PartKind.COUNT) -> Part:
+    return Part(kind, (ABOVE, BELOW) if kind is PartKind.MEAN else ONE_VECTOR)
 
 
-def clamped(low: int, high: int, kind: str = "rows") -> tuple[Total, ...]:
-    return (Total(kind, None if kind == "rows" else 1, (low, high)),)
+def clamped(low: int, high: int, kind: TotalKind = TotalKind.ROWS) -> tuple[Total, ...]:
+    return (Total(kind, None if kind is TotalKind.ROWS else 1, (low, high)),)
 
 
 @pytest.mark.parametrize(
     ("plan", "measured", "expected"),
     [
         (single((COUNT,), PRIVATE), part(), Sensitivity(1, 1, 1, 1, 1)),
-        (single((SUM, PRESENT)), part("mean"), Sensitivity(1, 12, 12, 144, 12)),
-        (single((COUNT,), PRIVATE), part("keys"), Sensitivity(1, 1, 1, 1, 1)),
+        (single((SUM, PRESENT)), part(PartKind.MEAN), Sensitivity(1, 12, 12, 144, 12)),
+        (single((COUNT,), PRIVATE), part(PartKind.KEYS), Sensitivity(1, 1, 1, 1, 1)),
         # rows alone are limited: all of them may fall into one group, or into as many as there are
-        (by_rows(2, (SUM,), PUBLIC), part("sum"), Sensitivity(2, 14, 14, 14**2, 7)),
-        (by_rows(5, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(5, 60, 60, 60**2, 12)),
+        (by_rows(2, (SUM,), PUBLIC), part(PartKind.SUM), Sensitivity(2, 14, 14, 14**2, 7)),
+        (by_rows(5, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN), Sensitivity(5, 60, 60, 60**2, 12)),
         (by_rows(5, (COUNT,)), part(), Sensitivity(1, 5, 5, 25, 1)),
         # groups alone: each of them up to the clip
-        (limited(None, 2, clamped(-2, 9, "sum"), PRIVATE), part("sum"), Sensitivity(2, 9, 18, 2 * 81, 9)),
-        (limited(None, None, clamped(-9, 2, "sum"), PUBLIC), part("sum"), Sensitivity(3, 9, 27, 3 * 81, 9)),
-        (limited(None, 2, (PERSONS,), PRIVATE), part("persons"), Sensitivity(2, 1, 2, 2, 1)),
-        (limited(None, 2, (PERSONS,), PRIVATE), part("keys"), Sensitivity(2, 1, 2, 2, 1)),
+        (
+            limited(None, 2, clamped(-2, 9, TotalKind.SUM), PRIVATE),
+            part(PartKind.SUM),
+            Sensitivity(2, 9, 18, 2 * 81, 9),
+        ),
+        (
+            limited(None, None, clamped(-9, 2, TotalKind.SUM), PUBLIC),
+            part(PartKind.SUM),
+            Sensitivity(3, 9, 27, 3 * 81, 9),
+        ),
+        (limited(None, 2, (PERSONS,), PRIVATE), part(PartKind.PERSONS), Sensitivity(2, 1, 2, 2, 1)),
+        (limited(None, 2, (PERSONS,), PRIVATE), part(PartKind.KEYS), Sensitivity(2, 1, 2, 2, 1)),
         # both: the smaller of each, and the ℓ2 norm of what is left after the full groups
         (limited(5, 4, clamped(0, 2), PRIVATE), part(), Sensitivity(4, 2, 5, 4 + 4 + 1, 1)),
         (limited(5, 2, clamped(0, 2), PRIVATE), part(), Sensitivity(2, 2, 4, 4 + 4, 1)),
         (limited(5, 4, clamped(0, 9), PRIVATE), part(), Sensitivity(4, 5, 5, 25, 1)),
         (limited(5, 2, clamped(3, 4), PRIVATE), part(), Sensitivity(2, 4, 8, 32, 3)),
         (limited(5, 2, clamped(-4, -3), PRIVATE), part(), Sensitivity(2, 3, 6, 18, 3)),
-        (limited(5, 2, (SUM, PRESENT), PRIVATE), part("mean"), Sensitivity(2, 60, 60, 3600, 12)),
-        (limited(5, 4, (PERSONS,), PRIVATE), part("persons"), Sensitivity(4, 1, 4, 4, 1)),
+        (limited(5, 2, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN), Sensitivity(2, 60, 60, 3600, 12)),
+        (limited(5, 4, (PERSONS,), PRIVATE), part(PartKind.PERSONS), Sensitivity(4, 1, 4, 4, 1)),
     ],
 )
 def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> None:
@@ -133,14 +148,14 @@ def test_sensitivity(plan: Aggregate, measured: Part, expected: Sensitivity) -> 
     [
         (by_rows(None, (COUNT,)), part()),
         (by_rows(None, (COUNT,), PRIVATE), part()),
-        (limited(None, None, (PERSONS,), PRIVATE), part("keys")),
+        (limited(None, None, (PERSONS,), PRIVATE), part(PartKind.KEYS)),
         (limited(None, None, clamped(0, 1), PRIVATE), part()),
-        (limited(None, 2, (SUM, PRESENT), PRIVATE), part("mean")),
+        (limited(None, 2, (SUM, PRESENT), PRIVATE), part(PartKind.MEAN)),
         # a clamp counts only where persons are clamped
         (by_rows(None, clamped(0, 1)), part()),
         (by_rows(5, clamped(0, 1)), part()),
-        (by_rows(5, (Total("average", 0, (0, 1)), Total("holders", 0))), part()),
-        (by_rows(None, (PERSONS,), PUBLIC), part("persons")),
+        (by_rows(5, (Total(TotalKind.MEAN_PER_PERSON, 0, (0, 1)), Total(TotalKind.PERSONS_WITH_VALUE, 0))), part()),
+        (by_rows(None, (PERSONS,), PUBLIC), part(PartKind.PERSONS)),
     ],
 )
 def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> None:
@@ -151,16 +166,15 @@ def test_a_plan_without_bounds_may_not_run(plan: Aggregate, measured: Part) -> N
 @pytest.mark.parametrize(
     ("plan", "measured"),
     [
-        (single((COUNT,)), Part("count", ())),
-        (single((COUNT,)), Part("count", (Vector(()),))),
-        (single((COUNT,)), Part("count", (Vector(((1, 1),)),))),
-        (single((COUNT,)), Part("count", (Vector(((-1, 1),)),))),
-        (single((COUNT,)), Part("joint", (ABOVE, BELOW))),
-        (single((Total("sum"),)), part("sum")),
-        (single((Total("most", 0),)), part("sum")),
+        (single((COUNT,)), Part(PartKind.COUNT, ())),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(()),))),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(((1, 1),)),))),
+        (single((COUNT,)), Part(PartKind.COUNT, (Vector(((-1, 1),)),))),
+        (single((COUNT,)), Part(PartKind.JOINT, (ABOVE, BELOW))),
+        (single((Total(TotalKind.SUM),)), part(PartKind.SUM)),
         (limited(5, 2, clamped(2, 1), PRIVATE), part()),
-        (limited(5, 2, (Total("persons", None, (0, 1)),), PRIVATE), part()),
-        (limited(5, 2, (Total("holders", 0, (0, 1)),), PRIVATE), part()),
+        (limited(5, 2, (Total(TotalKind.PERSONS, None, (0, 1)),), PRIVATE), part()),
+        (limited(5, 2, (Total(TotalKind.PERSONS_WITH_VALUE, 0, (0, 1)),), PRIVATE), part()),
     ],
 )
 def test_a_part_that_is_none_may_not_run(plan: Aggregate, measured: Part) -> None:
@@ -168,11 +182,23 @@ def test_a_part_that_is_none_may_not_run(plan: Aggregate, measured: Part) -> Non
         sensitivity(plan, measured)
 
 
-def made(*weights: tuple[int, int], kind: str = "count") -> Part:
+@pytest.mark.parametrize("kind", ["most", "sum", TotalKind.SUM.upper(), None])
+def test_a_total_of_another_kind_is_not_made(kind: Any) -> None:
+    with pytest.raises(ValueError, match="TotalKind"):
+        Total(kind, 0)
+
+
+@pytest.mark.parametrize("kind", ["most", "sum", TotalKind.SUM, None])
+def test_a_part_of_another_kind_is_not_made(kind: Any) -> None:
+    with pytest.raises(ValueError, match="PartKind"):
+        Part(kind, ONE_VECTOR)
+
+
+def made(*weights: tuple[int, int], kind: PartKind = PartKind.COUNT) -> Part:
     return Part(kind, (Vector(weights),))
 
 
-MIDDLE = Part("mean", (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
+MIDDLE = Part(PartKind.MEAN, (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
 
 
 @pytest.mark.parametrize(
@@ -186,25 +212,27 @@ MIDDLE = Part("mean", (Vector(((0, 1), (1, -2))), Vector(((1, 5), (0, -1)))))
         (single((SUM, PRESENT)), made((0, 1), (1, 1)), Sensitivity(1, 8, 8, 64, 8)),
         # a person's mean and whether there is one go together: low·holders is taken off where there is one
         (
-            limited(None, 2, (Total("average", 0, (2, 5)), Total("holders", 0)), PRIVATE),
+            limited(
+                None, 2, (Total(TotalKind.MEAN_PER_PERSON, 0, (2, 5)), Total(TotalKind.PERSONS_WITH_VALUE, 0)), PRIVATE
+            ),
             MIDDLE,
             Sensitivity(2, 3, 6, 18, 3),
         ),
         # a clamped sum does not grow with the rows, and the count beside it does
         (
-            limited(4, 2, (Total("sum", 0, (5, 9)), PRESENT), PRIVATE),
+            limited(4, 2, (Total(TotalKind.SUM, 0, (5, 9)), PRESENT), PRIVATE),
             made((0, -1), (1, 10)),
             Sensitivity(2, 40, 40, 1600, 10),
         ),
         # a person who is there has a row, and not always a value; per row a clamped count goes down to nothing
         (limited(None, 2, (*clamped(0, 6), PERSONS), PRIVATE), made((0, 1), (1, -5)), Sensitivity(2, 4, 8, 32, 5)),
         (
-            limited(None, 2, (*clamped(0, 6, "present"), PERSONS), PRIVATE),
+            limited(None, 2, (*clamped(0, 6, TotalKind.NON_NULL), PERSONS), PRIVATE),
             made((0, 1), (1, -5)),
             Sensitivity(2, 5, 10, 50, 5),
         ),
         (
-            limited(None, 2, (*clamped(2, 6, "present"), PERSONS), PRIVATE),
+            limited(None, 2, (*clamped(2, 6, TotalKind.NON_NULL), PERSONS), PRIVATE),
             made((0, 1), (1, -5)),
             Sensitivity(2, 3, 6, 18, 5),
         ),
@@ -224,7 +252,7 @@ def test_totals_that_follow_one_another(plan: Aggregate, measured: Part, expecte
     [
         limited(None, 2, (*clamped(0, 1), COUNT), PRIVATE),
         by_rows(5, (COUNT, *clamped(0, 1))),
-        limited(5, 2, (COUNT, Total("persons", None, (0, 1))), PRIVATE),
+        limited(5, 2, (COUNT, Total(TotalKind.PERSONS, None, (0, 1))), PRIVATE),
     ],
 )
 def test_one_total_without_bounds_is_enough_to_refuse(plan: Aggregate) -> None:
@@ -234,7 +262,7 @@ def test_one_total_without_bounds_is_enough_to_refuse(plan: Aggregate) -> None:
 
 def test_persons_that_are_counted_by_rows_count_as_rows() -> None:
     """Where nothing groups the rows of a person, a count of persons is a count of rows."""
-    assert sensitivity(by_rows(5, (PERSONS,)), part("persons")).l1 == 5
+    assert sensitivity(by_rows(5, (PERSONS,)), part(PartKind.PERSONS)).l1 == 5
 
 
 @pytest.mark.parametrize(

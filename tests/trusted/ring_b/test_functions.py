@@ -14,7 +14,7 @@ import pytest
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Part, PartKind, Project, Quantity, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_b.functions import OPERATORS
 from engine_tools import Bench, declaration, planned
@@ -171,9 +171,12 @@ def question(expressions: Sequence[Expression], lattices: Sequence[Lattice] = (C
         quantities.append(Quantity(expression, None))
         if expression.type in NUMERIC:
             quantities += [Quantity(expression, lattice) for lattice in lattices]
-    sums = [Total("sum" if quantity.lattice else "present", index) for index, quantity in enumerate(quantities)]
+    sums = [
+        Total(TotalKind.SUM if quantity.lattice else TotalKind.NON_NULL, index)
+        for index, quantity in enumerate(quantities)
+    ]
     root = Aggregate(Project(Scan("t", None, True), (), tuple(quantities)), tuple(sums))
-    return Plan("t", root, (), (Part("count", (Vector(((0, 1),)),), 1),), ())
+    return Plan("t", root, (), (Part(PartKind.COUNT, (Vector(((0, 1),)),), 1),), ())
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.trusted.ring_a.expressions import Call, Expression
 from discreet.trusted.ring_a.lattice import Lattice
-from discreet.trusted.ring_a.nodes import Aggregate, Part, Project, Quantity, Scan, Total, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Part, PartKind, Project, Quantity, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.terms import is_whole
 from discreet.trusted.ring_b.functions import OPERATORS
@@ -74,9 +74,11 @@ def question(expressions: list[Expression]) -> Plan:
     """All the expressions at once: how many are not NULL, and of numbers their sums on a lattice."""
     lattice = Lattice(Fraction(1, 2**20), -(2**53), 2**53)
     quantities = [Quantity(one, lattice if one.type.numeric else None) for one in expressions]
-    totals = [Total("sum" if one.lattice else "present", place) for place, one in enumerate(quantities)]
+    totals = [
+        Total(TotalKind.SUM if one.lattice else TotalKind.NON_NULL, place) for place, one in enumerate(quantities)
+    ]
     root = Aggregate(Project(Scan("t", None, True), (), tuple(quantities)), tuple(totals))
-    return Plan("t", root, (), (Part("count", (Vector(((0, 1),)),), 1),), ())
+    return Plan("t", root, (), (Part(PartKind.COUNT, (Vector(((0, 1),)),), 1),), ())
 
 
 def test_all_functions_run_in_plans(bench: Bench) -> None:

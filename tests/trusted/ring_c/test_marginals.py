@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from discreet.accounting import BoundedRange, Declared
 from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
-from discreet.door import Door, Grant
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
@@ -26,6 +25,7 @@ from discreet.mechanisms import Gaussian
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, Listed
 from discreet.trusted.ring_c.marginals import Declaring, Marginals

@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
-from discreet.engines.duckdb.sources import Sources, relation
+from discreet.engines.duckdb.sources import DuckDBSources, relation
 from discreet.engines.duckdb.twin import Twin
 from discreet.engines.files import check_gzip
 from discreet.engines.protocol import Lost, Row, Stopped
@@ -64,7 +64,7 @@ class DuckDB:
 
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
-        self._sources = Sources(limits)
+        self._sources = DuckDBSources(limits)
         self._statements = Statements(DUCKDB)
         self._child = _Child()
         self._running = Lock()
@@ -94,7 +94,7 @@ class DuckDB:
         return self._process is not None and self._process.usable and table in self._child.loaded
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
-        """The columns of a source that states types: `Sources.types`."""
+        """The columns of a source that states types: `DuckDBSources.types`."""
         self.start()
         return self._sources.types(source)
 
@@ -286,7 +286,7 @@ class DuckDB:
     def _public(self, relation: Relation, select: exp.Select) -> list[list[Any]]:
         """The rows of a SELECT from a relation that is about nobody."""
         if shape(relation).private or not all(table.public for table in bases(relation)):
-            raise ValueError("only public tables can be read outside the door")
+            raise ValueError("only public tables can be read outside the gate")
         sql = DUCKDB.text(select.from_(rows_of(relation, lambda _: None).select.subquery("p")))
         try:
             if self._process is None:

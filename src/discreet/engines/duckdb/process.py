@@ -8,7 +8,7 @@ import threading
 import time
 from typing import Any
 
-from discreet.engines.child import Child, Gone
+from discreet.engines.child import Child, ChildGone
 from discreet.engines.protocol import UNTIL, Lost, Stopped
 
 
@@ -57,7 +57,7 @@ class EngineProcess:
                 answer = json.loads(self._child.read(self._child.length(deadline), deadline))
                 if "buffers" in answer:
                     answer["buffers"] = [self._child.read(size, deadline) for size in answer["buffers"]]
-            except (OSError, Gone, ValueError):
+            except (OSError, ChildGone, ValueError):
                 self.kill()
                 raise Stopped from None
             except BaseException:

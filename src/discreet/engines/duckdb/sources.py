@@ -22,7 +22,7 @@ LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
 
 
-class Sources:
+class DuckDBSources:
     """A child process in which sources are opened, one after another. All of it is the owner's act."""
 
     def __init__(self, limits: EngineLimits) -> None:

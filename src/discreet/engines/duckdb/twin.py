@@ -141,5 +141,5 @@ def _known(table: Table) -> bool:
 
 
 def _impossible() -> QuestionError:
-    fix = "ask in other words; and tell the authors of discreet what you asked: it is their fault"
+    fix = "write it in another form, and report this question to the authors of discreet"
     return QuestionError("engine", "this cannot be computed", where="question", fix=fix)

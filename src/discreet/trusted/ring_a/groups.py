@@ -9,7 +9,7 @@ from fractions import Fraction
 from discreet.trusted.ring_a.engine import Engine, Row
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, reads
-from discreet.trusted.ring_a.nodes import Vector, project_of
+from discreet.trusted.ring_a.nodes import TotalKind, Vector, project_of
 from discreet.trusted.ring_a.public_groups import Group, public_groups
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
@@ -98,9 +98,10 @@ def monotone_count(plan: ExactPlan, table: Table) -> bool:
     Each is a total times a weight that is not negative. A count of a person's rows that is clamped to bounds is not
     negative where the upper one is not. Raises ValueError where the plan is no vector over public groups."""
     one_vector(plan, table)
+    counts = (TotalKind.ROWS, TotalKind.NON_NULL, TotalKind.PERSONS)
     totals = [(plan.root.totals[index], weight) for index, weight in plan.parts[0].vectors[0].weights]
     return all(
-        total.kind in ("rows", "present", "persons") and weight >= 0 and (total.bounds is None or total.bounds[1] >= 0)
+        total.kind in counts and weight >= 0 and (total.bounds is None or total.bounds[1] >= 0)
         for total, weight in totals
     )
 

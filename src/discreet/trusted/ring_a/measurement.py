@@ -16,7 +16,7 @@ from typing import Protocol
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import typed
 from discreet.trusted.ring_a.loss import Batch, Single
-from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, Root, Scan, project_of, scan_of
+from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, PartKind, Root, Scan, project_of, scan_of
 from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
 from discreet.trusted.ring_a.table import Table, Value, as_table
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
@@ -114,11 +114,11 @@ class CertifiedMeasurement:
         return Batch(tuple(part_loss(one.mechanism, one.part, one.sensitivity) for one in self.parts))
 
     def check(self) -> None:
-        """Raises ValueError where groups would be shown that nothing hides."""
+        """Raises ValueError where private keys would be released without a threshold."""
         plan = self.plan
         if plan.keys != project_of(plan.root).keys:
             raise ValueError("the plan's keys are not those of its groups")
-        finders = sum(part.kind == "keys" for part in plan.parts)
+        finders = sum(part.kind is PartKind.KEYS for part in plan.parts)
         if plan.parts and finders != plan.private:
             raise ValueError("private keys are shown through one threshold")
 
@@ -134,7 +134,7 @@ def reads(plan: ExactPlan, table: Table) -> bool:
 
 
 def _typed(root: Root, table: Table) -> bool:
-    """Whether keys and terms are of the types that the columns have: groups that are told apart stay apart."""
+    """Whether keys and terms have the columns' types: groups that are distinct stay distinct."""
     types = {column.name: column.type for column in table.columns}
     project = project_of(root)
     terms = [one.expression for one in project.quantities]
@@ -151,7 +151,7 @@ def part_loss(mechanism: object, part: Part, bound: Sensitivity) -> Single:
 
 @part_loss.register
 def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
-    if part.kind in ("keys", "joint"):
+    if part.kind in (PartKind.KEYS, PartKind.JOINT):
         raise ValueError("the noise is for a part that is bounded in another norm, or for what is shown unseen")
     if mechanism.scale <= 0:
         raise ValueError("noise has a scale above 0")
@@ -160,7 +160,7 @@ def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
 
 @part_loss.register
 def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
-    if part.kind == "keys":
+    if part.kind is PartKind.KEYS:
         raise ValueError("a threshold is for the part that finds the keys")
     if mechanism.sigma <= 0:
         raise ValueError("noise has a sigma above 0")
@@ -170,7 +170,7 @@ def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
 @part_loss.register(LaplaceThreshold)
 @part_loss.register(GaussianThreshold)
 def _(mechanism: Threshold, part: Part, bound: Sensitivity) -> Single:
-    if part.kind != "keys":
+    if part.kind is not PartKind.KEYS:
         raise ValueError("a threshold is for the part that finds the keys")
     if len(part.vectors) != 1 or bound.each > 1 or bound.l1 > mechanism.cells:
         raise ValueError("a threshold counts each person once in a group, and in as many groups as it knows of")

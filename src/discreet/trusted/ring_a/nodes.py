@@ -12,6 +12,7 @@ What one person can do to the result is computed by `sensitivity` from these nod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from discreet.trusted.ring_a.expressions import Expression
@@ -93,21 +94,38 @@ class LimitRows:
         whole(self.rows)
 
 
+class TotalKind(StrEnum):
+    """What a total counts or adds up in each group."""
+
+    ROWS = "rows"
+    """The number of rows."""
+    NON_NULL = "present"
+    """The number of rows whose quantity is not NULL."""
+    SUM = "sum"
+    """The sum of the quantity over rows, in steps of its lattice."""
+    PERSONS = "persons"
+    """The number of persons."""
+    MEAN_PER_PERSON = "average"
+    """The sum, over persons, of the mean of each person's values in steps, rounded down."""
+    PERSONS_WITH_VALUE = "holders"
+    """The number of persons with a value that is not NULL."""
+
+
 @dataclass(frozen=True)
 class Total:
-    """An integer of each group: `kind` is rows, present (non-NULL), sum, persons, average or holders.
-
-    An average is the sum over persons of each one's mean in steps, rounded down; holders are the persons with a value.
+    """An integer of each group. Raises ValueError where `kind` is not a `TotalKind` or a number is not an integer.
 
     `quantity` is the index of what is summed or counted. With `bounds`, each person's total in a group is clamped to
     them before persons are added up.
     """
 
-    kind: str
+    kind: TotalKind
     quantity: int | None = None
     bounds: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.kind, TotalKind):
+            raise ValueError("the kind of a total is one of TotalKind")
         whole(*(self.bounds or ()), *(() if self.quantity is None else (self.quantity,)))
 
 
@@ -193,21 +211,43 @@ class Axis:
     absent: bool = False
 
 
+class PartKind(StrEnum):
+    """What the vectors of a part are. Only KEYS and JOINT change how a part is measured."""
+
+    COUNT = "count"
+    """One vector: the number of rows or of values."""
+    SUM = "sum"
+    """One vector: a sum in steps of the part's lattice."""
+    MEAN = "mean"
+    """Two or three vectors: the distances of the values from both ends of the lattice, and rows without a value."""
+    PERSONS = "persons"
+    """One vector: the number of persons."""
+    KEYS = "keys"
+    """One vector: the number of persons, which decides by a threshold which groups are released."""
+    JOINT = "joint"
+    """Vectors that get joint noise: `ring_b.jointly`."""
+
+
 @dataclass(frozen=True)
 class Part:
-    """What is measured with one price: vectors that are released together.
+    """What is measured with one price: vectors that are released together. Raises ValueError unless `kind` is a
+    `PartKind`.
 
-    `kind` is count, sum, mean, persons, keys or joint. `lattice` gives the vectors' unit. A joint part has `axes`,
-    one for each column, and its first vector counts rows or persons; its norm is not ℓ1 but the one of
-    `ring_b.jointly`. What a row and a person can add to the vectors follows from the totals: `sensitivity.added`.
+    `lattice` gives the vectors' unit. A joint part has `axes`, one for each column, and its first vector counts rows or
+    persons; its norm is not ℓ1 but the one of `ring_b.jointly`. What a row and a person can add to the vectors follows
+    from the totals: `sensitivity.added`.
     """
 
-    kind: str
+    kind: PartKind
     vectors: tuple[Vector, ...]
     lattice: Lattice | None = None
     axes: tuple[Axis, ...] = ()
     epsilon: Fraction | None = None
     """The part of the question's price that it was given; None where it takes its share."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, PartKind):
+            raise ValueError("the kind of a part is one of PartKind")
 
     @property
     def unit(self) -> int:

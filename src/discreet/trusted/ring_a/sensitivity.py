@@ -36,6 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import assert_never
 
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
@@ -46,15 +47,24 @@ from discreet.trusted.ring_a.nodes import (
     LimitRows,
     Node,
     Part,
+    PartKind,
     PersonGroup,
     Project,
+    Quantity,
     Root,
     Scan,
     Total,
+    TotalKind,
     Vector,
     project_of,
 )
 from discreet.trusted.ring_a.table import Relation, own_columns
+
+_BY_ROW = (TotalKind.ROWS, TotalKind.NON_NULL, TotalKind.SUM)
+"""Totals that are added up over rows where they have no bounds."""
+
+_BY_PERSON = (TotalKind.MEAN_PER_PERSON, TotalKind.PERSONS_WITH_VALUE)
+"""Totals that exist only where each person's rows in a group have become one."""
 
 _MOST_STATES = 3**9
 """More corners than this are not looked at: such a part is none that a question makes."""
@@ -130,9 +140,10 @@ def added(plan: Aggregate, part: Part) -> tuple[int, int | None]:
     if sum(_blocks(part)) != len(part.vectors):
         raise ValueError("the blocks of a part are its vectors")
     totals = {index: plan.totals[index] for index in used}
-    if any(total.bounds is not None and total.kind in ("persons", "holders") for total in totals.values()):
+    unbounded = (TotalKind.PERSONS, TotalKind.PERSONS_WITH_VALUE)
+    if any(total.bounds is not None and total.kind in unbounded for total in totals.values()):
         raise ValueError("the plan clamps what it cannot clamp")
-    if not clipped and any(total.bounds or total.kind in ("average", "holders") for total in totals.values()):
+    if not clipped and any(total.bounds or total.kind in _BY_PERSON for total in totals.values()):
         raise ValueError("the plan does not bound what a person adds to a group")
     a_row = _largest(plan, part, totals, person=False)
     whole = clipped and clamped_by_person(part, plan.totals)
@@ -142,11 +153,11 @@ def added(plan: Aggregate, part: Part) -> tuple[int, int | None]:
 def clamped_by_person(part: Part, totals: Sequence[Total]) -> bool:
     """Whether a person with many rows adds no more to the part in one group than the totals' bounds allow."""
     used = [totals[index] for vector in part.vectors for index, _ in vector.weights]
-    return not any(total.bounds is None and total.kind in ("rows", "present", "sum") for total in used)
+    return not any(total.bounds is None and total.kind in _BY_ROW for total in used)
 
 
 def _blocks(part: Part) -> tuple[int, ...]:
-    return part.blocks if part.kind == "joint" else (len(part.vectors),)
+    return part.blocks if part.kind is PartKind.JOINT else (len(part.vectors),)
 
 
 def _largest(plan: Aggregate, part: Part, totals: Mapping[int, Total], *, person: bool) -> int:
@@ -180,9 +191,9 @@ def _corners(
 def _tie(index: int, total: Total) -> object:
     """What follows one another: sums and counts of one quantity that are added up over rows; a person's mean and
     whether there is one."""
-    if total.kind in ("present", "sum") and total.bounds is None:
+    if total.kind in (TotalKind.NON_NULL, TotalKind.SUM) and total.bounds is None:
         return total.quantity, "rows"
-    return (total.quantity, "persons") if total.kind in ("average", "holders") else index
+    return (total.quantity, "persons") if total.kind in _BY_PERSON else index
 
 
 def _states(plan: Aggregate, totals: Mapping[int, Total], *, person: bool) -> Iterator[dict[int, int]]:
@@ -202,28 +213,35 @@ def _ends(plan: Aggregate, total: Total, *, some: bool, person: bool) -> tuple[i
     """
     if total.bounds is not None and total.bounds[0] > total.bounds[1]:
         raise ValueError("the lower bound of a total is above the upper one")
-    if total.kind == "persons":  # one, whatever the rows: divided by n it is less
-        return (1,) if person or not isinstance(plan.child, Clip) else (0, 1)
-    if total.kind == "rows" and total.bounds is None:
-        return (1,)
-    if total.kind in ("rows", "present"):
-        if total.bounds is None:
+    match total.kind:
+        case TotalKind.PERSONS:  # one, whatever the rows: divided by n it is less
+            return (1,) if person or not isinstance(plan.child, Clip) else (0, 1)
+        case TotalKind.ROWS | TotalKind.NON_NULL:
+            one = int(some or total.kind is TotalKind.ROWS)
+            if total.bounds is None:
+                return (one,)
+            low, high = total.bounds
+            return (max(low, min(one, high)), high) if person else (min(0, high), max(1, low))
+        case TotalKind.PERSONS_WITH_VALUE:
+            _quantity(plan, total)
             return (int(some),)
-        low, high = total.bounds
-        least = max(low, min(int(some or total.kind == "rows"), high))
-        return (least, high) if person else (min(0, high), max(1, low))
-    if total.quantity is None or total.kind not in ("sum", "average", "holders"):
-        raise ValueError("the plan holds a total that is none")
-    if total.kind == "holders":
-        return (int(some),)
-    quantity = project_of(plan).quantities[total.quantity]
-    if quantity.powers:
-        raise ValueError("powers of two are counted, not added up")
-    lattice = quantity.lattice
-    ends = total.bounds if lattice is None else total.bounds or (lattice.low, lattice.high)
-    if ends is None:
-        raise ValueError("the plan does not bound what a person adds to a group")
-    return ends if some else (0,)
+        case TotalKind.SUM | TotalKind.MEAN_PER_PERSON:
+            quantity = _quantity(plan, total)
+            if quantity.powers:
+                raise ValueError("powers of two are counted, not added up")
+            lattice = quantity.lattice
+            ends = total.bounds if lattice is None else total.bounds or (lattice.low, lattice.high)
+            if ends is None:
+                raise ValueError("the plan does not bound what a person adds to a group")
+            return ends if some else (0,)
+        case _:
+            assert_never(total.kind)
+
+
+def _quantity(plan: Aggregate, total: Total) -> Quantity:
+    if total.quantity is None:
+        raise ValueError(f"a total of kind {total.kind} needs a quantity")
+    return project_of(plan).quantities[total.quantity]
 
 
 def cell_count(keys: tuple[Key, ...]) -> int | None:

@@ -32,7 +32,7 @@ from fractions import Fraction
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.loss import Pure
 from discreet.trusted.ring_a.measurement import part_loss
-from discreet.trusted.ring_a.nodes import Axis, Part, Vector
+from discreet.trusted.ring_a.nodes import Axis, Part, PartKind, Vector
 from discreet.trusted.ring_a.sensitivity import Sensitivity
 from discreet.trusted.ring_b.joint import Ball
 
@@ -75,7 +75,7 @@ def joint_part(summands: Sequence[Summand], rows: int) -> Part:
         counted = rows if summand.present is None else summand.present
         axes.append(Axis(grid, len(vectors), multiple, summand.absent))
         vectors.append(Vector(((summand.sum, 2 * multiple), (counted, -middle))))
-    return Part("joint", tuple(vectors), axes=tuple(axes))
+    return Part(PartKind.JOINT, tuple(vectors), axes=tuple(axes))
 
 
 def count_of(part: Part, axis: Axis | None = None) -> tuple[Fraction, ...]:
@@ -122,6 +122,6 @@ def with_zero(grid: Lattice) -> Lattice:
 @part_loss.register
 def loss_of_part(mechanism: Ball, part: Part, bound: Sensitivity) -> Pure:
     """The loss of a joint part. Raises ValueError where the noise has the shape of another part."""
-    if part.kind != "joint" or mechanism.blocks != part.blocks:
+    if part.kind is not PartKind.JOINT or mechanism.blocks != part.blocks:
         raise ValueError("the noise has the shape of another part")
     return mechanism.loss(bound.l1)

@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.groups import folded
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.loss import Batch, Single
-from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Root, Total, project_of
+from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Root, Total, TotalKind, project_of
 from discreet.trusted.ring_a.public_groups import Group
 from discreet.trusted.ring_a.sensitivity import reach, rows_reached
 from discreet.trusted.ring_a.table import Table, Value
@@ -102,7 +102,7 @@ def special_losses(one: MeasuredSpecial) -> list[Single]:
             raise ValueError("quantiles are those of counts on their lattice")
         if mechanism.buckets != lattice.width + 1 or rows > mechanism.rows:
             raise ValueError("a person has more rows than the mechanism is made for, or others")
-    elif not isinstance(root, Aggregate) or root.totals != (Total("rows"),) or rows > mechanism.each:
+    elif not isinstance(root, Aggregate) or root.totals != (Total(TotalKind.ROWS),) or rows > mechanism.each:
         raise ValueError("a person has more rows than the mechanism is made for")
     elif len({folded((value,)) for value in one.special.values}) < len(one.special.values):
         raise ValueError("a candidate stands there twice")

@@ -12,7 +12,7 @@ from discreet.trusted.ring_a.loss import Approximate, Batch, Pure
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, NoisyGroups, fixed, part_loss, reads
 from discreet.trusted.ring_a.nodes import Root
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_b import registered
+from discreet.trusted.ring_b import registered  # noqa: F401  (relations and mechanisms are registered with ring A)
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.order_statistics import (
     Bounds,
@@ -25,9 +25,6 @@ from discreet.trusted.ring_b.order_statistics import (
     released,
     special_losses,
 )
-
-REGISTERED = registered.__all__
-"""The modules that make known to ring A what they say of relations, operators and mechanisms."""
 
 
 @dataclass(frozen=True)

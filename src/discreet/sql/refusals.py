@@ -1,4 +1,4 @@
-"""What the readers of expressions share: refusals, and constants as values."""
+"""Error constructors and literal parsing for the SQL readers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def refused(node: exp.Expression, fix: str = "") -> QuestionError:
 
 
 def _nearly(name: str) -> str:
-    """The aggregate that a name nearly is."""
+    """The aggregate whose name is nearest to this one."""
     near = difflib.get_close_matches(name, list(_USUAL), 1, 0.75)
     return f"write {_USUAL[near[0]]}" if near else ""
 
@@ -77,7 +77,7 @@ def _instead(name: str) -> str:
 
 
 def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:
-    """The error for a name that nobody declared."""
+    """The error for a name that is not declared."""
     near = difflib.get_close_matches(name, known, 1) or [
         other for other in known if other.casefold() == name.casefold()
     ]
@@ -90,7 +90,7 @@ def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quot
             text = name[:60].strip("‘’“”").replace("'", "''")
             fix = f"a text or date is written in single quotes: '{text}'; for a column, {fix}"
         else:
-            fix += "; a text stands in single quotes"
+            fix += "; a text is written in single quotes"
     return QuestionError(f"unknown-{kind}", f"there is no {kind} {name[:60]!r}", where=where, fix=fix)
 
 
@@ -124,7 +124,7 @@ def _one_of(constant: Expression, known: Sequence[str], column: str) -> None:
     folded = {value.casefold(): value for value in known}
     near = [folded[one] for one in difflib.get_close_matches(written.casefold(), folded, 1)]
     listed = ", ".join(repr(value) for value in known[:20]) + (", …" if len(known) > 20 else "")
-    message = f"{written[:60]!r} is none of the values that are declared for {column}"
+    message = f"{written[:60]!r} is not among the values declared for {column}"
     raise QuestionError("value", message, where=column, fix=f"write {near[0]!r}" if near else f"write one of {listed}")
 
 
@@ -147,7 +147,7 @@ def place(node: exp.Expression) -> str:
 
 def text_value(value: str, node: exp.Expression) -> str:
     if "\x00" in value:
-        raise QuestionError("type", "a text cannot hold a zero character", where=node.key, fix="leave it out")
+        raise QuestionError("type", "a string cannot contain NUL", where=node.key, fix="leave it out")
     return value
 
 
@@ -185,5 +185,5 @@ def dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
             return Literal(value, Type.DATE)
     except ValueError:
         fix = "write year, month and day as DATE '2020-01-31', or TIMESTAMP '2020-01-31 12:00:00'"
-        raise QuestionError("date", "this is no date", where=place(where), fix=fix) from None
+        raise QuestionError("date", "not a valid date", where=place(where), fix=fix) from None
     return side

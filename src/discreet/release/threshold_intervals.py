@@ -1,4 +1,4 @@
-"""Intervals of the counts that decide which groups are shown: those whose noise was large are seen more often."""
+"""Intervals of counts that passed the threshold: selection makes large noise more likely, which is corrected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured by itself, as columns: quantiles, the commonest values, the number of different values."""
+"""Columns from order statistics: quantiles, the most frequent values, the number of distinct values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import Measurement
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release.intervals import CONFIDENCE, half_width, three_digits
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 
 def special_type(one: MeasuredSpecial, moment: Type | None = None) -> str:
-    """What stands in a column that has no intervals."""
+    """The type of a column that has no intervals."""
     if one.special.many:
         return f"list of {moment}" if moment else "list"
     if moment:
@@ -79,25 +79,26 @@ def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
     """How far off ranks and winners may be: which of the two, the column, and the words."""
     words = []
     for place, one in enumerate(measurement.specials):
-        output = next(o for o in measurement.plan.outputs if o.kind == "special" and o.index == place)
+        output = next(o for o in measurement.plan.outputs if o.kind is OutputKind.SPECIAL and o.index == place)
         name = output.name
         if isinstance(one.mechanism, Quantiles):
             if measurement.ranges:
-                words.append(("ranks", name, f"{name}: by how many ranks it may be off is known with the bounds"))
+                words.append(("ranks", name, f"{name}: the error in ranks is known once the bounds are found"))
                 continue
             rank = one.mechanism.half_width(CONFIDENCE)
-            said = (
-                f"{name}: off by at most {three_digits(rank)} ranks with 95 %, in a group of fewer rows by any number"
-            )
+            said = f"{name}: off by at most {three_digits(rank)} ranks at 95 % confidence,"
+            said += " by any number in a group of fewer rows"
             said += f"; a lattice of {_step(one, output.moment)}"
             words.append(("ranks", name, said))
             if parts := one.mechanism.kept_off():
                 most = " or ".join(f"{float(part) * 100:.3g} %" for part in parts)
-                said = f"{name}: the ranks aimed at keep {float(one.mechanism.margin):,.3g} off the ends, or {most}"
+                said = f"{name}: the target ranks stay {float(one.mechanism.margin):,.3g} away from the ends, or {most}"
                 words.append(("ranks", name, f"{said} of the rows where these are fewer"))
         elif not isinstance(one.mechanism, Laplace):
             far = one.mechanism.half_width(CONFIDENCE, len(one.special.values))
-            said = f"{name}: no value that is left out has over {three_digits(far)} rows more, with 95 %"
+            said = (
+                f"{name}: at 95 % confidence no omitted value has more than {three_digits(far)} rows above a listed one"
+            )
             words.append(("choice", name, said))
     return words
 
@@ -117,7 +118,7 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 def depends_on_bounds(output: Output) -> bool:
     """Whether an error is known only once bounds are found: of sums, means, and what is made of them."""
-    return output.kind in ("sum", "mean") or bool(output.of)
+    return output.kind in (OutputKind.SUM, OutputKind.MEAN) or bool(output.of)
 
 
 def described_ranges(priced: Measurement) -> list[dict[str, str]]:
@@ -149,4 +150,6 @@ def reported(value: Any, interval: Interval | None) -> str:
 def to_be_found(priced: Measurement) -> list[str]:
     """What has no declared bounds, in words, before anything is paid."""
     names = [getattr(one.expression, "name", "an expression") for one in priced.plan.ranges]
-    return [f"bounds of {name} are found first, at a fifth of the price: declared ones cost nothing" for name in names]
+    return [
+        f"bounds of {name} are found first, at a fifth of the price; declared bounds cost nothing" for name in names
+    ]

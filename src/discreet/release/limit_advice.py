@@ -1,4 +1,4 @@
-"""What another limit a person would cost in noise, at the same price: from declarations alone."""
+"""Advice on contribution limits: the noise at other limits for the same price, from declarations alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement
+from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.release.estimate import expected_errors
 from discreet.release.intervals import three_digits
@@ -19,12 +20,12 @@ STEPS = (1, 2, 5, 10, 20, 50, 100, 1_000)
 
 
 @dataclass(frozen=True)
-class Choice:
+class LimitOption:
     """A limit that a question could have: the `option` of its clause that sets it to `limit`.
 
     `share` is the least part of a count of rows that would be there on average, None where that is not known;
     `expected_error` are the errors of its counts, sums and means at the question's price; with private keys a group of
-    `shown_from` persons, or more, is shown with 95 %; `now` where it is as it is.
+    `shown_from` persons, or more, is shown with probability 95 %; `now` where it is as it is.
     """
 
     option: str
@@ -45,11 +46,11 @@ class Choice:
         }
 
 
-def choices(priced: Measurement, table: Table) -> tuple[Choice, ...]:
+def choices(priced: Measurement, table: Table) -> tuple[LimitOption, ...]:
     """For each limit of the question, the others that it could have, up to what is declared. A wider limit leaves less
     out, and takes more noise to hide."""
     found = []
-    specials = {output.name for output in priced.plan.outputs if output.kind == "special"}
+    specials = {output.name for output in priced.plan.outputs if output.kind is OutputKind.SPECIAL}
     for own in limits(priced.plan, table):
         if own.what == "values":
             continue
@@ -62,11 +63,11 @@ def choices(priced: Measurement, table: Table) -> tuple[Choice, ...]:
             option = f"max_{own.what}_contributed"
             known = {name: error for name, error in errors.items() if name not in specials}
             part, now = None if share is None else float(share), other == priced.plan
-            found.append(Choice(option, limit, part, known, now, shown_from(repriced)))
+            found.append(LimitOption(option, limit, part, known, now, shown_from(repriced)))
     return tuple(found)
 
 
-def in_words(found: tuple[Choice, ...]) -> list[str]:
+def in_words(found: tuple[LimitOption, ...]) -> list[str]:
     """One line for each option, and how it is written: "max_rows_contributed = 2: n ±6; 8 (now): n ±24"."""
     lines = []
     for option in dict.fromkeys(one.option for one in found):

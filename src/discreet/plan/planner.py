@@ -1,4 +1,4 @@
-"""From what a question wants to the cheapest plan whose bounds hold, from declarations and the question alone."""
+"""The planner: the cheapest plan of a question whose bounds hold, from declarations and the question alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from discreet.dialect.quantization import clamping, lattice, sized
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
+from discreet.plan.combine import KEYS, together
 from discreet.plan.measurement import Plan
-from discreet.plan.outputs import Output
-from discreet.plan.specials import MOMENTS, expanded, special
-from discreet.plan.together import KEYS, together
+from discreet.plan.order_statistic_plans import MOMENTS, expanded, special
+from discreet.plan.outputs import AggregateKind, Output, OutputKind
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -26,11 +26,13 @@ from discreet.trusted.ring_a.nodes import (
     LimitGroups,
     LimitRows,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
 )
 from discreet.trusted.ring_a.public_groups import group_count
@@ -43,9 +45,8 @@ MAXIMUM_CELLS = 100_000
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """An aggregate of the question. `kind` is count, present (COUNT(x)), persons, sum or mean; person_mean (the mean of
-    each person's mean); distinct, quantiles or winners; variance, deviation, covariance or correlation.
+class WantedAggregate:
+    """An aggregate of the question.
 
     `bounds` are the question's own contribution bounds: each person's value in a group is clamped to them. `epsilon` is
     the part of the price that the question gives it. The other fields belong to some kinds: the `second` expression,
@@ -53,7 +54,7 @@ class Wanted:
     A quantile of dates or timestamps is one of whole days or seconds since 1970; `moment` says which of the two.
     """
 
-    kind: str
+    kind: AggregateKind
     expression: Expression | None = None
     bounds: tuple[Fraction, Fraction] | None = None
     text: str = field(default="", compare=False)
@@ -75,7 +76,7 @@ class Request:
     table: Table
     predicate: Expression | None
     keys: tuple[Key, ...]
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedAggregate, ...]
     columns: tuple[tuple[str, str, int], ...]
     groups: int | None = None
     rows: int | None = None
@@ -102,7 +103,7 @@ def plan(request: Request) -> Plan:
     builder.request = replace(request, wanted=wanted)
     estimates = builder.estimates()
     if builder.private:
-        builder.part(Part("keys", (builder.vector(builder.persons_total()),)))
+        builder.part(Part(PartKind.KEYS, (builder.vector(builder.persons_total()),)))
     outputs, hidden = [], []
     for place, (one, estimate) in enumerate(zip(wanted, estimates, strict=True)):
         if place >= len(request.wanted):
@@ -114,17 +115,17 @@ def plan(request: Request) -> Plan:
         if index not in made:
             return _output(builder, name, wanted[index], estimates[index], hidden=out_of_sight)
         of = tuple(width + place - len(request.wanted) for place in made[index])
-        return Output(name, one.kind, -1, (), one.text, of, out_of_sight, one.sample, one.report)
+        return Output(name, OutputKind(one.kind), -1, (), one.text, of, out_of_sight, one.sample, one.report)
 
     for name, kind, index in request.columns:
         if kind == "key":
-            outputs.append(Output(name, "key", index, text=request.keys[index].name))
+            outputs.append(Output(name, OutputKind.KEY, index, text=request.keys[index].name))
         elif kind == "formula":
             formula = request.formulas[index]
             needed = [place for place in range(len(request.wanted)) if part_name(place) in columns_of(formula)]
             of = tuple(width + len(hidden) + number for number in range(len(needed)))
             hidden += [column(part_name(place), place, out_of_sight=True) for place in needed]
-            outputs.append(Output(name, "formula", -1, of=of, formula=formula))
+            outputs.append(Output(name, OutputKind.FORMULA, -1, of=of, formula=formula))
         else:
             outputs.append(column(name, index))
     parts, specials = tuple(builder.parts), tuple(builder.specials)
@@ -139,13 +140,13 @@ def part_name(index: int) -> str:
     return own_name("aggregate", index)
 
 
-def _output(builder: _Builder, name: str, one: Wanted, estimate: Estimate, *, hidden: bool = False) -> Output:
+def _output(builder: _Builder, name: str, one: WantedAggregate, estimate: Estimate, *, hidden: bool = False) -> Output:
     part, shape, weights = estimate
     part = len(builder.parts) - 1 if part == KEYS else part
     return Output(name, shape, part, weights, one.text, hidden=hidden, report=one.report, moment=one.moment)
 
 
-Estimate = tuple[int, str, tuple[Fraction, ...]]
+Estimate = tuple[int, OutputKind, tuple[Fraction, ...]]
 """The part, the kind of output, and the weights of the part's vectors."""
 
 
@@ -167,43 +168,47 @@ class _Builder:
     def estimates(self) -> list[Estimate]:
         """How each aggregate is made. What stands twice in a question is measured once: the sum and the count of a
         column come from its mean where that is asked for too, and so does COUNT(*), with NULL rows measured beside;
-        several columns of the same rows are measured together (`plan.together`)."""
+        several columns of the same rows are measured together (`plan.combine`)."""
         joined = together(self, self.request.wanted)
         for place, one in enumerate(self.request.wanted):
-            if one.kind in ("quantiles", "winners", "distinct"):
-                joined[place] = _place(self.specials, special(self, one)), "special", ()
+            if one.kind in (AggregateKind.QUANTILES, AggregateKind.WINNERS, AggregateKind.DISTINCT):
+                joined[place] = _place(self.specials, special(self, one)), OutputKind.SPECIAL, ()
             elif one.kind in MOMENTS:
-                joined[place] = -1, one.kind, ()
+                joined[place] = -1, OutputKind(one.kind), ()
         apart = self.apart([one for place, one in enumerate(self.request.wanted) if place not in joined])
         others = iter(apart)
         return [joined[place] if place in joined else next(others) for place in range(len(self.request.wanted))]
 
-    def apart(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+    def apart(self, wanted: Sequence[WantedAggregate]) -> list[Estimate]:
         """Aggregates that are not measured together with others: each by itself, but for what comes with a mean."""
-        means = [one.expression for one in wanted if one.kind == "mean" and one.epsilon is None]
-        rows_from = means[0] if any(one == Wanted("count") for one in wanted) and means else None
+        means = [one.expression for one in wanted if one.kind is AggregateKind.MEAN and one.epsilon is None]
+        rows_from = means[0] if any(one == WantedAggregate(AggregateKind.COUNT) for one in wanted) and means else None
         nulls = rows_from is not None and may_be_null(rows_from, self.columns)
         made = {one: self.mean(one, absent=nulls and one == rows_from) for one in means if one}
         estimates: list[Estimate] = []
         for one in wanted:
             if one.epsilon is not None:
                 estimates.append(self.alone(one))
-            elif one.kind == "mean" and one.expression is not None:
-                estimates.append((made[one.expression], "mean", ()))
-            elif one.bounds is None and one.kind in ("sum", "present") and one.expression in made:
+            elif one.kind is AggregateKind.MEAN and one.expression is not None:
+                estimates.append((made[one.expression], OutputKind.MEAN, ()))
+            elif (
+                one.bounds is None
+                and one.kind in (AggregateKind.SUM, AggregateKind.NON_NULL)
+                and one.expression in made
+            ):
                 estimates.append(self.from_mean(made[one.expression], one.kind))
-            elif one == Wanted("count") and rows_from is not None:
-                estimates.append(self.from_mean(made[rows_from], "count"))
+            elif one == WantedAggregate(AggregateKind.COUNT) and rows_from is not None:
+                estimates.append(self.from_mean(made[rows_from], AggregateKind.COUNT))
             else:
                 estimates.append(self.direct(one))
         return estimates
 
-    def alone(self, one: Wanted) -> Estimate:
+    def alone(self, one: WantedAggregate) -> Estimate:
         """An aggregate with a price of its own: a part for it alone."""
         known = len(self.parts)
-        if one.kind == "mean":
+        if one.kind is AggregateKind.MEAN:
             assert one.expression is not None
-            estimate: Estimate = self.mean(one.expression, absent=False), "mean", ()
+            estimate: Estimate = self.mean(one.expression, absent=False), OutputKind.MEAN, ()
         else:
             estimate = self.direct(one)
         index, kind, weights = estimate
@@ -211,7 +216,7 @@ class _Builder:
         del self.parts[known:]
         return self.part(part), kind, weights
 
-    def person_mean(self, one: Wanted) -> int:
+    def person_mean(self, one: WantedAggregate) -> int:
         """GoogleSQL's mean: over persons, of each one's mean in the group, clamped to the bounds.
 
         With m a person's mean in steps, clamped to [low, high], A = Σ(m − low) and B = Σ(high − m) over the persons
@@ -223,17 +228,17 @@ class _Builder:
         inside = lattice(sized(bounds, "AVG"), None)
         grid = lattice(None, inside.step, scale=max(abs(bounds[0]), abs(bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
-        total = self.total(Total("average", quantity, (inside.low, inside.high)))
-        holders = self.total(Total("holders", quantity))
+        total = self.total(Total(TotalKind.MEAN_PER_PERSON, quantity, (inside.low, inside.high)))
+        holders = self.total(Total(TotalKind.PERSONS_WITH_VALUE, quantity))
         above, below = Vector(((total, 1), (holders, -inside.low))), Vector(((holders, inside.high), (total, -1)))
-        return self.part(Part("mean", (above, below), inside))
+        return self.part(Part(PartKind.MEAN, (above, below), inside))
 
     def bounds_of(self, expression: Expression) -> tuple[Fraction, Fraction] | None:
         """Where an expression lies: from declarations, or as it was found."""
         return interval(expression, self.columns) or dict(self.request.found).get(expression)
 
     def unknown(self, expression: Expression) -> tuple[Fraction, Fraction]:
-        """An expression whose bounds have to be found first; until then, any."""
+        """Notes an expression whose bounds have to be found first; returns placeholder bounds."""
         if expression not in self.missing:
             self.missing.append(expression)
         return Fraction(-1), Fraction(1)
@@ -264,85 +269,85 @@ class _Builder:
         """
         grid = self.grid(expression, "AVG")
         quantity = self.quantity(Quantity(expression, grid))
-        total, count = self.total(Total("sum", quantity)), self.total(Total("present", quantity))
+        total, count = self.total(Total(TotalKind.SUM, quantity)), self.total(Total(TotalKind.NON_NULL, quantity))
         above = Vector(((total, 1), (count, -grid.low)))
         below = Vector(((count, grid.high), (total, -1)))
         vectors: tuple[Vector, ...] = (above, below)
         if absent:
-            rows = self.total(Total("rows"))
+            rows = self.total(Total(TotalKind.ROWS))
             vectors = (above, below, Vector(((rows, grid.width), (count, -grid.width))))
-        return self.part(Part("mean", vectors, grid))
+        return self.part(Part(PartKind.MEAN, vectors, grid))
 
-    def from_mean(self, index: int, kind: str) -> Estimate:
+    def from_mean(self, index: int, kind: AggregateKind) -> Estimate:
         """COUNT or SUM from the vectors of a mean: n = (A + B)/w, Σx = step·(A + low·n)."""
         part = self.parts[index]
         grid = part.lattice
         assert grid is not None
         one = Fraction(1, grid.width)
-        if kind == "count":
-            return index, "count", (one,) * len(part.vectors)
+        if kind is AggregateKind.COUNT:
+            return index, OutputKind.COUNT, (one,) * len(part.vectors)
         rest = (Fraction(0),) * (len(part.vectors) - 2)
-        if kind == "present":
-            return index, "count", (one, one, *rest)
-        return index, "sum", (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
+        if kind is AggregateKind.NON_NULL:
+            return index, OutputKind.COUNT, (one, one, *rest)
+        return index, OutputKind.SUM, (grid.step * (1 + grid.low * one), grid.step * grid.low * one, *rest)
 
-    def direct(self, one: Wanted) -> Estimate:
+    def direct(self, one: WantedAggregate) -> Estimate:
         """An aggregate measured by itself."""
-        if one.kind == "persons":
+        if one.kind is AggregateKind.PERSONS:
             return (
-                self.part(Part("persons", (self.vector(self.persons_total()),))),
-                "count",
+                self.part(Part(PartKind.PERSONS, (self.vector(self.persons_total()),))),
+                OutputKind.COUNT,
                 (Fraction(1),),
             )
-        if one.kind == "sum":
+        if one.kind is AggregateKind.SUM:
             return self.sum(one)
-        if one.kind == "person_mean":
-            return self.person_mean(one), "mean", ()
+        if one.kind is AggregateKind.PERSON_MEAN:
+            return self.person_mean(one), OutputKind.MEAN, ()
         quantity = None
-        if one.kind == "present":
+        if one.kind is AggregateKind.NON_NULL:
             assert one.expression is not None
             quantity = self.quantity(Quantity(one.expression, None))
-        kind = "rows" if quantity is None else "present"
+        kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL
         if one.bounds is None:
             return (
-                self.part(Part("count", (self.vector(self.total(Total(kind, quantity))),))),
-                "count",
+                self.part(Part(PartKind.COUNT, (self.vector(self.total(Total(kind, quantity))),))),
+                OutputKind.COUNT,
                 (Fraction(1),),
             )
         low, high = int(one.bounds[0]), int(one.bounds[1])
         if self.single:  # a person's count in a group is 1, so the clamped one is a constant
             constant = max(low, min(1, high))
             vector = Vector(((self.total(Total(kind, quantity)), constant),))
-            return self.part(Part("count", (vector,))), "count", (Fraction(1),)
+            return self.part(Part(PartKind.COUNT, (vector,))), OutputKind.COUNT, (Fraction(1),)
         total = self.total(Total(kind, quantity, (low, high)))
-        return self.part(Part("count", (self.vector(total),))), "count", (Fraction(1),)
+        return self.part(Part(PartKind.COUNT, (self.vector(total),))), OutputKind.COUNT, (Fraction(1),)
 
-    def sum(self, one: Wanted) -> Estimate:
+    def sum(self, one: WantedAggregate) -> Estimate:
         assert one.expression is not None
         if one.bounds is None:
             grid = self.grid(one.expression, "SUM")
-            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
-            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
+            total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
+            return self.part(Part(PartKind.SUM, (self.vector(total),), grid)), OutputKind.SUM, (grid.step,)
         if self.single:  # a person's total is one row's value: the lattice itself clamps it
             grid = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
-            total = self.total(Total("sum", self.quantity(Quantity(one.expression, grid))))
-            return self.part(Part("sum", (self.vector(total),), grid)), "sum", (grid.step,)
+            total = self.total(Total(TotalKind.SUM, self.quantity(Quantity(one.expression, grid))))
+            return self.part(Part(PartKind.SUM, (self.vector(total),), grid)), OutputKind.SUM, (grid.step,)
         total, inside = self.clamped(one)
-        return self.part(Part("sum", (self.vector(total),), inside)), "sum", (inside.step,)
+        return self.part(Part(PartKind.SUM, (self.vector(total),), inside)), OutputKind.SUM, (inside.step,)
 
-    def clamped(self, one: Wanted) -> tuple[int, Lattice]:
+    def clamped(self, one: WantedAggregate) -> tuple[int, Lattice]:
         """A total that is clamped to the question's bounds for each person and group, and where it then lies."""
         assert one.bounds is not None
-        if one.kind != "sum":
+        if one.kind is not AggregateKind.SUM:
             low, high = int(one.bounds[0]), int(one.bounds[1])
             quantity = None if one.expression is None else self.quantity(Quantity(one.expression, None))
-            kind = "rows" if quantity is None else "present"
+            kind = TotalKind.ROWS if quantity is None else TotalKind.NON_NULL
             return self.total(Total(kind, quantity, (low, high))), Lattice(Fraction(1), low, max(high, low + 1))
         assert one.expression is not None
         inside = clamping(sized(one.bounds, "SUM"), self.step(one.expression))
         grid = lattice(None, inside.step, scale=max(abs(one.bounds[0]), abs(one.bounds[1])))
         quantity = self.quantity(Quantity(one.expression, grid))
-        return self.total(Total("sum", quantity, (inside.low, inside.high))), inside
+        return self.total(Total(TotalKind.SUM, quantity, (inside.low, inside.high))), inside
 
     def grid(self, expression: Expression, function: str) -> Lattice:
         known = self.bounds_of(expression) or self.unknown(expression)
@@ -355,7 +360,7 @@ class _Builder:
         return step_of(expression, self.columns)
 
     def persons_total(self) -> int:
-        return self.total(Total("rows" if self.single else "persons"))
+        return self.total(Total(TotalKind.ROWS if self.single else TotalKind.PERSONS))
 
     def vector(self, total: int) -> Vector:
         return Vector(((total, 1),))

@@ -1,4 +1,4 @@
-"""Aggregates beside counts, sums and means: what each is made of.
+"""Plans of quantiles, most frequent values, distinct counts, variances and correlations.
 
 Variance, standard deviation, covariance and correlation are made of means of computed columns, measured like any other
 means (together, with one noise: `ring_b.jointly`). With y = x − m, m the middle of the bounds, and z of a second one:
@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from discreet.dialect.quantization import buckets, sized
 from discreet.dialect.ranges import EVER
 from discreet.errors import QuestionError
+from discreet.plan.outputs import AggregateKind
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import (
@@ -30,12 +31,18 @@ from discreet.trusted.ring_a.nodes import (
     Project,
     Quantity,
     Total,
+    TotalKind,
 )
 from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_b.order_statistics import Distinct, Histogram, Special
 
-MOMENTS = ("variance", "deviation", "covariance", "correlation")
+MOMENTS = (
+    AggregateKind.VARIANCE,
+    AggregateKind.DEVIATION,
+    AggregateKind.COVARIANCE,
+    AggregateKind.CORRELATION,
+)
 MOST_BUCKETS = 2**16
 """A quantile is one of at most so many values; a coarser lattice where the declared one has more."""
 MOST_COUNTS = 2**18
@@ -60,7 +67,13 @@ def expanded(
         for expression in shares:
             epsilon = None if one.epsilon is None else one.epsilon / len(shares)
             mean = replace(
-                one, kind="mean", expression=expression, second=None, sample=False, report="", epsilon=epsilon
+                one,
+                kind=AggregateKind.MEAN,
+                expression=expression,
+                second=None,
+                sample=False,
+                report="",
+                epsilon=epsilon,
             )
             found = next((i for i, other in enumerate(whole) if i >= len(wanted) and other == mean), None)
             if found is None:
@@ -81,7 +94,7 @@ def _means(one: Any, bounds_of: Callable[[Expression], Bounds]) -> list[Expressi
     first, second = (_beside(a, b) for a, b in ((first, one.second), (second, one.expression)))
     product = Call("multiply", (first, second), Type.NUMBER)
     means = [first, second, product]
-    return [*means, _square(first), _square(second)] if one.kind == "correlation" else means
+    return [*means, _square(first), _square(second)] if one.kind is AggregateKind.CORRELATION else means
 
 
 def _centred(expression: Expression, bounds: Bounds) -> Expression:
@@ -105,7 +118,7 @@ def _beside(expression: Expression, other: Expression) -> Expression:
     return Call("case", (known, expression, Literal(None, Type.TEXT)), Type.NUMBER)
 
 
-class Builder(Protocol):
+class SpecialBuilder(Protocol):
     """What is known of the question."""
 
     @property
@@ -123,10 +136,10 @@ class Builder(Protocol):
     def selected(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...], /) -> Project: ...
 
 
-def special(builder: Builder, one: Any) -> Special:
-    """What measures a quantile, the commonest values, or the number of different values."""
+def special(builder: SpecialBuilder, one: Any) -> Special:
+    """The measurement of a quantile, the most frequent values, or the number of distinct values."""
     keys = builder.request.keys
-    if one.kind == "quantiles":
+    if one.kind is AggregateKind.QUANTILES:
         bounds = builder.bounds_of(one.expression) or builder.unknown(one.expression)
         groups = cell_count(keys) or PRIVATE_GROUPS
         most = min(MOST_BUCKETS, max(2**8, MOST_COUNTS // groups))
@@ -138,14 +151,14 @@ def special(builder: Builder, one: Any) -> Special:
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
     assert column.type is not None
-    if one.kind == "winners":
+    if one.kind is AggregateKind.WINNERS:
         values = column.keys()
         if values is None:
             fix = f"declare values for {column.name}; or GROUP BY it, ORDER BY COUNT(*) DESC and LIMIT"
-            message = "the commonest values are looked for among declared ones"
+            message = "the most frequent values are searched among declared ones"
             raise QuestionError("no-values", message, where=one.text[:60], fix=fix)
         key = Key(column.name, column.type, values)
-        counted = Aggregate(builder.rows((*keys, key), ()), (Total("rows"),))
+        counted = Aggregate(builder.rows((*keys, key), ()), (Total(TotalKind.ROWS),))
         return Special("winners", counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
     return Special("distinct", _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon)
 
@@ -162,17 +175,17 @@ def _moments(bounds: Bounds, one: Any, most: int) -> Lattice:
     return buckets(bounds, Fraction(step), most)
 
 
-def _distinct(builder: Builder, one: Any, value: Key) -> Distinct:
+def _distinct(builder: SpecialBuilder, one: Any, value: Key) -> Distinct:
     """Each person counts for so many values in a group as the question's bounds say, or so many in all groups as a
     person may touch groups."""
     request, table = builder.request, builder.table
     keys = (*request.keys, value)
     if builder.single:
-        return Distinct(Aggregate(builder.rows(keys, ()), (Total("rows"),)))
+        return Distinct(Aggregate(builder.rows(keys, ()), (Total(TotalKind.ROWS),)))
     most = request.rows or request.groups or table.groups_per_person or 1
     if one.bounds is not None:
         most = int(one.bounds[1]) * ((request.groups or table.groups_per_person or 1) if request.keys else 1)
     grouped = PersonGroup(builder.selected(keys, ()))
     cells = touched(keys, table.relation)
     limited = grouped if cells is not None and cells <= most else LimitGroups(grouped, most)
-    return Distinct(Aggregate(Clip(limited), (Total("persons"),)))
+    return Distinct(Aggregate(Clip(limited), (Total(TotalKind.PERSONS),)))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.dialect.functions import Function
 from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
-from discreet.sql.words import dated, place, refused
+from discreet.sql.refusals import dated, place, refused
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type
 
@@ -33,13 +33,13 @@ FINE_UNITS = ("HOUR", "MINUTE", "SECOND")
 _FORMAT = "YymdjHMSAaBb%"
 
 
-class Reader(Protocol):
+class MomentReader(Protocol):
     """What reads the arguments."""
 
     def read(self, node: exp.Expression) -> Expression: ...
 
 
-def moment(reader: Reader, node: exp.Expression) -> Expression:
+def moment(reader: MomentReader, node: exp.Expression) -> Expression:
     """A date or timestamp; a constant text is read as one."""
     expression = dated(reader.read(node), Type.DATE, node)
     if expression.type not in (Type.DATE, Type.TIMESTAMP):
@@ -65,11 +65,11 @@ def _unit(node: exp.Expression, row: Function) -> Literal:
     unit = unit_of(node)
     if unit is None:
         fix = f"write {row.usage} with one of {', '.join(UNITS)}"
-        raise QuestionError("not-allowed", "this is no unit of time", where=place(node), fix=fix)
+        raise QuestionError("not-allowed", "not a valid unit of time", where=place(node), fix=fix)
     return Literal(unit.lower(), Type.TEXT)
 
 
-def _truncate(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _truncate(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """DATE_TRUNC('month', date) and DATE_TRUNC(date, MONTH)."""
     if len(nodes) != 2:
         raise refused(node, f"write {row.usage}")
@@ -79,7 +79,7 @@ def _truncate(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression)
     return Call(row.operator, (unit, value), value.type)
 
 
-def _difference(reader: Reader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
+def _difference(reader: MomentReader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
     """DATE_DIFF(end, start, DAY) as GoogleSQL has it, DATE_DIFF('day', start, end) and DATEDIFF(day, start, end)."""
     if unit_of(nodes[0]) is not None and (isinstance(nodes[0], exp.Literal) or unit_of(nodes[2]) is None):
         unit, start, end = nodes
@@ -93,7 +93,7 @@ def difference(unit: Literal, start: Expression, end: Expression) -> Call:
     return Call("date_diff", (unit, start, end), Type.INTEGER)
 
 
-def _addition(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _addition(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """DATE_ADD(date, INTERVAL 1 DAY), DATE_SUB(…)."""
     if len(nodes) != 2 or not isinstance(nodes[1], exp.Interval):
         raise refused(node, f"write {row.usage}")
@@ -118,7 +118,7 @@ def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Ca
     return Call("date_add", (Literal(unit.lower(), Type.TEXT), value, number), kind)
 
 
-def _formatted(reader: Reader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _formatted(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
     """FORMAT_DATE('%Y-%m', date) and STRFTIME(date, '%Y-%m'), in either order."""
     first = node.name.upper().startswith("FORMAT") or isinstance(nodes[0], exp.Literal)
     one, other = nodes if first else (nodes[1], nodes[0])
@@ -135,7 +135,7 @@ def _is_format(words: str) -> bool:
     return all(piece[:1] and piece[0] in _FORMAT for piece in pieces[1:])
 
 
-FORMS: dict[str, Callable[[Reader, Function, Nodes, exp.Expression], Expression]] = {
+FORMS: dict[str, Callable[[MomentReader, Function, Nodes, exp.Expression], Expression]] = {
     "truncate": _truncate,
     "difference": _difference,
     "addition": _addition,

@@ -1,4 +1,4 @@
-"""A release as people read it: in a terminal and in a notebook."""
+"""Renders a release for a terminal and for a notebook."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def footer(release: ReleaseData) -> str:
 
 
 def remarks(bounds: Iterable[str]) -> list[str]:
-    """What changes how an answer may be read, a line each."""
+    """The caveats of an answer, a line each."""
     return [f"· {visible(one)}" for one in bounds]
 
 
@@ -69,7 +69,7 @@ def used(release: ReleaseData) -> list[str]:
 
 
 def percent(part: float) -> str:
-    """Percent, rounded up, so that what is left is never overstated."""
+    """Percent, rounded up, so that the remaining budget is never overstated."""
     if part == 0:
         return "0 %"
     return f"{math.ceil(part - 1e-9)} %" if part >= 1 else f"{part:.1g} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from discreet.plan.outputs import Output
+from discreet.plan.outputs import Output, OutputKind
 from discreet.trusted.ring_a.lattice import Lattice
 
 Interval = tuple[float, float]
@@ -37,31 +37,31 @@ def moments(output: Output, parts: Sequence[Column], sizes: Column | None = None
     return values, intervals
 
 
-def _factor(kind: str, size: float) -> float:
+def _factor(kind: OutputKind, size: float) -> float:
     """What n − 1 instead of n makes of a column."""
     size = max(2.0, size)
     factor = size / (size - 1)
-    return math.sqrt(factor) if kind == "deviation" else factor
+    return math.sqrt(factor) if kind is OutputKind.DEVIATION else factor
 
 
-def _value(kind: str, means: Sequence[float]) -> float:
-    if kind in ("variance", "deviation"):
+def _value(kind: OutputKind, means: Sequence[float]) -> float:
+    if kind in (OutputKind.VARIANCE, OutputKind.DEVIATION):
         variance = max(0.0, means[1] - means[0] ** 2)
-        return variance if kind == "variance" else math.sqrt(variance)
+        return variance if kind is OutputKind.VARIANCE else math.sqrt(variance)
     covariance = means[2] - means[0] * means[1]
-    if kind == "covariance":
+    if kind is OutputKind.COVARIANCE:
         return covariance
     spread = math.sqrt(max(0.0, means[3] - means[0] ** 2) * max(0.0, means[4] - means[1] ** 2))
     return max(-1.0, min(1.0, covariance / spread)) if spread > 0 else 0.0
 
 
-def _range(kind: str, box: Sequence[Interval]) -> Interval:
-    if kind in ("variance", "deviation"):
+def _range(kind: OutputKind, box: Sequence[Interval]) -> Interval:
+    if kind in (OutputKind.VARIANCE, OutputKind.DEVIATION):
         low, high = _variance(box[0], box[1])
-        return (low, high) if kind == "variance" else (math.sqrt(low), math.sqrt(high))
+        return (low, high) if kind is OutputKind.VARIANCE else (math.sqrt(low), math.sqrt(high))
     products = [a * b for a in box[0] for b in box[1]]
     low, high = box[2][0] - max(products), box[2][1] - min(products)
-    if kind == "covariance":
+    if kind is OutputKind.COVARIANCE:
         return low, high
     spreads = [math.sqrt(a * b) for a, b in zip(_variance(box[0], box[3]), _variance(box[1], box[4]), strict=True)]
     if spreads[0] <= 0:
@@ -86,15 +86,19 @@ def moment_error(
     if size is None:
         return error
     half = [float(grid.step) * max(abs(grid.low), abs(grid.high)) for grid in grids]
-    most = {"variance": half[0] ** 2, "deviation": half[0], "covariance": half[0] * half[min(1, len(half) - 1)]}
+    most = {
+        OutputKind.VARIANCE: half[0] ** 2,
+        OutputKind.DEVIATION: half[0],
+        OutputKind.COVARIANCE: half[0] * half[min(1, len(half) - 1)],
+    }
     low, high = (_factor(output.kind, n) for n in reversed(size))
     return error * high + most[output.kind] * (high - low)
 
 
 def _moment_error(output: Output, errors: Sequence[float], grids: Sequence[Lattice]) -> float:
     half = [float(grid.step) * max(abs(grid.low), abs(grid.high)) for grid in grids]
-    if output.kind in ("variance", "deviation"):
+    if output.kind in (OutputKind.VARIANCE, OutputKind.DEVIATION):
         error = errors[1] + 2 * half[0] * errors[0]
-        return error if output.kind == "variance" else error / max(half[0], 1e-300)
+        return error if output.kind is OutputKind.VARIANCE else error / max(half[0], 1e-300)
     error = errors[2] + half[0] * errors[1] + half[1] * errors[0]
-    return error if output.kind == "covariance" else min(2.0, error / max(half[0] * half[1], 1e-300))
+    return error if output.kind is OutputKind.COVARIANCE else min(2.0, error / max(half[0] * half[1], 1e-300))

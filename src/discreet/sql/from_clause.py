@@ -11,10 +11,10 @@ from sqlglot import exp
 from discreet.catalog.model import Declaration
 from discreet.dialect.normal import normal
 from discreet.errors import QuestionError
-from discreet.plan.bounds import MAXIMUM_CELLS
-from discreet.sql.expressions import Reader
-from discreet.sql.scope import Named, Scope
-from discreet.sql.words import only, refused, spelled_as_declared, unknown_name
+from discreet.plan.planner import MAXIMUM_CELLS
+from discreet.sql.expressions import ExpressionReader
+from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name
+from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_b.belonging import declared, leads, same_keys
@@ -46,7 +46,7 @@ class Query:
 
 
 Queries = Mapping[str, Query]
-Select = Callable[["Sources", exp.Select, Queries, bool], Relation]
+Select = Callable[["RelationReader", exp.Select, Queries, bool], Relation]
 """Reads an inner SELECT into a relation; whether rows about people have to show the person."""
 
 MOST_TABLES = 16
@@ -56,7 +56,7 @@ DEEPEST = 60
 """How deeply SELECTs may stand in each other in the engine."""
 
 
-class Sources:
+class RelationReader:
     """Reads what stands below a question's groups. Counts the tables, so that no question explodes.
 
     `select` reads a SELECT in FROM, which has a FROM of its own.
@@ -74,7 +74,7 @@ class Sources:
         """What FROM and the JOINs of a SELECT give."""
         source = tree.args.get("from_")
         if source is None:
-            raise QuestionError("clause", "there is no table", where="FROM", fix=self._tables_fix())
+            raise QuestionError("clause", "a table is missing", where="FROM", fix=self._tables_fix())
         found = self.item(source.this, queries)
         joins = tree.args.get("joins") or []
         if joins:
@@ -92,7 +92,7 @@ class Sources:
             relation = self.query(node.this, queries)
             return _scope(relation, self._alias(node) or "subquery")
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-            raise QuestionError("source", "this is no declared table", where="FROM", fix=self._tables_fix())
+            raise QuestionError("source", "this table is not declared", where="FROM", fix=self._tables_fix())
         only(node, "this", "alias", "joins", fix=self._tables_fix())
         alias = self._alias(node)
         named = queries.get(node.name.casefold())
@@ -133,7 +133,7 @@ class Sources:
             alias = '"' + alias.replace('"', '""') + '"'
         names = tuple(f"{alias}.{visible}" for visible, _ in source.names)
         pairs = tuple((visible, name) for (visible, _), name in zip(source.names, names, strict=True))
-        return Scope(Renamed(found.relation, names), (Named(source.alias, pairs),))
+        return Scope(Renamed(found.relation, names), (NamedTable(source.alias, pairs),))
 
     def _join(self, left: Scope, join: exp.Join, queries: Queries) -> Scope:
         only(join, "this", "on", "using", "side", "kind", fix="write JOIN table ON a.x = b.x")
@@ -165,12 +165,12 @@ class Sources:
         for node in join.args.get("using") or []:
             name = node.name
             column = exp.column(exp.to_identifier(name))
-            equal = Reader(pair.read, pair.shape.by_name).alike([left.read(column), right.read(column)], join)
+            equal = ExpressionReader(pair.read, pair.shape.by_name).alike([left.read(column), right.read(column)], join)
             merged[name.casefold()] = Call("equal", tuple(equal), Type.BOOLEAN)
             parts.append(merged[name.casefold()])
         if (on := join.args.get("on")) is not None:
             _no_subquery(on)
-            parts.append(Reader(pair.read, pair.shape.by_name).boolean(on))
+            parts.append(ExpressionReader(pair.read, pair.shape.by_name).boolean(on))
         if not parts:
             return None, merged
         return reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), parts), merged
@@ -192,7 +192,7 @@ class Sources:
         if whole.private and whole.person_type is None and not whole.single:
             about = left.sources[0].alias if one.private else right.sources[0].alias
             fix = "join with (SELECT DISTINCT key, … ) of the public table"
-            message = f"the rows of {about} have no person to be told by, and a join may repeat them"
+            message = f"the rows of {about} have no person column, and a join may repeat them"
             raise QuestionError("join", message, where="JOIN", fix=fix)
 
     def _same_person(self, relation: Joined, left: Scope, right: Scope) -> None:
@@ -200,7 +200,7 @@ class Sources:
         names = [scope.sources[-1].alias for scope in (left, right)]
         if one.person_type is None or two.person_type is None:
             which = names[0] if one.person_type is None else names[1]
-            message = f"the rows of {which} have no person to be told by"
+            message = f"the rows of {which} have no person column"
             fix = f"ask about one table: whoever declares {which} can name its person column"
             raise QuestionError("join", message, where="JOIN", fix=fix)
         if one.person_type is not two.person_type:
@@ -284,7 +284,7 @@ class Sources:
         if where is None:
             return scope, None
         plain: list[Expression] = []
-        reader = Reader(scope.read, scope.shape.by_name)
+        reader = ExpressionReader(scope.read, scope.shape.by_name)
         for part in _parts(where.this):
             negated, node = _positive(part)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -301,7 +301,7 @@ class Sources:
     def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
         only(node, "this", "query", fix="write x IN (SELECT y FROM …)")
         among = self.query(node.args["query"], queries, shown=False)
-        found, value = shape(among), Reader(scope.read, scope.shape.by_name).read(node.this)
+        found, value = shape(among), ExpressionReader(scope.read, scope.shape.by_name).read(node.this)
         if len(found.columns) != 1:
             message = "the subquery of IN must have one column"
             raise QuestionError("subquery", message, where="IN", fix="write x IN (SELECT y FROM …)")
@@ -356,7 +356,7 @@ def _compared(condition: Expression, keys: list[str]) -> dict[str, Expression] |
 
 def _scope(relation: Relation, alias: str) -> Scope:
     names = tuple((column.name, column.name) for column in shape(relation).columns)
-    return Scope(relation, (Named(alias, names),))
+    return Scope(relation, (NamedTable(alias, names),))
 
 
 def _merged(side: str, equal: Call) -> Expression:
@@ -429,7 +429,7 @@ def _stackable(first: Shape, other: Shape, number: int) -> None:
     if not first.private or first.person_type is None is other.person_type:
         if first.private:
             fix = "ask about one of them: whoever declares them can name their person columns"
-            message = "the same person may stand in both queries, and nothing tells it"
+            message = "the same person may be in both queries, and no column shows it"
             raise QuestionError("union", message, where="UNION ALL", fix=fix)
         return
     places = [[i for i, c in enumerate(one.columns, 1) if c.name in one.persons] for one in (first, other)]
