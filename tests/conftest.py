@@ -32,6 +32,7 @@ EXACT = {
     "noise",
     "plan",
     "theory",
+    "trusted",
 }
 """The folders whose tests need no engine."""
 
