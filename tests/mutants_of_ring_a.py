@@ -1,8 +1,8 @@
 """What the tests of ring A notice: each of its modules is changed in one place at a time, and some test must then fail.
 
-    python tests/mutants.py                  all modules of MODULES
-    python tests/mutants.py threshold loss   these
-    python tests/mutants.py --write [...]    and writes their figures into docs/mutants.md
+    python tests/mutants_of_ring_a.py                  all modules of MODULES
+    python tests/mutants_of_ring_a.py threshold loss   these
+    python tests/mutants_of_ring_a.py --write [...]    and writes their figures into docs/mutants.md
 
 The changes (mutants) are those of cosmic-ray's operators named in CHANGES, and two of our own: an error that is not
 raised, and `min` in place of `max`. What differs in annotations or in the size of a cache alone is none.
@@ -540,7 +540,7 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if new or share < GOAL else 0
 
 
-BEGIN = "<!-- figures: python tests/mutants.py --write -->"
+BEGIN = "<!-- figures: python tests/mutants_of_ring_a.py --write -->"
 
 
 def _write(run: Run, known: dict[Name, str]) -> None:
