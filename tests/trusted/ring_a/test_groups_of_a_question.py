@@ -145,6 +145,7 @@ def test_what_is_no_vector_over_public_groups(wrong: ExactPlan) -> None:
         ((1, 1), (Total("rows"), Total("sum", 0)), False),
         ((1, 1), (Total("average", 0), Total("rows")), False),
         ((1, 1), (Total("rows", None, (-2, 0)), Total("persons")), True),
+        ((1, 1), (Total("rows", None, (0, 5)), Total("persons")), True),
         ((1, 1), (Total("rows", None, (-2, -1)), Total("persons")), False),
         ((1, 1), (Total("persons"), Total("rows", None, (-2, -1))), False),
     ],

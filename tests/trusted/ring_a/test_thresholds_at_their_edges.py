@@ -103,6 +103,16 @@ def test_a_threshold_for_no_groups_is_refused() -> None:
 def test_exactly_what_was_paid_for_is_enough() -> None:
     tail = laplace_tail(Fraction(3), 9)
     assert LaplaceThreshold(Fraction(3), 10, 2, 2 * tail).loss() == Approximate(Fraction(2, 3), 2 * tail)
+    assert laplace_threshold(Fraction(2, 3), 2 * tail, 2).threshold == 10
+    tail = gaussian_tail(Fraction(2), 9, gaussian_tail(Fraction(2), 9, MILLE))
+    assert tail == gaussian_tail(Fraction(2), 9, tail)  # worked out as precisely as it is compared
+    assert gaussian_threshold(Fraction(1, 4), tail, 1).threshold == 10
+
+
+@pytest.mark.parametrize("delta", [0, 1, 2, -1])
+def test_a_laplace_threshold_needs_a_delta(delta: int) -> None:
+    with pytest.raises(ValueError, match="0 < delta < 1"):
+        laplace_threshold(Fraction(1), Fraction(delta), 1)
 
 
 @pytest.mark.parametrize("scale", ["0.001", "0.5", "3", "1000", "1e12"])
