@@ -89,7 +89,6 @@ each number by one, each condition turned round, each loop left out."""
 GOAL = 0.95
 BROKEN = 70
 """The exit status of a fork in which no test was judge: it could not be changed."""
-MOST_SECONDS = 10.0
 MOST_MEMORY = 8 << 30
 
 
@@ -161,7 +160,7 @@ _OPPOSITE = {ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Eq: ast.NotEq, ast.NotEq:
 
 
 class _Meaning(ast.NodeTransformer):
-    """What a source says but for annotations, which no code of ring A reads, and sizes of caches."""
+    """What a source says but for types, which no code of ring A reads, how arguments are written, sizes of caches."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -177,6 +176,7 @@ class _Meaning(ast.NodeTransformer):
 
     def visit_arguments(self, node: ast.arguments) -> ast.AST:
         node.args, node.posonlyargs, node.kwonlyargs = [*node.posonlyargs, *node.args, *node.kwonlyargs], [], []
+        node.defaults, node.kw_defaults = [one for one in (*node.defaults, *node.kw_defaults) if one is not None], []
         return self.generic_visit(node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
@@ -186,7 +186,7 @@ class _Meaning(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id == "lru_cache":
+        if isinstance(node.func, ast.Name) and node.func.id in ("lru_cache", "TypeVar"):
             return node.func
         return self.generic_visit(node)
 
@@ -332,8 +332,8 @@ class Seen:
 class Run(_Quick):
     """Collects tests, learns what they run, and tries mutants on them."""
 
-    def __init__(self, modules: Sequence[str], jobs: int) -> None:
-        self.modules, self.jobs = modules, jobs
+    def __init__(self, modules: Sequence[str], jobs: int, most: float) -> None:
+        self.modules, self.jobs, self.most = modules, jobs, most
         self.killed: dict[str, int] = {}
         self.alive: dict[str, list[Mutant]] = {}
         self.seconds: dict[str, float] = {}
@@ -421,7 +421,7 @@ class Run(_Quick):
         chosen, seconds = [], 0.0
         for test in sorted(tests, key=lambda one: (one not in nearest, self.seen.seconds[one])):
             seconds += self.seen.seconds[test]
-            if chosen and seconds > MOST_SECONDS:
+            if chosen and seconds > self.most:
                 break
             chosen.append(test)
         return chosen
@@ -470,20 +470,26 @@ class Run(_Quick):
             return child
         try:
             self._become_child(str(os.getpid()))
-            seconds = round(10 + 4 * sum(map(self.seen.seconds.__getitem__, tests)))  # a loop without end is noticed
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
             if not _patch(mutant):
+                _limit(20 + 10 * sum(map(self.seen.seconds.__getitem__, tests)))
                 file = self.here / str(os.getpid()) / "told.json"
                 file.write_text(json.dumps({**asdict(mutant), "tests": list(tests)}))
                 os.execv(sys.executable, [sys.executable, __file__, "--anew", str(file)])
             for test, following in zip(tests, [*tests[1:], None], strict=True):
+                _limit(3 + 10 * self.seen.seconds[test])
                 self._run(test, following)
                 if self.failed:
                     os._exit(1)
             os._exit(0)
         finally:
             os._exit(BROKEN)
+
+
+def _limit(seconds: float) -> None:
+    """Lets this process work for so much longer: a loop without end is noticed."""
+    soft = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 def _end(child: int) -> None:
@@ -515,6 +521,7 @@ def main(arguments: Sequence[str]) -> int:
     reader.add_argument("--write", action="store_true", help="write the figures into docs/mutants.md")
     reader.add_argument("--list", action="store_true", help="only count the mutants")
     reader.add_argument("--tests", nargs="+", metavar="PATH", help="judge by these below tests/ alone")
+    reader.add_argument("--seconds", type=float, default=10.0, help="of tests that a mutant may take")
     reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     wanted = reader.parse_args(arguments)
     modules = list(wanted.modules or MODULES)
@@ -524,7 +531,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     folders = dict.fromkeys(wanted.tests or (folder for module in modules for folder in MODULES[module]))
     tests = [str(TESTS / folder) for folder in folders if (TESTS / folder).exists()]
-    run = Run(modules, wanted.jobs)
+    run = Run(modules, wanted.jobs, wanted.seconds)
     status = pytest.main([*_options(), "-p", "no:warnings", *tests], plugins=[run])
     if status or len(run.killed) < len(modules):
         return int(status) or 1

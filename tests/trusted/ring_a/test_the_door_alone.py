@@ -178,10 +178,11 @@ def test_one_price_one_draw() -> None:
     assert house.written == [("commit", 7, b"answer")]
 
 
-def test_a_forked_process_has_no_right_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("further", [1, -1])
+def test_a_forked_process_has_no_right_to_it(further: int, monkeypatch: pytest.MonkeyPatch) -> None:
     house = House()
     grant, here = house.open(), os.getpid()
-    monkeypatch.setattr(os, "getpid", lambda: here + 1)
+    monkeypatch.setattr(os, "getpid", lambda: here + further)
     with pytest.raises(ValueError, match="belongs to another process"):
         grant.measure()
     house.door.close()
