@@ -8,7 +8,7 @@ PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
 COVERING = $(addprefix tests/,trusted accounting attacks constructions learning neighbours plan reference selection together)
 
-.PHONY: demo check test test-all cov docs format bench lock clean
+.PHONY: demo check test test-all cov mutants docs format bench lock clean
 
 demo: .venv/run.stamp
 	.venv/bin/discreet demo --output out
@@ -33,6 +33,10 @@ cov: .venv/dev.stamp
 	.venv/bin/python -m coverage run -m pytest $(PARALLEL) -m "not (storm or power or outside)" $(COVERING) $(ARGS)
 	.venv/bin/python -m coverage combine --quiet
 	.venv/bin/python -m coverage report --fail-under=95
+
+# Changes ring A in one place at a time, and fails where no test notices: `make mutants ONLY=threshold`, a module or several.
+mutants: .venv/dev.stamp
+	.venv/bin/python tests/mutants_of_ring_a.py $(ONLY) $(ARGS)
 
 docs: .venv/dev.stamp
 	.venv/bin/python tests/lib/reference_pages.py build/docs

@@ -1,0 +1,182 @@
+"""Thresholds of both kinds: who is alone in a group is shown as often as was paid for, and what is made for less is
+refused."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+
+from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.loss import Approximate, EquivalentGaussian
+from discreet.trusted.ring_a.threshold import (
+    GaussianThreshold,
+    LaplaceThreshold,
+    _least,
+    gaussian_tail,
+    gaussian_threshold,
+    laplace_tail,
+    laplace_threshold,
+)
+
+MILLE = Fraction(1, 1000)
+HARDLY = MILLE
+"""Noise of this size is 0 but for a probability below e^−400."""
+
+
+def real(value: Fraction) -> Any:
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+CASES = [
+    (Fraction(size), Fraction(delta), cells)
+    for size, delta, cells in itertools.product(("0.01", "1", "9"), ("0.3", "1e-6", "1e-12"), (1, 3, 50))
+]
+
+
+@pytest.mark.parametrize(("mu_squared", "delta", "cells"), CASES)
+def test_the_gaussian_threshold_is_the_lowest_that_holds(mu_squared: Fraction, delta: Fraction, cells: int) -> None:
+    """Rounded noise makes one person `threshold` of them with P(N ≥ threshold − 3/2)."""
+    made = gaussian_threshold(mu_squared, delta, cells)
+
+    def alone(threshold: int) -> Any:
+        return mpmath.ncdf(-(threshold - mpmath.mpf("1.5")) / real(made.sigma))
+
+    assert alone(made.threshold) <= real(delta) / cells
+    assert made.threshold == 2 or alone(made.threshold - 1) > real(delta) / cells
+    assert made.sigma == sqrt_ceiling(cells / mu_squared)
+    assert (made.cells, made.delta) == (cells, delta)
+    assert made.loss() == EquivalentGaussian(sqrt_ceiling(cells / made.sigma**2), delta)
+
+
+@pytest.mark.parametrize(
+    ("mu_squared", "delta"), [(0, MILLE), (-1, MILLE), (1, 0), (1, 1), (1, Fraction(-1, 2)), (1, 2)]
+)
+def test_a_gaussian_threshold_needs_a_delta_and_a_mu(mu_squared: int, delta: Fraction) -> None:
+    with pytest.raises(ValueError, match="0 < delta < 1, and mu > 0"):
+        gaussian_threshold(Fraction(mu_squared), Fraction(delta), 1)
+
+
+def test_a_small_mu_and_a_large_delta_have_a_threshold() -> None:
+    assert gaussian_threshold(Fraction(1, 2), Fraction(99, 100), 1).threshold == 2
+    assert laplace_threshold(Fraction(1, 2), Fraction(99, 100), 1).threshold == 2
+
+
+MADE = [laplace_threshold(Fraction(2), MILLE, 3), gaussian_threshold(Fraction(2), MILLE, 3)]
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_threshold_is_certified_however_it_is_made(made: LaplaceThreshold | GaussianThreshold) -> None:
+    """Lower by one, for a smaller delta, with more noise or for more groups, it would show a lone person too often."""
+    kind = type(made)
+    size = made.scale if isinstance(made, LaplaceThreshold) else made.sigma
+    assert kind(size, made.threshold, made.cells, made.delta) == made
+    assert kind(size, made.threshold + 1, made.cells, made.delta).threshold == made.threshold + 1
+    assert kind(size, made.threshold, 1, made.delta / 3).cells == 1
+    for bad in (
+        (size, made.threshold - 1, 3, MILLE),
+        (size * 2, made.threshold, 3, MILLE),
+        (size, made.threshold, 9, MILLE),
+        (size, made.threshold, 3, MILLE / 3),
+    ):
+        with pytest.raises(ValueError, match="shown more often"):
+            kind(*bad)
+
+
+@pytest.mark.parametrize("kind", [LaplaceThreshold, GaussianThreshold])
+def test_a_threshold_of_one_shows_whoever_is_there(kind: type[LaplaceThreshold | GaussianThreshold]) -> None:
+    """Also where so large a delta would pay for it: what is shown then follows from the noise alone."""
+    for threshold in (1, 0, -5):
+        with pytest.raises(ValueError, match="shown more often"):
+            kind(Fraction(1), threshold, 1, Fraction(9999, 10_000))
+    assert kind(Fraction(1), 2, 1, Fraction(9999, 10_000)).threshold == 2
+
+
+def test_a_threshold_for_no_groups_is_refused() -> None:
+    with pytest.raises(ValueError, match="shown more often"):
+        LaplaceThreshold(Fraction(1), 50, 0, MILLE)
+
+
+def test_exactly_what_was_paid_for_is_enough() -> None:
+    tail = laplace_tail(Fraction(3), 9)
+    assert LaplaceThreshold(Fraction(3), 10, 2, 2 * tail).loss() == Approximate(Fraction(2, 3), 2 * tail)
+    assert laplace_threshold(Fraction(2, 3), 2 * tail, 2).threshold == 10
+    tail = gaussian_tail(Fraction(2), 9, gaussian_tail(Fraction(2), 9, MILLE))
+    assert tail == gaussian_tail(Fraction(2), 9, tail)  # worked out as precisely as it is compared
+    assert gaussian_threshold(Fraction(1, 4), tail, 1).threshold == 10
+
+
+@pytest.mark.parametrize("delta", [0, 1, 2, -1])
+def test_a_laplace_threshold_needs_a_delta(delta: int) -> None:
+    with pytest.raises(ValueError, match="0 < delta < 1"):
+        laplace_threshold(Fraction(1), Fraction(delta), 1)
+
+
+@pytest.mark.parametrize("scale", ["0.001", "0.5", "3", "1000", "1e12"])
+@pytest.mark.parametrize("j", [-3, 0, 1, 2, 40])
+def test_the_tail_of_laplace_noise_from_above(scale: str, j: int) -> None:
+    """q^j/(1 + q); from j = 0 down it is taken as that of 0, which is more than the truth."""
+    with mpmath.workdps(120):
+        q = mpmath.exp(-1 / real(Fraction(scale)))
+        truth, found = q ** max(j, 0) / (1 + q), real(laplace_tail(Fraction(scale), j))
+        assert truth <= found <= truth * (1 + mpmath.mpf(10) ** -50)
+
+
+def test_the_tail_of_noise_of_next_to_no_size() -> None:
+    """Beyond e^−1000000 a power of two stands for it, which is more; up to there it is worked out."""
+    beyond = Fraction(1, 1 << 1_000_000)
+    assert laplace_tail(Fraction(1, 10**6), 1) < beyond
+    assert laplace_tail(Fraction(1, 10**6 + 1), 1) == laplace_tail(Fraction(1, 1000), 1001) == beyond
+    assert 1 < laplace_tail(Fraction(1, 10**7), 0) < 1 + Fraction(1, 1 << 190)
+
+
+@pytest.mark.parametrize("sigma", ["0.3", "2", "500"])
+@pytest.mark.parametrize("j", [1, 3, 60])
+def test_the_tail_of_gaussian_noise_from_above(sigma: str, j: int) -> None:
+    """Φ(−(j − 1/2)/sigma), to within far less than the share that it is compared with."""
+    share = Fraction(1, 10**12)
+    with mpmath.workdps(60):
+        truth = mpmath.ncdf(-(j - mpmath.mpf("0.5")) / real(Fraction(sigma)))
+        assert truth <= real(gaussian_tail(Fraction(sigma), j, share)) <= truth + real(share) / 2**60
+
+
+def test_the_least_that_is_safe_is_found_by_halving() -> None:
+    for least in (*range(1, 70), 10**30 + 7):
+        asked: list[int] = []
+
+        def safe(j: int, least: int = least, asked: list[int] = asked) -> bool:
+            asked.append(j)
+            return j >= least
+
+        assert _least(safe) == least
+        assert len(asked) <= 2 * least.bit_length() + 2
+        assert min(asked) == 1
+
+
+SURE = [LaplaceThreshold(HARDLY, 3, 1, MILLE), GaussianThreshold(HARDLY, 3, 1, MILLE)]
+
+
+@pytest.mark.parametrize("made", SURE)
+def test_groups_are_shown_from_the_threshold_on(made: LaplaceThreshold | GaussianThreshold) -> None:
+    assert made.counts([1, 2, 3, 4, 50]) == [None, None, 3, 4, 50]
+    assert made.release([2, 3]) == [False, True]
+
+
+@pytest.mark.parametrize("made", SURE)
+@pytest.mark.parametrize("persons", [0, -1])
+def test_groups_that_nobody_touches_are_refused(made: LaplaceThreshold | GaussianThreshold, persons: int) -> None:
+    for ask in (made.counts, made.release):
+        with pytest.raises(ValueError, match="nobody touches"):
+            ask([5, persons, 5])
+
+
+def test_the_noise_of_a_threshold_is_the_one_that_is_charged() -> None:
+    laplace, gaussian = MADE
+    assert isinstance(laplace, LaplaceThreshold)
+    assert isinstance(gaussian, GaussianThreshold)
+    assert laplace.noise.scale == laplace.scale
+    assert gaussian.noise.sigma == gaussian.sigma
+    assert laplace.loss() == Approximate(Fraction(2), MILLE)
