@@ -55,15 +55,13 @@ RING = TESTS.parent / "src" / "discreet" / "trusted" / "ring_a"
 PAGE = TESTS.parent / "docs" / "mutants.md"
 PACKAGE = "discreet.trusted.ring_a"
 
-EXACT = ("accounting", "accounting_tight", "mechanisms", "noise", "plan", "trusted")
+EXACT = ("accounting", "noise", "plan", "trusted")
 """The tests that judge every module."""
 ENGINE = (
-    "engines/test_dialects.py",
     "engines/test_statements.py",
-    "engines/test_operators.py",
-    "engines/test_neighbours.py",
-    "privacy/test_forged_measurements.py",
-    "relations/test_public_groups.py",
+    "neighbours/test_neighbours.py",
+    "trusted/ring_b/test_scalars.py",
+    "attacks/test_forged_measurements.py",
 )
 """The tests that judge what makes statements too."""
 OF_CLASSES = "trusted/ring_a/test_frozen.py"
