@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import arro3.core
 import deltalake
 import duckdb
 import pyarrow as pa
@@ -180,3 +183,27 @@ def test_what_a_declaration_says(tmp_path: Path) -> None:
     with pytest.raises(DeclarationError) as error:
         source_of(str(tmp_path / "folder"))
     assert error.value.faults[0].fix == f'write source = "{tmp_path}/folder/" for all Parquet files in this folder'
+
+
+def test_what_hands_out_arrow_streams_is_a_table() -> None:
+    relation = duckdb.sql("SELECT 5 AS a UNION ALL SELECT 6")
+    assert ask(relation, {"a": (0, 100)}, SUM) == [{"n": 2, "s": 11}]
+    assert ask(arro3.core.Table(pa.table({"a": [1, 2]})), {"a": (0, 100)}, SUM) == [{"n": 2, "s": 3}]
+    once = pa.table({"a": [1]}).to_reader()
+    assert "cannot be read as a table" in refused(once, {"a": (0, 100)})
+
+
+@pytest.mark.outside
+def test_a_first_declaration_of_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "visits" / "year=2024" / "x.parquet", "SELECT 1 AS a")
+    for source, name in (("visits/", "visits"), ("visits/*/*.parquet", "visits")):
+        command = [sys.executable, "-m", "discreet", "init", source, "--one-row-per-person", "--output", "made.toml"]
+        said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert said.returncode == 0, said.stderr
+        text = (tmp_path / "made.toml").read_text("utf-8")
+        assert f"[tables.{name}]" in text
+        assert f'source = "{source}"' in text
+        assert 'year = { type = "text" }' in text
+        with discreet.open(tmp_path / "made.toml") as curator:
+            assert "year" in repr(curator.tables)
+        (tmp_path / "made.toml").unlink()

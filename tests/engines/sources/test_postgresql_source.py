@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import os
 import subprocess
@@ -155,6 +156,45 @@ def test_without_bounds_odd_values_end_where_the_calendar_does(weird: Postgres) 
     with Curator({"t": single(weird.source("weird"), columns)}, epsilon="1e27", delta="1e-3") as curator:
         for name in columns:
             curator.ask(f"SELECT {name}, COUNT(*) AS n FROM t GROUP BY {name}", epsilon=EXACT)
+
+
+@pytest.mark.outside
+def test_the_same_rows_are_the_same_table_wherever_they_come_from(weird: Postgres, tmp_path: Path) -> None:
+    """What a text file with the server's own words for each value becomes, to the last bit: the fingerprints agree."""
+    names = ["i2", "i4", "i8", "f4", "f8", "n", "n2", "c", "t", "v", "ch", "u", "e", "b", "d", "ts", "tz", "j", "iv"]
+    of_calendar = " AND ".join(
+        f"({name} IS NULL OR abs(extract(year FROM {name})) < 9999)" for name in ("d", "ts", "tz")
+    )
+    infinite = "d IN ('infinity', '-infinity')"
+    weird.run(
+        f"CREATE OR REPLACE VIEW tame AS SELECT * FROM weird WHERE ({of_calendar} OR {infinite})"
+        " AND t IS DISTINCT FROM '' AND (d IS NULL OR d > '0001-01-01' OR d = '-infinity')",
+        "GRANT SELECT ON tame TO reader",
+    )
+    with weird.session() as owner:
+        owner.execute("SET timezone = 'UTC'")
+        owner.execute(f"SELECT {', '.join(f'CAST({name} AS text)' for name in names)} FROM tame")
+        rows = owner.fetchall()
+    assert len(rows) == 8
+    with (tmp_path / "tame.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([names, *(["" if value is None else value for value in row] for row in rows)])
+    kinds = {
+        **dict.fromkeys(("i2", "i4", "i8"), "integer"),
+        **dict.fromkeys(("f4", "f8", "n", "n2", "c"), "number"),
+        "b": "boolean",
+        "d": "date",
+        "ts": "timestamp",
+        "tz": "timestamp",
+    }
+    columns = {name: {"type": kinds.get(name, "text")} for name in names}
+    one = table(weird, "tame", columns)
+    engine = DuckDB(EngineLimits(memory_gib=1))
+    try:
+        found = engine.load(one, b"salt")
+        text = replace(one, name="text", source=Source("csv", tmp_path / "tame.csv"))
+        assert engine.load(text, b"salt") == found
+    finally:
+        engine.close()
 
 
 @pytest.mark.outside

@@ -75,7 +75,7 @@ class Sources:
             self._limited = True
         try:
             if source.kind == "frame":
-                self.call("frame", source.frame)
+                self.call("frame", _movable(source.frame))
             elif source.kind == POSTGRESQL:
                 self.call("server", source.server, environment(), LOAD_SECONDS)
             elif source.kind == DELTA:
@@ -208,6 +208,17 @@ class Sources:
         iso = all(form is None or form.startswith("%Y-%m-%d") for form in formats)
         kinds = [_type_of(column["type"]) for column in listed]
         return delimiter, [kind if iso or kind not in (Type.DATE, Type.TIMESTAMP) else Type.TEXT for kind in kinds]
+
+
+def _movable(frame: Any) -> Any:
+    """A table that can go to another process: one of pandas, polars or pyarrow as it is; what else hands out Arrow's
+    streams, and can do so again, as an Arrow table."""
+    known = type(frame).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow")
+    if known or not hasattr(frame, "__arrow_c_stream__"):
+        return frame
+    import pyarrow
+
+    return pyarrow.table(frame)
 
 
 def _one_file(path: Path) -> exp.Expression:

@@ -107,16 +107,19 @@ def refusal(source: Source, word: str) -> DeclarationError:
     return DeclarationError([Fault("source", f"{source.text}: {message}", fix)], code=code)
 
 
+_READ = ("HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "KRB5CCNAME", "KRB5_CONFIG")
+
+
 def environment() -> dict[str, str]:
-    """What the client's library reads of this process's surroundings: where a password and services stand. Whoever
-    connects in another process gives it there, for as long as a connection is made, and nowhere else."""
-    return {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    """What the client's library reads of this process's surroundings: where passwords, services and certificates stand.
+    Whoever connects in another process gives it there, for as long as a connection is made, and nowhere else."""
+    return {name: value for name, value in os.environ.items() if name in _READ or name.startswith("PG")}
 
 
 @contextmanager
 def surroundings(known: Mapping[str, str]) -> Iterator[None]:
     """This process's environment is that of another one, as `environment` gave it; then what it was."""
-    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    before = environment()
     _exchange(before, {"PGCONNECT_TIMEOUT": str(CONNECT_SECONDS), "PGAPPNAME": "discreet"} | dict(known))
     try:
         yield
