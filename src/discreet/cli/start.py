@@ -103,6 +103,13 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
+def named(source: str) -> str:
+    """What the declaration of a source is called, without its suffix: as its file; else as its table, so that nothing
+    of a server's URL is in it."""
+    stem = Path(source.partition("::")[0].removesuffix(".gz")).stem
+    return table_name(source) if is_server(source) or re.search("[*?]", stem) else stem
+
+
 def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]) -> list[_Table]:
     tables: list[_Table] = []
     for source in sources:

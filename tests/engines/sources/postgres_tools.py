@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -42,11 +43,17 @@ class Postgres:
     def __init__(self, programs: Path, folder: Path) -> None:
         self.folder = folder
         self._programs = programs
-        # PostgreSQL does not run as root
-        self._user: dict[str, Any] = {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
+        self._user: dict[str, Any] = {}
         self._connection: adbc.Connection | None = None
-        if self._user:
-            shutil.chown(folder, **self._user)
+        if os.getuid() == 0:  # as whom PostgreSQL does not run
+            nobody = pwd.getpwnam("nobody")
+            self._user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+            os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+            try:
+                subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, **self._user)
+            except PermissionError:  # nobody may not go there
+                shutil.copytree(programs.parent, folder / "installed", symlinks=True)
+                self._programs = programs = folder / "installed" / programs.name
         data = folder / "data"
         made = [
             programs / "initdb",

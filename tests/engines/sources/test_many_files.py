@@ -197,13 +197,13 @@ def test_what_hands_out_arrow_streams_is_a_table() -> None:
 def test_a_first_declaration_of_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "visits" / "year=2024" / "x.parquet", "SELECT 1 AS a")
     for source, name in (("visits/", "visits"), ("visits/*/*.parquet", "visits")):
-        command = [sys.executable, "-m", "discreet", "init", source, "--one-row-per-person", "--output", "made.toml"]
+        command = [sys.executable, "-m", "discreet", "init", source, "--one-row-per-person"]
         said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
         assert said.returncode == 0, said.stderr
-        text = (tmp_path / "made.toml").read_text("utf-8")
+        text = (tmp_path / f"{name}.toml").read_text("utf-8")
         assert f"[tables.{name}]" in text
         assert f'source = "{source}"' in text
         assert 'year = { type = "text" }' in text
-        with discreet.open(tmp_path / "made.toml") as curator:
+        with discreet.open(tmp_path / f"{name}.toml") as curator:
             assert "year" in repr(curator.tables)
-        (tmp_path / "made.toml").unlink()
+        (tmp_path / f"{name}.toml").unlink()

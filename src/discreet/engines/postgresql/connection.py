@@ -66,6 +66,7 @@ _STATES = {
     "57014": "slow",
     "57": "ended",
     "25P03": "ended",
+    "40": "rewritten",  # a copy of another server had to follow it
 }
 """The words for the server's codes, by the longest beginning that is here."""
 
