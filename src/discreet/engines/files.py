@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import DATABASE, DELTA, Source, Table
+from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table
 
 SNIFFED_ROWS = 1_000
 """So many rows of a CSV file are looked at for how it is written."""
@@ -133,6 +133,7 @@ _READABLE = {
     "parquet": "check that it is a Parquet file, or several whose columns of one name have one type",
     DELTA: "check that this version is in its log and that its files are there",
     DATABASE: "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
+    POSTGRESQL: "run SELECT over the declared columns on the server, and see what it says",
     "frame": "give a pandas or polars DataFrame, or an Arrow table",
 }
 

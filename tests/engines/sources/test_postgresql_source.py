@@ -495,6 +495,9 @@ def test_nothing_of_the_password_stays(postgres: Postgres, password: str, tmp_pa
         child = curator._engine._process.pid
         assert password.encode() not in Path(f"/proc/{child}/environ").read_bytes()
         assert not any("reader" in str(row) for row in postgres.rows("SELECT usename FROM pg_stat_activity"))
+        with pytest.raises(DeclarationError):  # what holds rows connects to nothing any more
+            curator._engine.check(curator.declaration.tables["t"])
+        curator.check()
     for kept in tmp_path.iterdir():
         assert password.encode() not in kept.read_bytes(), kept
     assert password not in postgres.log().replace(f"PASSWORD '{password}'", "")
