@@ -256,6 +256,20 @@ def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
     assert holders == {"engines/duckdb/worker.py", "synthesis/query.py", "local/store.py"}
 
 
+def test_rows_of_a_server_are_read_in_the_child_alone() -> None:
+    """What connects to a server is imported by one module, and that one by the worker."""
+    drivers, readers = set(), set()
+    for file, tree in trees():
+        modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        if any(module.startswith("adbc") for module in modules):
+            drivers.add(str(file.relative_to(SOURCE)))
+        if "discreet.engines.postgresql.server" in links(tree, {module_of(one) for one in FILES}):
+            readers.add(str(file.relative_to(SOURCE)))
+    assert drivers == {"engines/postgresql/server.py"}
+    assert readers == {"engines/duckdb/worker.py"}
+
+
 NAMING = {
     "engines/chosen.py": "says which engine the house runs on",
     "trusted/ring_a/table.py": "the kind of a source: the format of a file, whatever engine reads it",

@@ -15,7 +15,7 @@ from discreet.errors import DeclarationError, Fault
 from discreet.ledger import Ledger
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
-from discreet.trusted.ring_a.table import DATABASE, Column, Relation, Type, Value
+from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Column, Relation, Type, Value
 from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import Attributed, view
 
@@ -29,7 +29,9 @@ def typed(declaration: Declaration, engine: Owned) -> Declaration:
         tables[name] = table
         everything = table.public and not table.columns
         known = not everything and all(column.type is not None for column in table.columns)
-        if known and not (table.source.kind in ("parquet", DATABASE) and any(map(_without_step, table.columns))):
+        if known and not (
+            table.source.kind in ("parquet", DELTA, DATABASE, POSTGRESQL) and any(map(_without_step, table.columns))
+        ):
             continue
         try:
             found = engine.types(table.source)
@@ -147,6 +149,7 @@ class Holdings:
             tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
             if not all(self._public.has(table.name) for table in tables):
                 self._public.close()
+                self._public.together(tables)
                 for table in tables:
                     self._public.load(table, self._ledger.salt())
                 self._public.lock()
@@ -173,6 +176,7 @@ class Holdings:
         file = str(self._declaration.file or "")
         self._missing = {}
         loaded: list[tuple[Table, str]] = []
+        self._engine.together(tables)
         for table in tables:
             try:
                 loaded.append((table, self._engine.load(table, self._ledger.salt())))

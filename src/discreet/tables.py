@@ -10,7 +10,10 @@ from typing import Any
 class Table:
     """A table and whose rows it holds.
 
-    `source` is a pandas or polars DataFrame, an Arrow table, a path to .csv or .parquet, or "file.duckdb::table".
+    `source` is a pandas or polars DataFrame, an Arrow table, a path to .csv or .parquet, several of them as a pattern
+    or a list, "folder/" for all Parquet files in it, "file.duckdb::table", or
+    "postgresql://host:5432/database::schema.table". `delta` says which version of a Delta table in "folder/" it is:
+    `{"version": 12}`.
     `columns` names what may be asked about: `str`, `int`, `float`, `bool`, `datetime.date` for a type, `(17, 90)` for
     bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
     Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
@@ -33,6 +36,7 @@ class Table:
         public: bool = False,
         shared: bool = False,
         csv: Mapping[str, str] | None = None,
+        delta: Mapping[str, int] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         given = {
@@ -45,6 +49,7 @@ class Table:
             "public": public or None,
             "shared": shared or None,
             "csv": csv,
+            "delta": delta,
             "impossible": impossible,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

@@ -61,11 +61,13 @@ HOLE = re.compile(rf"\{{({NUMBER})(?:±({NUMBER}))?\}}")
 
 EXTRAS = {
     "arrow": {"pyarrow"},
+    "delta": {"deltalake", "pyarrow"},
     "functions": {"cloudpickle", "pandas", "pyarrow"},
     "mpc": {"mpyc"},
     "pandas": {"pandas", "pyarrow"},
     "plot": {"matplotlib"},
     "polars": {"polars", "pyarrow"},
+    "postgresql": {"adbc_driver_postgresql", "pyarrow"},
     "server": {"uvicorn"},
 }
 """What each extra of the package installs."""

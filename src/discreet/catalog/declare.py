@@ -7,7 +7,7 @@ import difflib
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,9 +26,10 @@ from discreet.catalog.model import (
     EngineLimits,
     writable,
 )
+from discreet.catalog.server import is_server, server
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.exact import fraction
-from discreet.trusted.ring_a.table import DATABASE, DATES, Column, Source, Table, Type, Value
+from discreet.trusted.ring_a.table import DATABASE, DATES, DELTA, POSTGRESQL, Column, Source, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)
@@ -44,6 +45,7 @@ _TABLE = {
     "public",
     "shared",
     "csv",
+    "delta",
     "columns",
     "impossible",
 }
@@ -343,6 +345,8 @@ class _DeclarationReader:
         source = self.source(f"{where}.source", raw.get("source"), base)
         if "csv" in raw:
             source = self.csv(f"{where}.csv", raw["csv"], source)
+        if "delta" in raw:
+            source = self.version(f"{where}.delta", raw["delta"], source)
         public = self.flag(f"{where}.public", raw.get("public", False))
         listed = self.mapping(f"{where}.columns", raw.get("columns"), required=not public)
         columns = self.columns(f"{where}.columns", listed, source)
@@ -436,27 +440,62 @@ class _DeclarationReader:
         if raw is None:
             self.fault(where, "it is missing", 'write source = "file.csv"')
             return Source("csv")
-        if isinstance(raw, bool | int | float | Decimal | list | dict | datetime.date | datetime.time):
+        if isinstance(raw, list | tuple):
+            return self.files(where, raw, base)
+        if isinstance(raw, bool | int | float | Decimal | dict | datetime.date | datetime.time):
             raw = ""
         if not isinstance(raw, str | Path):
             return Source("frame", frame=raw)
+        if is_server(str(raw)):
+            found = server(where, str(raw))
+            if isinstance(found, Source):
+                return found
+            self.faults.append(found)
+            return Source(POSTGRESQL)
         path, separator, relation = str(raw).partition("::")
         suffix = Path(path).suffix.lower()
         if separator:
             if not path or not relation:
                 self.fault(where, "a DuckDB source is a file and a table", 'write source = "x.duckdb::table"')
             return Source(DATABASE, base / path, relation)
-        if suffix == ".parquet":
+        if suffix == ".parquet" or path.endswith("/"):
             return Source("parquet", base / path)
         if suffix in (".csv", ".gz"):
             return Source("csv", base / path)
         fix = 'write for example source = "file.csv"'
         if self.python and not str(raw):
             fix = "give a pandas or polars DataFrame, an Arrow table, or the path of a file"
+        elif path and (base / path).is_dir():
+            fix = f'write source = "{path}/" for all Parquet files in this folder'
         elif suffix:
             fix = f"save {Path(path).name} as .csv or .parquet, and name that"
         self.fault(where, "it is neither .csv, .parquet nor file.duckdb::table", fix)
         return Source("csv", base / path)
+
+    def files(self, where: str, raw: Sequence[Any], base: Path) -> Source:
+        """Several files that are one table."""
+        fix = 'write source = ["a.csv", "b.csv"]'
+        if not raw or not all(isinstance(one, str | Path) for one in raw):
+            self.fault(where, "it is neither .csv, .parquet nor file.duckdb::table", fix)
+            return Source("csv")
+        first, *others = [self.source(where, one, base) for one in raw]
+        if {one.kind for one in (first, *others)} not in ({"csv"}, {"parquet"}):
+            self.fault(where, "these files are not all .csv, or all .parquet", fix)
+            return Source("csv")
+        return replace(first, further=tuple(one.path for one in others if one.path is not None))
+
+    def version(self, where: str, raw: Any, source: Source) -> Source:
+        """Which version of a Delta table it is."""
+        said = self.mapping(where, raw)
+        self.unknown(where, said, {"version"})
+        version = said.get("version")
+        if source.kind != "parquet" or source.further:
+            self.fault(where, "this is for the folder of one Delta table", 'write source = "folder/", or leave it out')
+        elif isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= _INT64:
+            self.fault(f"{where}.version", "it must be the number of a version", "write delta = { version = 12 }")
+        else:
+            return Source(DELTA, source.path, version=version)
+        return source
 
     def csv(self, where: str, raw: Any, source: Source) -> Source:
         """How a CSV file is written, where it is not the usual way."""

@@ -18,6 +18,7 @@ _SECTIONS = {
     "reserve": 'reserve={"publish": 1}',
     "engine": 'engine={"seconds": 60}',
     "csv": 'csv={"delimiter": ";"}',
+    "delta": 'delta={"version": 12}',
 }
 
 

@@ -36,7 +36,8 @@ class Suggested:
 
 def table_name(source: str) -> str:
     """A name for a source that needs no quotes in SQL."""
-    last = source.rpartition("::")[2] if "::" in source else source.rpartition("/")[2].partition(".")[0]
+    parts = [part for part in source.split("/") if part and not re.search("[*?=]", part)] or [""]
+    last = source.rpartition("::")[2] if "::" in source else parts[-1].partition(".")[0]
     name = re.sub(r"\W+", "_", last).strip("_") or "people"
     return f"t_{name}" if name[0].isdigit() else name
 

@@ -431,14 +431,14 @@ def ledger(
 )
 @_machine
 def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: Any) -> None:
-    """Write a declaration for SOURCES, each a .csv, a .parquet or file.duckdb::table.
+    """Write a declaration for SOURCES: .csv, .parquet, folder/, file.duckdb::table, postgresql://….
 
     A CSV file's first rows are looked at for delimiter, decimal comma and encoding, and for types, which are written
     as comments: none is taken until you write it.
     """
-    from discreet.cli.start import suggest
+    from discreet.cli.start import named, suggest
 
-    target = Path(output or f"{Path(sources[0].partition('::')[0].removesuffix('.gz')).stem}.toml")
+    target = Path(output or f"{named(sources[0])}.toml")
     if not target.parent.is_dir():
         fault = Fault(str(target), "there is no such folder", "make it, or name another with --output")
         raise DeclarationError([fault], code="folder")

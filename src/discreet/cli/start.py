@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog import Source, Type, declare
+from discreet.catalog.server import is_server
 from discreet.catalog.suggest import Suggested, table_name, written
 from discreet.engines import chosen
-from discreet.engines.files import SNIFFED_ROWS, csv_head, csv_header
+from discreet.engines.files import SNIFFED_ROWS, csv_head, csv_header, files
 from discreet.engines.protocol import Sources
 from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
-from discreet.trusted.ring_a.table import DATABASE
+from discreet.trusted.ring_a.table import DATABASE, POSTGRESQL
 
 MOST_KEYS = 1_000
 _HEAD = 1 << 20
@@ -102,6 +103,13 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
+def named(source: str) -> str:
+    """What the declaration of a source is called, without its suffix: as its file; else as its table, so that nothing
+    of a server's URL is in it."""
+    stem = Path(source.partition("::")[0].removesuffix(".gz")).stem
+    return table_name(source) if is_server(source) or re.search("[*?]", stem) else stem
+
+
 def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]) -> list[_Table]:
     tables: list[_Table] = []
     for source in sources:
@@ -145,9 +153,20 @@ def _place(source: str, engine: Sources) -> Source:
     try:
         found = declare(placeholder).tables["t"].source
     except DeclarationError as error:
+        if is_server(source):  # it may hold a password
+            raise _fault(
+                "SOURCE", error.faults[0].message, error.faults[0].fix.removeprefix("write source = ")
+            ) from None
         raise _fault(source, error.faults[0].message, "name a file that ends so") from None
-    if found.path is None or not found.path.is_file():
-        raise _fault(source, "there is no such file", "check its path")
+    if found.kind == POSTGRESQL:
+        return found
+    try:
+        files(found)
+    except DeclarationError as error:
+        fault = error.faults[0]
+        if error.code == "missing":
+            raise _fault(source, "there is no such file", "check its path") from None
+        raise _fault(source, fault.message, fault.fix) from None
     return found
 
 
@@ -221,9 +240,9 @@ def _decimal_comma(place: Source) -> bool:
 
 def _encoding(place: Source) -> str:
     """UTF-8, unless the file's head is not; UTF-16 begins with a mark of its own; the rest is taken for Latin-1."""
-    assert place.path is not None
+    path = files(place)[0]
     try:
-        with gzip.open(place.path) if place.path.suffix == ".gz" else place.path.open("rb") as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             head = file.read(_HEAD)
     except (OSError, EOFError, zlib.error):
         return "utf-8"  # whoever reads it next says what is wrong
@@ -267,6 +286,16 @@ def _counted(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple
     yield from ((table, int(number)) for table in found)
 
 
+def _written(place: Source, base: Path) -> str:
+    """The source as a declaration in the folder `base` names it."""
+    if place.server is not None:
+        return place.text
+    relative = os.path.relpath(str(place.path), base)
+    if place.kind == "parquet" and place.path is not None and not place.path.suffix:
+        relative += "/"
+    return f"{relative}::{place.relation}" if place.relation else relative
+
+
 def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Suggested:
     """A table of the declaration. Of several, those with a number of rows a person are not one row a person."""
     if one_row and not alone and table.rows is not None:
@@ -285,10 +314,9 @@ def _suggested(table: _Table, base: Path, one_row: bool, *, alone: bool) -> Sugg
         raise _fault(
             "--one-row-per-person", "one row per person cannot be combined with other contribution bounds", fix
         )
-    relative = os.path.relpath(str(table.place.path), base)
     return Suggested(
         table.name,
-        f"{relative}::{table.place.relation}" if table.place.relation else relative,
+        _written(table.place, base),
         table.place,
         table.types,
         table.looks,

@@ -355,7 +355,13 @@ class Asking:
 
         Raises DeclarationError with every fault at once.
         """
-        if errors := unfit(self._declaration.tables.values(), self._engine):
+        engine = chosen.engine(self._declaration.limits) if self._engine.shut else self._engine
+        try:
+            errors = unfit(self._declaration.tables.values(), engine)
+        finally:
+            if engine is not self._engine:
+                engine.close()
+        if errors:
             raise together(errors, str(self._declaration.file or ""))
 
     def engine_sql(self, question: str) -> str:

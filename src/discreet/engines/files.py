@@ -1,53 +1,117 @@
-"""Files as every engine finds them: the first lines of a CSV file, and what is said where a source cannot be read."""
+"""Files as every engine finds them: which they are, the first lines of a CSV file, and what is said where a source
+cannot be read."""
 
 from __future__ import annotations
 
+import glob
 import itertools
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import DATABASE, Source, Table
+from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table
 
 SNIFFED_ROWS = 1_000
 """So many rows of a CSV file are looked at for how it is written."""
 
 
+def files(source: Source) -> list[Path]:
+    """The files of a source, sorted: those that it names, those that fit its pattern (`*`, `?` and `**` stand for what
+    they usually do), or all Parquet files in its folder and below, but for hidden ones and those that begin with _.
+
+    Raises DeclarationError where there is none, and where the folder is more than its files."""
+    found: set[Path] = set()
+    for path in (source.path, *source.further):
+        some = _files(path) if path is not None else []
+        if not some:
+            fault = Fault("source", f"there is no file {path}", "check the path in the declaration")
+            raise DeclarationError([fault], code="missing")
+        found.update(some)
+    return sorted(found)
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        if (path / "_delta_log").is_dir():
+            fix = "write delta = { version = N }: not every file in the folder is in the table"
+            raise DeclarationError([Fault("source", f"{path} is a Delta table", fix)], code="unreadable")
+        if any(path.glob("metadata/*.metadata.json")):
+            fix = "write its rows to Parquet files, and name these"
+            raise DeclarationError([Fault("source", f"{path} is an Iceberg table", fix)], code="unreadable")
+        return [one for one in path.glob("**/*.parquet") if one.is_file() and not _hidden(one.relative_to(path))]
+    if not re.search("[*?]", str(path)):
+        return []
+    pattern = str(path).replace("[", "[[]")
+    return [Path(one) for one in glob.glob(pattern, recursive=True) if Path(one).is_file()]
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def keys_of_folders(source: Source, found: Sequence[Path]) -> tuple[str, ...]:
+    """The keys that the folders of a source's files name, as in `year=2020/month=1/x.parquet`: columns, of which each
+    file has one value. None for one file that is named itself. Raises DeclarationError where files differ in them."""
+    if source.further or source.path is None or source.path in found:
+        return ()
+    fixed = itertools.takewhile(lambda part: not re.search("[*?]", part), source.path.parts)
+    root = Path(*fixed)
+    named = {
+        tuple(part.partition("=")[0] for part in path.relative_to(root).parts[:-1] if "=" in part) for path in found
+    }
+    if len(named) > 1:
+        fix = "put all files under folders with the same keys"
+        raise DeclarationError([Fault("source", f"the folders of {source.text} differ in their keys", fix)])
+    return named.pop()
+
+
 def csv_header(source: Source) -> list[str]:
-    """The names in a CSV file's first line. No other line is read."""
-    return next(iter(csv_head(source, 1)), [])
+    """The names in a CSV file's first line, which all of several files must share. No other line is read.
+
+    Raises DeclarationError where they differ: their columns are told by their places."""
+    headers = [_csv_head(source, path, 1)[:1] for path in files(source)]
+    if any(header != headers[0] for header in headers):
+        message = f"not all files of {source.text} begin with the same line of names"
+        raise DeclarationError([Fault("source", message, "write the same columns into each, in the same order")])
+    return next(iter(headers[0]), [])
 
 
 def csv_head(source: Source, lines: int) -> list[list[str]]:
-    """The first lines of a CSV file, of which those after the header are for its owner."""
+    """The first lines of a CSV file, of which those after the header are for its owner; of several, of the first."""
+    return _csv_head(source, files(source)[0], lines)
+
+
+def _csv_head(source: Source, path: Path, lines: int) -> list[list[str]]:
     import csv
     import gzip
-    import itertools
     import zlib
 
-    assert source.path is not None
-    opener = gzip.open if source.path.suffix == ".gz" else open
+    opener = gzip.open if path.suffix == ".gz" else open
     try:
         encoding = "utf-8-sig" if source.encoding == "utf-8" else source.encoding
-        with opener(source.path, "rt", encoding=encoding, newline="") as file:
+        with opener(path, "rt", encoding=encoding, newline="") as file:
             return list(itertools.islice(csv.reader(file, delimiter=source.delimiter), lines))
     except (OSError, EOFError, zlib.error, UnicodeError, csv.Error):
         raise unreadable(source) from None
 
 
 def check_gzip(source: Source) -> None:
-    """Raises DeclarationError unless a packed file is whole: the engine does not look at its checksum."""
+    """Raises DeclarationError unless packed files are whole: the engine does not look at their checksums."""
     import gzip
     import zlib
 
-    assert source.path is not None
-    if source.path.suffix != ".gz":
-        return
-    try:
-        with gzip.open(source.path, "rb") as file:
-            while file.read(1 << 20):
-                pass
-    except (OSError, EOFError, zlib.error):
-        raise unreadable(source) from None
+    for path in files(source):
+        if path.suffix != ".gz":
+            continue
+        try:
+            with gzip.open(path, "rb") as file:
+                while file.read(1 << 20):
+                    pass
+        except (OSError, EOFError, zlib.error):
+            raise unreadable(source) from None
 
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
@@ -66,8 +130,10 @@ def check_columns(table: Table, names: Sequence[str]) -> None:
 
 _READABLE = {
     "csv": 'check that it is text in UTF-8 with commas, or write csv = { delimiter = ";", encoding = "latin-1" }',
-    "parquet": "check that it is a Parquet file",
+    "parquet": "check that it is a Parquet file, or several whose columns of one name have one type",
+    DELTA: "check that this version is in its log and that its files are there",
     DATABASE: "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
+    POSTGRESQL: "run SELECT over the declared columns on the server, and see what it says",
     "frame": "give a pandas or polars DataFrame, or an Arrow table",
 }
 

@@ -88,6 +88,11 @@ class Owned(CodedEngine, Protocol):
         """Whether the source is there and has the declared columns. Reads no row."""
         ...
 
+    def together(self, tables: Iterable[Table], /) -> None:
+        """Begins to load these tables: what they read of one server is of one moment. Raises nothing that `load` would
+        not."""
+        ...
+
     def load(self, table: Table, salt: bytes, /) -> str:
         """Reads the declared columns of a table, and gives a hash of them under this key: the same for the same rows in
         whatever order, another for others so far as the engine's `hash` tells them apart."""

@@ -66,6 +66,19 @@ def test_every_source_gives_the_same_answers(data: Data) -> None:
             ], name
 
 
+def test_sources_can_be_checked_while_tables_are_held(data: Data) -> None:
+    """The engine that holds rows opens no file any more; another one looks."""
+    sources = {"parquet": data.parquet, "database": data.database, "text": data.csv}
+    with Curator({name: visits(source) for name, source in sources.items()}, epsilon=1) as curator:
+        curator.check()
+        data.parquet.rename(data.parquet.with_suffix(".away"))
+        try:
+            with pytest.raises(DeclarationError, match="there is no file"):
+                curator.check()
+        finally:
+            data.parquet.with_suffix(".away").rename(data.parquet)
+
+
 # types
 
 

@@ -103,13 +103,18 @@ class DuckDB:
         self.start()
         self._sources.check(table)
 
+    def together(self, tables: Iterable[Table]) -> None:
+        """Begins to load these tables: what they read of one server is of one moment."""
+        self.start()
+        self._sources.together(tables)
+
     def load(self, table: Table, salt: bytes) -> str:
         """Reads the declared columns of a table into memory. Raises DeclarationError where that cannot be done."""
         self.start()
         with self._sources.opened(table.source):
             if table.source.kind == "csv":
                 check_gzip(table.source)
-            self._sources.check_columns(table)
+            self._sources.prepare(table)
             key = positions(table, salt)
             made, facts = load_statements(table, relation(table.source), key)
             answer = self._sources.call("load", [DUCKDB.text(one) for one in made], DUCKDB.text(facts), salt)

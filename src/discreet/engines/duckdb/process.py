@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from discreet.engines.child import Child, ChildGone
+from discreet.engines.postgresql.connection import Refused
 from discreet.engines.protocol import UNTIL, Lost, Stopped
 
 
@@ -39,7 +40,8 @@ class EngineProcess:
         return self._child.pid
 
     def call(self, *request: Any, seconds: float) -> Any:
-        """The child's answer. Raises Failed where the engine failed, Stopped where the child is gone or was killed,
+        """The child's answer. Raises Failed where the engine failed, Refused where a source's server
+        did, Stopped where the child is gone or was killed,
         Lost where that happened under an earlier request, which was told so."""
         with self._lock:
             if self._ended_under_a_request:
@@ -65,6 +67,8 @@ class EngineProcess:
                 raise
         if answer.get("failed"):
             raise Failed
+        if "refused" in answer:
+            raise Refused(answer["refused"])
         return answer
 
     def kill(self) -> None:

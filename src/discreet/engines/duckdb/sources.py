@@ -1,11 +1,14 @@
-"""Sources of tables, as DuckDB reads them: files, its own database files, and tables that Python holds."""
+"""Sources of tables, as DuckDB reads them: files, its own database files, tables on servers and those that Python
+holds."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
@@ -13,10 +16,20 @@ from sqlglot import exp
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.process import EngineProcess, Failed
-from discreet.engines.files import SNIFFED_ROWS, check_columns, csv_header, told_apart, unreadable
+from discreet.engines.files import (
+    SNIFFED_ROWS,
+    check_columns,
+    csv_header,
+    files,
+    keys_of_folders,
+    told_apart,
+    unreadable,
+)
+from discreet.engines.postgresql import columns
+from discreet.engines.postgresql.connection import Refused, environment, refusal
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import DATABASE, Source, Table, Type
+from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table, Type
 
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
@@ -28,6 +41,7 @@ class DuckDBSources:
     def __init__(self, limits: EngineLimits) -> None:
         self._limits = limits
         self._limited = False
+        self._together: dict[str, list[str]] = {}
         self.process: EngineProcess | None = None
 
     def start(self) -> None:
@@ -49,6 +63,8 @@ class DuckDBSources:
             yield
         except Failed:
             raise unreadable(source) from None
+        except Refused as error:
+            raise refusal(source, error.word) from None
         finally:
             self.call("forget")
 
@@ -66,17 +82,24 @@ class DuckDBSources:
             self._limited = True
         try:
             if source.kind == "frame":
-                self.call("frame", source.frame)
-            elif source.path is None or not source.path.is_file():
-                fault = Fault("source", f"there is no file {source.path}", "check the path in the declaration")
-                raise DeclarationError([fault], code="missing")
-            elif source.kind == DATABASE:
+                self.call("frame", _movable(source.frame))
+            elif source.kind == POSTGRESQL:
+                self.call("server", source.server, environment(), LOAD_SECONDS)
+            elif source.kind == DELTA:
+                if find_spec("deltalake") is None or find_spec("pyarrow") is None:
+                    fault = Fault("source", "what reads Delta tables is not installed", "pip install 'discreet[delta]'")
+                    raise DeclarationError([fault], code="library")
+                self.call("delta", str(source.path), source.version)
+            elif files(source) and source.kind == DATABASE:
                 self.call("attach", str(source.path))
         except Failed:
             raise unreadable(source) from None
+        except Refused as error:
+            raise refusal(source, error.word) from None
 
     def call(self, *request: Any) -> Any:
-        """What the child says to the owner. Raises Failed where the engine failed, DeclarationError where it ended."""
+        """What the child says to the owner. Raises Failed where the engine failed, Refused where a source's server did,
+        DeclarationError where the child ended."""
         assert self.process is not None
         try:
             return self.process.call(*request, seconds=LOAD_SECONDS)
@@ -90,6 +113,8 @@ class DuckDBSources:
         the number of digits to the rows.
         """
         with self.opened(source):
+            if source.kind == POSTGRESQL:
+                return columns.stated(self._columns(source))
             described = self.call("describe", _everything(source))
         stated = source.kind != "frame"
         return {
@@ -104,11 +129,51 @@ class DuckDBSources:
 
     def check_columns(self, table: Table) -> None:
         """Whether the source that is open has the declared columns."""
+        if table.source.kind == POSTGRESQL:
+            columns.check(table, self._columns(table.source))
+            return
         if table.source.kind == "csv":
             names: Sequence[str] = csv_header(table.source)
         else:
             names = [name for name, _ in self.call("describe", _everything(table.source))["columns"]]
         check_columns(table, names)
+
+    def together(self, tables: Iterable[Table]) -> None:
+        """What is read of one server from here on is of one moment, for all of these tables that can be read."""
+        self._together = {}
+        for table in tables:
+            if table.source.kind != POSTGRESQL:
+                continue
+            try:
+                with self.opened(table.source):
+                    found = self._columns(table.source)
+                    columns.check(table, found)
+            except DeclarationError:
+                continue  # whoever loads it says what is wrong
+            read = columns.select(table.source, [column.name for column in table.columns], found)
+            self._together.setdefault(str(table.source.server), []).append(read)
+
+    def prepare(self, table: Table) -> None:
+        """Makes ready what `relation` reads of the source that is open. Raises DeclarationError."""
+        if table.source.kind != POSTGRESQL:
+            self.check_columns(table)
+            if table.source.kind == DELTA:
+                self.call("state")
+            return
+        found = self._columns(table.source)
+        columns.check(table, found)
+        declared = [column.name for column in table.columns]
+        self._rows(table.source, columns.select(table.source, declared, found), declared)
+
+    def _rows(self, source: Source, select: str, names: Sequence[str]) -> None:
+        """Begins to read rows of a server's table that is open, under these names."""
+        url = str(source.server)
+        self.call("rows", url, self._together.get(url, []), select, names)
+
+    def _columns(self, source: Source) -> list[columns.Found]:
+        """The columns of a server's table that is open."""
+        answer = self.call("columns", source.server, source.relation)
+        return [columns.Found(*one) for one in answer["columns"]]
 
     def distinct(self, source: Source, column: str, most: int) -> list[Any]:
         """The distinct values of a column that the owner declared public, sorted, NULL last; at most `most` + 2."""
@@ -116,6 +181,10 @@ class DuckDBSources:
         query = exp.select(identifier).distinct().from_(relation(source))
         query = query.order_by(exp.Ordered(this=identifier.copy(), nulls_first=False)).limit(most + 2)
         with self.opened(source):
+            if source.kind == POSTGRESQL:
+                self._rows(source, columns.select(source, [column], self._columns(source)), [column])
+            elif source.kind == DELTA:
+                self.call("state")
             return [row[0] for row in self.call("values", DUCKDB.text(query))["rows"]]
 
     def tables(self, source: Source) -> list[str]:
@@ -135,36 +204,58 @@ class DuckDBSources:
             for key, value in wanted.items()
         ]
         rows = exp.PropertyEQ(this=exp.to_identifier("sample_size"), expression=exp.Literal.number(SNIFFED_ROWS))
-        sniff = exp.Anonymous(this="sniff_csv", expressions=[_one_file(source), rows, *options])
+        sniff = exp.Anonymous(this="sniff_csv", expressions=[_one_file(files(source)[0]), rows, *options])
         query = exp.select("Delimiter", "Columns", "DateFormat", "TimestampFormat").from_(sniff)
         with self.opened(source):
             try:
                 (found,) = self.call("values", DUCKDB.text(query))["rows"]
             except Failed:
                 return None
-        delimiter, columns, *formats = found
+        delimiter, listed, *formats = found
         iso = all(form is None or form.startswith("%Y-%m-%d") for form in formats)
-        kinds = [_type_of(column["type"]) for column in columns]
+        kinds = [_type_of(column["type"]) for column in listed]
         return delimiter, [kind if iso or kind not in (Type.DATE, Type.TIMESTAMP) else Type.TEXT for kind in kinds]
 
 
-def _one_file(source: Source) -> exp.Expression:
+def _movable(frame: Any) -> Any:
+    """A table that can go to another process: one of pandas, polars or pyarrow as it is; what else hands out Arrow's
+    streams, and can do so again, as an Arrow table."""
+    known = type(frame).__module__.partition(".")[0] in ("pandas", "polars", "pyarrow")
+    if known or not hasattr(frame, "__arrow_c_stream__"):
+        return frame
+    import pyarrow
+
+    return pyarrow.table(frame)
+
+
+def _one_file(path: Path) -> exp.Expression:
     """The path of one file, whatever its name."""
-    return exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(source.path)))
+    return exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(path)))
 
 
 def relation(source: Source) -> exp.Expression:
-    if source.kind == "frame":
+    if source.kind in ("frame", DELTA, POSTGRESQL):
         return exp.to_table("frame")
     if source.kind == DATABASE:
         parts = str(source.relation).split(".")
         schema = parts[0] if len(parts) > 1 else "main"
         return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
-    path = _one_file(source)
+    found = files(source)
+    path: exp.Expression = _one_file(found[0])
+    if len(found) > 1:
+        path = exp.Array(expressions=[_one_file(one) for one in found])
     if source.kind == "parquet":
-        return exp.Anonymous(this="read_parquet", expressions=[path])
+        if found == [source.path]:
+            return exp.Anonymous(this="read_parquet", expressions=[path])
+        # a column that only some of the files have is NULL in the others; a folder's key is a text
+        said = {
+            "union_by_name": exp.true(),
+            "hive_partitioning": exp.true() if keys_of_folders(source, found) else exp.false(),
+            "hive_types_autocast": exp.false(),
+        }
+        return exp.Anonymous(this="read_parquet", expressions=[path, *_named(said)])
     # every option is stated, so that no value decides how the file is read
-    columns = exp.Struct(
+    texts = exp.Struct(
         expressions=[
             exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
             for name in told_apart(csv_header(source))
@@ -182,10 +273,14 @@ def relation(source: Source) -> exp.Expression:
         "null_padding": exp.true(),
         "strict_mode": exp.false(),
         "parallel": exp.false(),
-        "columns": columns,
+        "columns": texts,
     }
-    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
-    return exp.Anonymous(this="read_csv", expressions=[path, *named])
+    return exp.Anonymous(this="read_csv", expressions=[path, *_named(options)])
+
+
+def _named(options: Mapping[str, exp.Expression]) -> list[exp.Expression]:
+    """Arguments by their names."""
+    return [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in options.items()]
 
 
 def _everything(source: Source) -> str:

@@ -14,14 +14,19 @@ import os
 import pickle
 import resource
 import threading
+from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import UUID
 
 import duckdb
 
 from discreet.engines.child import HEADER, held, serve
 from discreet.engines.files import told_apart
+from discreet.engines.postgresql.connection import Refused
+
+if TYPE_CHECKING:
+    from discreet.engines.postgresql.server import Server
 
 _GIB = 1 << 30
 _BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)
@@ -65,8 +70,8 @@ def main() -> None:
             answer = worker.answer(*request)
         except (duckdb.OutOfMemoryException, MemoryError):
             os._exit(1)  # this tells that there are such rows: as after a kill, the tables wait for their owner
-        except Exception:
-            answer = {"failed": True}
+        except Exception as error:
+            answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
         _send(answers, answer)
 
 
@@ -99,6 +104,10 @@ class Worker:
             self.connection.execute(f"RESET {threads}")  # as many as the engine takes by itself
         self.stated: dict[str, str | None] = {}
         self.names: list[str] = []
+        self.delta: Any = None
+        self.servers: dict[str, Server] = {}
+        self.reading: Server | None = None
+        self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
         return getattr(self, f"do_{operation}")(*arguments)
@@ -125,6 +134,49 @@ class Worker:
         self.connection.execute(f"ATTACH '{_quoted(path)}' AS source (READ_ONLY)")
         return {}
 
+    def do_delta(self, path: str, version: int) -> Any:
+        """Opens a version of a Delta table: for now its columns, and no row."""
+        import deltalake
+        import pyarrow
+
+        self.delta = deltalake.DeltaTable(path, version=version)
+        self.connection.register("frame", pyarrow.schema(self.delta.schema().to_arrow()).empty_table())
+        return {}
+
+    def do_state(self) -> Any:
+        """The rows of the Delta table that is open, to be read once."""
+        import deltalake
+        import pyarrow
+
+        read = deltalake.QueryBuilder().register("t", self.delta).execute("SELECT * FROM t")
+        self.connection.register("frame", pyarrow.RecordBatchReader.from_stream(read))
+        return {}
+
+    def do_server(self, url: str, environment: dict[str, str], seconds: int) -> Any:
+        """Connects to a PostgreSQL server, unless a connection reads tables of one moment from it already."""
+        if self.locked:
+            raise ValueError
+        if url not in self.servers:
+            try:
+                from discreet.engines.postgresql import server
+            except ImportError:
+                raise Refused("library") from None
+            self.servers[url] = server.Server(url, environment, seconds)
+        return {}
+
+    def do_columns(self, url: str, relation: str) -> Any:
+        """The columns of a server's table, from its catalog."""
+        return {"columns": self.servers[url].columns(relation)}
+
+    def do_rows(self, url: str, together: list[str], select: str, names: list[str]) -> Any:
+        """What a statement reads of a server's table, to be read once; of the moment of all that is read together."""
+        server = self.servers[url]
+        if select not in server.locked:
+            server.hold([*together, *({select} - {*together})])
+        self.connection.register("frame", server.read(select, names))
+        self.reading = server
+        return {}
+
     def do_describe(self, sql: str) -> Any:
         """The names and engine types of a source's columns, from its schema."""
         rows = self.connection.execute(f"DESCRIBE {sql}").fetchall()
@@ -141,15 +193,27 @@ class Worker:
             ((*facts,),) = self.connection.execute(fingerprint).fetchall()
         except (duckdb.OutOfMemoryException, MemoryError):
             return {"fingerprint": None}
+        except duckdb.Error:
+            if self.reading is not None and (word := self.reading.why()):
+                raise Refused(word) from None
+            raise
         text = json.dumps([str(fact) for fact in facts])
         return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
 
     def do_forget(self) -> Any:
         """Lets go of the source that was opened last."""
         self.connection.unregister("frame")
-        self.stated, self.names = {}, []
+        self.stated, self.names, self.delta = {}, [], None
+        if self.reading is not None:
+            self.reading.done()
+            self.reading = None
+        self._hang_up(lambda server: not server.locked)
         self.connection.execute("DETACH DATABASE IF EXISTS source")
         return {}
+
+    def _hang_up(self, which: Callable[[Server], bool]) -> None:
+        for url in [url for url, server in self.servers.items() if which(server)]:
+            self.servers.pop(url).close()
 
     def do_values(self, sql: str) -> Any:
         """Values that the owner declared public, when a declaration is first written."""
@@ -157,6 +221,8 @@ class Worker:
 
     def do_lock(self) -> Any:
         """From here on: no file, no network, no setting can be reached."""
+        self._hang_up(lambda _: True)
+        self.locked = True
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
         return {}

@@ -110,13 +110,21 @@ DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
 DATABASE = "duckdb"
 """The kind of a source that is a table of a database file: the format of that file, whatever engine reads it."""
 
+DELTA = "delta"
+"""The kind of a source that is a folder of Parquet files with a log of which are in which version of it."""
+
+POSTGRESQL = "postgresql"
+"""The kind of a source that is a table on a PostgreSQL server, whatever engine holds its rows."""
+
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from: a file, a table of a DuckDB file, or an object that Python holds.
+    """Where rows come from: files, a table of a DuckDB file or of a server, or an object that Python holds.
 
-    `kind` is csv, parquet, duckdb or frame. In a CSV file `delimiter` stands between columns, `decimal` in 3.5, `dates`
-    says how a date is written ("%d.%m.%Y"), and its text is in an `encoding`.
+    `kind` is csv, parquet, delta, duckdb, postgresql or frame. Of files, `path` is one, a folder or a pattern, and
+    `further` are others beside it; of a Delta table it is the folder, and the `version` says which of its states. In a
+    CSV file `delimiter` stands between columns, `decimal` in 3.5, `dates` says how a date is written ("%d.%m.%Y"), and
+    its text is in an `encoding`. `server` is the URL of a server, in which no password stands.
     """
 
     kind: str
@@ -127,12 +135,19 @@ class Source:
     decimal: str = field(default=".", repr=False)
     dates: str = field(default="%Y-%m-%d", repr=False)
     encoding: str = field(default="utf-8", repr=False)
+    server: str | None = None
+    further: tuple[Path, ...] = ()
+    version: int | None = None
 
     @property
     def text(self) -> str:
         """The source in words, without its content."""
         if self.kind == "frame":
             return "a table in Python"
+        if self.server is not None:
+            return f"{self.server}::{self.relation}"
+        if self.further:
+            return f"{self.path} and {len(self.further)} more"
         return f"{self.path}::{self.relation}" if self.relation else str(self.path)
 
 
