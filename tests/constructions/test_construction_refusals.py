@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from construction_tools import boosted, prefixes, queries, universe
 
-from discreet.constructions import (
+from discreet.errors import QuestionError
+from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.textbook import (
     ArbitraryQueries,
     BaseGenerator,
     Boosting,
@@ -25,8 +27,6 @@ from discreet.constructions import (
     SmallDatabase,
     Universe,
 )
-from discreet.errors import QuestionError
-from discreet.reference.draws import ExponentialDraws, PublicDraws
 
 TWO = prefixes(2)
 PRICE = {"epsilon": 1, "beta": "0.1"}

@@ -14,10 +14,10 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.constructions import Database
 from discreet.ledger import TOTAL
 from discreet.selection.weights import WeightsRun, weighted
 from discreet.sql import lower
+from discreet.textbook import Database
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_c.coding import rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing

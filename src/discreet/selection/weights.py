@@ -10,11 +10,11 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.catalog import Declaration
-from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.errors import refused
 from discreet.procedures import arguments
 from discreet.selection.run import OpenRun
 from discreet.sql import Question
+from discreet.textbook import OnlineMultiplicativeWeights, Universe
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.constructions.base import Generator
-from discreet.constructions.composition import each, together
 from discreet.reference.draws import PublicDraws
+from discreet.textbook.base import Generator
+from discreet.textbook.composition import each, together
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, rounded

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.constructions.base import few_enough
+from discreet.textbook.base import few_enough
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.selection import ExponentialMechanism
