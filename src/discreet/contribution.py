@@ -49,7 +49,7 @@ class Agreed(Protocol):
     """What a party reads in the session's document (`discreet.together.Session`)."""
 
     @property
-    def question(self) -> str: ...  # read by the curator, to make `Contribution` of it
+    def question(self) -> str: ...  # read by the curator, to make a `CuratorContribution` of it
     @property
     def opens(self) -> str: ...
     @property
@@ -61,7 +61,7 @@ class Agreed(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class ContributionHost:
     """What the curator does for a contribution: loads its tables and says what makes this session the same one to the
     ledger, and of which rows; makes a release."""
 
@@ -69,14 +69,14 @@ class Held:
     release: Callable[[ReleaseContent, Loss, Cost], Release]
 
 
-class Contribution:
+class CuratorContribution:
     """A checked question of one party, for one session with others.
 
     In this order: `charge`, durable; `shares`, which measures; `commit`, which stores what was opened. What was charged
     stays charged however the session ends.
     """
 
-    def __init__(self, question: Question, session: Agreed, door: Door, ledger: Ledger, held: Held) -> None:
+    def __init__(self, question: Question, session: Agreed, door: Door, ledger: Ledger, held: ContributionHost) -> None:
         """Raises QuestionError where the party's own declaration means something else by the session's question,
         BudgetError where its budget does not admit the loss. Nothing is spent.
         """

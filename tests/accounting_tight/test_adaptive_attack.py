@@ -17,7 +17,7 @@ import pytest
 from tight_oracles import float_curve
 
 from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss, Pure
-from discreet.trusted.ring_b.further_losses import Laplace
+from discreet.trusted.ring_b.further_losses import LaplaceLoss
 from discreet.trusted.ring_b.gdp_filter import charge, opening
 from kinds import some
 
@@ -97,7 +97,7 @@ def scaled(factor: Fraction) -> Charge:
 def for_continuous_noise(loss: Loss, left: Fraction | None) -> Fraction | None:
     """The wrong charge: the noise is discrete, with one step of sensitivity."""
     assert isinstance(loss, Pure)
-    return charge(Laplace(loss.epsilon), left)
+    return charge(LaplaceLoss(loss.epsilon), left)
 
 
 def never_dead(loss: Loss, left: Fraction | None) -> Fraction | None:

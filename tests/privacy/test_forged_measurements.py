@@ -21,7 +21,7 @@ import pytest
 from discreet import BudgetError, Curator, EngineError, Table
 from discreet.accounting import BoundedRange, Declared, DiscreteLaplace, Pure
 from discreet.catalog import declare
-from discreet.door import Choice, Grant, Groups, Watch, Watching
+from discreet.door import ChoiceMeasurement, Grant, Groups, Watching, WatchMeasurement
 from discreet.learning.model import FitOptions, fit
 from discreet.ledger import TOTAL
 from discreet.mechanisms import (
@@ -70,8 +70,8 @@ from discreet.trusted.ring_b.relations import (
 )
 from discreet.trusted.ring_c.blocks import Blocks
 from discreet.trusted.ring_c.coding import Coding
-from discreet.trusted.ring_c.coding import Listed as Cells
-from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
+from discreet.trusted.ring_c.coding import ListedCells as Cells
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
@@ -138,7 +138,19 @@ def nothing_leaves(forged: Groups) -> None:
 
 
 def test_no_measurement_takes_a_loss() -> None:
-    for kind in (Groups, Measurement, Choice, Shares, Blocks, Training, Declaring, Weigh, Watch, LinearQueries, Linear):
+    for kind in (
+        Groups,
+        Measurement,
+        ChoiceMeasurement,
+        Shares,
+        Blocks,
+        Training,
+        Declaring,
+        Weigh,
+        WatchMeasurement,
+        LinearQueriesMeasurement,
+        Linear,
+    ):
         assert not {"loss", "sensitivity"} & {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
 
@@ -164,14 +176,14 @@ def test_a_training_with_little_noise_costs_what_it_tells(curator: Curator) -> N
 
 def test_a_choice_for_less_than_a_person_adds(curator: Curator) -> None:
     table, rows = declared(curator), planned(curator, "SELECT g, COUNT(*) FROM t GROUP BY g")
-    assert Choice(rows, table, NoisyMax(Fraction(1), 4)).loss.pure == 1
-    refused(curator, Choice(rows, table, NoisyMax(Fraction(1), 3)), "by more")
+    assert ChoiceMeasurement(rows, table, NoisyMax(Fraction(1), 4)).loss.pure == 1
+    refused(curator, ChoiceMeasurement(rows, table, NoisyMax(Fraction(1), 3)), "by more")
     sums = planned(curator, "SELECT g, SUM(v) FROM t GROUP BY g")
-    refused(curator, Choice(sums, table, NoisyMax(Fraction(1), 10**6)), "no count")
+    refused(curator, ChoiceMeasurement(sums, table, NoisyMax(Fraction(1), 10**6)), "no count")
     private = planned(curator, "SELECT h, COUNT(*) FROM t GROUP BY h")
-    refused(curator, Choice(private, table, NoisyMax(Fraction(1), 4)), "table")
+    refused(curator, ChoiceMeasurement(private, table, NoisyMax(Fraction(1), 4)), "table")
     minus = replace(rows.parts[0], vectors=(Vector(((0, -1),)),))
-    refused(curator, Choice(replace(rows, parts=(minus,)), table, NoisyMax(Fraction(1), 4)), "no count")
+    refused(curator, ChoiceMeasurement(replace(rows, parts=(minus,)), table, NoisyMax(Fraction(1), 4)), "no count")
 
 
 def test_shares_for_less_than_a_person_adds(curator: Curator) -> None:
@@ -201,7 +213,7 @@ def test_blocks_cost_what_one_value_changes(curator: Curator) -> None:
 
 def test_a_run_of_counts_asks_none_that_may_fall(curator: Curator) -> None:
     table = declared(curator)
-    grant = opened(curator, Watch(AboveThreshold(3, Fraction(1), 36, 1, monotone=True)))
+    grant = opened(curator, WatchMeasurement(AboveThreshold(3, Fraction(1), 36, 1, monotone=True)))
     assert isinstance(grant, Grant)
     run = Watching(grant)
     for question in ("SELECT SUM(v) FROM t", "SELECT g, COUNT(*) FROM t GROUP BY g"):
@@ -242,7 +254,7 @@ def test_linear_queries_stay_what_they_were_priced_as(curator: Curator) -> None:
     column = declared(curator).column("g")
     weights, atoms = np.array([[1, 1, 0]]), np.array([0, 1, 2])
     one = Linear((0,), (3,), Gaussian(Fraction(10)), weights, atoms)
-    queries = LinearQueries(declared(curator), Coding((Cells(column, column.values),)), (one,))
+    queries = LinearQueriesMeasurement(declared(curator), Coding((Cells(column, column.values),)), (one,))
     before = queries.loss
     weights *= 1000
     assert one.rows is not None
@@ -572,7 +584,7 @@ def test_lists_and_fractions_are_no_plans(curator: Curator) -> None:
         lambda: replace(one.plan, ranges=[]),  # type: ignore[arg-type]
         lambda: replace(one, ranges=[]),  # type: ignore[arg-type]
         lambda: Declared([BoundedRange(Fraction(1))], Fraction(1, 10**9)),  # type: ignore[arg-type]
-        lambda: LinearQueries(declared(curator), Coding(()), []),  # type: ignore[arg-type]
+        lambda: LinearQueriesMeasurement(declared(curator), Coding(()), []),  # type: ignore[arg-type]
         lambda: Vector(((0, Fraction(1, 4096)),)),  # type: ignore[arg-type]
         lambda: Total("rows", None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
         lambda: Lattice(Fraction(1), 0, Fraction(3, 5)),  # type: ignore[arg-type]

@@ -19,7 +19,7 @@ import pytest
 import discreet.door
 from discreet import Curator, EngineError, QuestionError, Table
 from discreet.catalog import EngineLimits
-from discreet.door import Watch
+from discreet.door import WatchMeasurement
 from discreet.ledger import TOTAL
 from discreet.mechanisms import AboveThreshold, Laplace
 
@@ -172,7 +172,7 @@ def test_of_many_who_use_a_grant_at_once_one_may(curator: Curator) -> None:
 
     kind = AboveThreshold(10, Fraction(1), 1, 1, monotone=True)
     for number in range(4):
-        opened = curator._door.open(Watch(kind), analyst="", question="q", key=f"key {number}", request=None)
+        opened = curator._door.open(WatchMeasurement(kind), analyst="", question="q", key=f"key {number}", request=None)
         with opened as grant, ThreadPoolExecutor(threads) as pool:  # type: ignore[union-attr]
             if number == 3 and not (child := os.fork()):
                 os._exit(used(grant))

@@ -13,7 +13,7 @@ from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import ColumnOf
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Column, Type, own_name
-from discreet.trusted.ring_b.relations import Base, Computed, Shape
+from discreet.trusted.ring_b.relations import Base, Computed, RelationShape
 
 KNOWN = shop(WHOLE, WORD)
 LARGE = 2**63 - 1
@@ -276,4 +276,4 @@ def test_no_name_that_can_be_written_is_one_of_ours() -> None:
     with pytest.raises(ValueError, match="names of their own"):
         Computed(whole, (("a", ColumnOf("k", Type.INTEGER)), ("a", ColumnOf("st", Type.TEXT))))
     with pytest.raises(ValueError, match="names of their own"):
-        Shape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)
+        RelationShape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)

@@ -13,7 +13,7 @@ import pytest
 
 import discreet
 from discreet.accounting import Batch, Pure
-from discreet.door import Grant, Watch, Watching
+from discreet.door import Grant, Watching, WatchMeasurement
 from discreet.ledger import TOTAL
 from discreet.mechanisms import NoisyMax
 from discreet.selection.choice import select
@@ -271,7 +271,9 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
         groups = lower(COUNT, curator.declaration).plan
         for allowed in (3, 4):
             kind = mechanism(10**6, Fraction(5), 1, allowed)
-            grant = curator._door.open(Watch(kind), analyst=TOTAL, question="q", key=str(allowed), request=None)
+            grant = curator._door.open(
+                WatchMeasurement(kind), analyst=TOTAL, question="q", key=str(allowed), request=None
+            )
             assert isinstance(grant, Grant)
             run = Watching(grant)
             with pytest.raises(ValueError, match="grant"):
@@ -288,7 +290,7 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
 def test_a_run_is_reserved_at_the_price_of_its_mechanism() -> None:
     with curator_of(persons({"a": 3})) as curator:
         grant = curator._door.open(
-            Watch(mechanism(5, Fraction(2), 1, 1)), analyst=TOTAL, question="q", key="k", request=None
+            WatchMeasurement(mechanism(5, Fraction(2), 1, 1)), analyst=TOTAL, question="q", key="k", request=None
         )
         assert isinstance(grant, Grant)
         (entry,) = [entry for entry in curator.ledger.entries() if entry.loss is not None]

@@ -20,8 +20,8 @@ import discreet
 from discreet.accounting import Batch, DiscreteLaplace
 from discreet.accounting import Gaussian as GaussianLoss
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
-from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries, differences, loss_of
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement, differences, loss_of
 from discreet.workload.plan import strategy
 from kinds import examples
 
@@ -251,7 +251,9 @@ def exact(frame: pandas.DataFrame, rows: int) -> tuple[list[Any], tuple[Linear, 
         assert city is not None
         assert age is not None
         assert cost is not None
-        coding = Coding((Listed(city, ("a", "b", "c")), Listed(age, tuple(range(5))), Binned(cost, (Fraction(10),))))
+        coding = Coding(
+            (ListedCells(city, ("a", "b", "c")), ListedCells(age, tuple(range(5))), Binned(cost, (Fraction(10),)))
+        )
         measurements = (
             Linear((), (), Laplace(SILENT)),
             Linear((0, 1), (4, 6), Laplace(SILENT)),
@@ -259,7 +261,7 @@ def exact(frame: pandas.DataFrame, rows: int) -> tuple[list[Any], tuple[Linear, 
             Linear((0, 2), (4, 3), Laplace(SILENT)),
         )
         curator._holdings.load()
-        found = LinearQueries(table, coding, measurements).draw(curator._engine)
+        found = LinearQueriesMeasurement(table, coding, measurements).draw(curator._engine)
         return found, measurements
 
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from discreet.curator.core import Asking
-from discreet.door import Watch, Watching
+from discreet.door import Watching, WatchMeasurement
 from discreet.errors import refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
@@ -22,7 +22,7 @@ from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
-    from discreet.contribution import Agreed, Contribution, Terms
+    from discreet.contribution import Agreed, CuratorContribution, Terms
     from discreet.learning.aggregate import Aggregation
     from discreet.learning.model import Fit
     from discreet.learning.predictor import Predictor
@@ -94,7 +94,7 @@ class Curator(Asking):
         kind = mechanism(threshold, price, limit, sensitivity)
         words = f"above threshold {threshold}, up to {limit} times"
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
-        grant = self._door.open(Watch(kind), analyst=account, question=words, key=key, request=None)
+        grant = self._door.open(WatchMeasurement(kind), analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
         return AboveThresholdRun(Watching(grant), kind, self._lowered, self._holdings.load)
 
@@ -238,12 +238,12 @@ class Curator(Asking):
 
         return terms(self._lowered(question)[0], opens)
 
-    def contribution(self, session: Agreed) -> Contribution:
+    def contribution(self, session: Agreed) -> CuratorContribution:
         """Makes this party's part in a session (`discreet.together`), which is the owner's: the whole budget pays.
 
         Nothing is spent before the session begins. Raises QuestionError, BudgetError, DeclarationError, LedgerError.
         """
-        from discreet.contribution import Agreed, Contribution, Held
+        from discreet.contribution import Agreed, ContributionHost, CuratorContribution
 
         if not isinstance(session, Agreed):
             fix = 'write discreet.together.read("session.json")'
@@ -256,8 +256,8 @@ class Curator(Asking):
             held = self._holdings.held(table)
             return request_key(table, held.numbers, *parts), held.rows
 
-        hold = Held(key, lambda content, loss, charged: self._release(content, loss, charged, account))
-        return Contribution(checked, session, self._door, self._ledger, hold)
+        hold = ContributionHost(key, lambda content, loss, charged: self._release(content, loss, charged, account))
+        return CuratorContribution(checked, session, self._door, self._ledger, hold)
 
     def answer(
         self,

@@ -5,16 +5,16 @@ runs (ring B). Those of ring C are imported from their own modules.
 """
 
 from discreet.trusted.ring_a.gate import Door, Grant
-from discreet.trusted.ring_b.choice_measurement import Choice, Chosen
+from discreet.trusted.ring_b.choice_measurement import ChoiceMeasurement, Chosen
 from discreet.trusted.ring_b.questions import Groups
-from discreet.trusted.ring_b.watching import Watch, Watching
+from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
 
 __all__ = [
-    "Choice",
+    "ChoiceMeasurement",
     "Chosen",
     "Door",
     "Grant",
     "Groups",
-    "Watch",
+    "WatchMeasurement",
     "Watching",
 ]

@@ -45,7 +45,7 @@ def plain(text: object, where: str, longest: int = _TEXT) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """What one report is about: an answer through one channel. For a tree over bins a node holds `size` bins; for texts
     the report is about the first `size` bytes."""
 
@@ -84,12 +84,12 @@ class Choice:
                 return int(place)
         raise outside("answer one of the values of the collection, written as they are there")
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         channel = choose.best(len(self.values), odds, again)
         if channel is None:
             raise fault("values", "so many values fit in no report at this epsilon", "use local.Text, or fewer values")
-        return [Part(channel)]
+        return [ReportPart(channel)]
 
     def to_dict(self) -> dict[str, Any]:
         """Gives what a collection's document says of it."""
@@ -101,7 +101,7 @@ def _whole(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class NumberLattice:
     """The range of a number: low, low + step, …, high.
 
     What lies outside is clamped, and rounded to the nearest step (the upper one of two).
@@ -144,7 +144,7 @@ class Lattice:
         return {"low": written(self.low), "high": written(self.high), "step": written(self.step)}
 
 
-class Number(Lattice):
+class Number(NumberLattice):
     """A number from low to high: estimated is the mean.
 
     What lies outside is clamped, and rounded to the nearest `step`. Raises DeclarationError where high does not lie
@@ -153,17 +153,17 @@ class Number(Lattice):
 
     kind = "number"
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "a mean cannot be asked for several times a window", "leave each out, or use Ordered")
         channel = hybrid(self.steps, odds)
         if channel is None:
             raise fault("step", "so many steps fit in no report at this epsilon", "write a wider step")
-        return [Part(channel)]
+        return [ReportPart(channel)]
 
 
-class Ordered(Lattice):
+class Ordered(NumberLattice):
     """A number from low to high in bins of one step: estimated are the shares of bins and ranges, and quantiles.
 
     A respondent reports one level of a tree over the bins, drawn uniformly, with the whole epsilon (Cormode, Kulkarni &
@@ -177,7 +177,7 @@ class Ordered(Lattice):
         """How many bins there are: one more than steps."""
         return self.steps + 1
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         split = choose.branching(self.bins, odds, again)
         found, size = [], 1
@@ -185,7 +185,7 @@ class Ordered(Lattice):
             channel = choose.best(nodes, odds, again) if nodes else None
             if channel is None:
                 raise fault("step", "so many bins fit in no report at this epsilon", "write a wider step")
-            found.append(Part(channel, size))
+            found.append(ReportPart(channel, size))
             size *= split
         return found[::-1]
 
@@ -222,11 +222,11 @@ class Text:
         cut = whole[: self.length].decode("utf-8", "ignore").encode("utf-8")
         return cut.ljust(self.length, b"\0")
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "texts cannot be asked for several times a window", "leave each out")
-        return [Part(choose.hashed(odds), size) for size in range(1, self.length + 1)]
+        return [ReportPart(choose.hashed(odds), size) for size in range(1, self.length + 1)]
 
     def to_dict(self) -> dict[str, Any]:
         """Gives what a collection's document says of it."""

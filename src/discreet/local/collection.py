@@ -20,7 +20,7 @@ from discreet.local.answers import (
     Choice,
     Number,
     Ordered,
-    Part,
+    ReportPart,
     Text,
     Value,
     amount,
@@ -51,7 +51,7 @@ class Attribute:
 
     name: str
     answer: Answer
-    parts: tuple[Part, ...]
+    parts: tuple[ReportPart, ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -135,7 +135,7 @@ class Collection:
             object.__setattr__(self, field, value)
 
     @functools.cached_property
-    def parts(self) -> tuple[tuple[int, Part], ...]:
+    def parts(self) -> tuple[tuple[int, ReportPart], ...]:
         """All that a report may be about, with the place of its attribute; a report names the place in this list."""
         return tuple((place, part) for place, one in enumerate(self.attributes) for part in one.parts)
 
@@ -149,7 +149,7 @@ class Collection:
         """How many reports a respondent may give in a window."""
         return 1 if self.each is None else int(self.cap / self.each)
 
-    def again(self, part: Part) -> Response | None:
+    def again(self, part: ReportPart) -> Response | None:
         """Gives the second, fresh randomisation of a part's reports."""
         return redrawn(part.channel, self.each_odds) if isinstance(part.channel, Response | Projective) else None
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import QuestionError
-from discreet.local.answers import Choice, Number, Ordered, Part
+from discreet.local.answers import Choice, Number, Ordered, ReportPart
 from discreet.local.app import App
 from discreet.local.channels import Hashed, Projective, Response, composed
 from discreet.local.collection import Attribute, Collection, today
@@ -149,7 +149,7 @@ class Collector:
             raise QuestionError("window", "this is no window of the collection", where="window", fix=fix)
         return window
 
-    def _oracle(self, part: Part, number: int, span: str) -> tuple[Oracle, Any]:
+    def _oracle(self, part: ReportPart, number: int, span: str) -> tuple[Oracle, Any]:
         channel = part.channel
         assert isinstance(channel, Response | Projective)
         counts = self._store.counts(span, number, channel.outputs)

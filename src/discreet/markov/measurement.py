@@ -20,7 +20,7 @@ Key = tuple[Clique, Merged]
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class MarginalMeasurement:
     """Counts of rows on a clique, each with independent noise of deviation `sigma` (in rows).
 
     `merged` is empty, or says for each column of the clique which coarser cell each of its cells went into before
@@ -82,12 +82,12 @@ class Measurement:
 class Average:
     """The repetitions of one measurement, weighted by 1/σ²: the least variance among unbiased averages."""
 
-    like: Measurement
+    like: MarginalMeasurement
     values: Floats
     sigma: float
 
     @staticmethod
-    def of(repetitions: Sequence[Measurement]) -> Average:
+    def of(repetitions: Sequence[MarginalMeasurement]) -> Average:
         precisions = [1 / float(one.sigma) ** 2 for one in repetitions]
         total = sum(precisions)
         values = sum(
@@ -97,15 +97,15 @@ class Average:
         return Average(repetitions[0], values / total, 1 / math.sqrt(total))
 
 
-def averages(measurements: Sequence[Measurement]) -> list[Average]:
+def averages(measurements: Sequence[MarginalMeasurement]) -> list[Average]:
     """One for each thing that was measured."""
-    groups: dict[Key, list[Measurement]] = {}
+    groups: dict[Key, list[MarginalMeasurement]] = {}
     for one in measurements:
         groups.setdefault(one.key, []).append(one)
     return [Average.of(group) for group in groups.values()]
 
 
-def total_rows(measurements: Sequence[Measurement]) -> float:
+def total_rows(measurements: Sequence[MarginalMeasurement]) -> float:
     """How many rows there are: the sums of all measurements, weighted by 1/(cells·σ²); never negative."""
     if not measurements:
         return 0.0

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.accounting import Loss
-from discreet.door import Choice, Chosen
+from discreet.door import ChoiceMeasurement, Chosen
 from discreet.errors import refused
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.left_out import unit
@@ -53,8 +53,8 @@ class Select:
         return ("select", repr(self.plan), repr(self.mechanism), repr(self.gap))
 
     @property
-    def measurement(self) -> Choice:
-        return Choice(self.plan, self.table, self.mechanism, self.gap)
+    def measurement(self) -> ChoiceMeasurement:
+        return ChoiceMeasurement(self.plan, self.table, self.mechanism, self.gap)
 
     def content(self, chosen: Chosen) -> ReleaseContent:
         """The content of the release: the winners' keys, best first."""

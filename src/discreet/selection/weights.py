@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total
 from discreet.trusted.ring_a.table import Column, Table
-from discreet.trusted.ring_c.coding import Coding, Listed, rows_of_person
+from discreet.trusted.ring_c.coding import Coding, ListedCells, rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing
 
 _refused = partial(refused, "multiplicative-weights")
@@ -77,13 +77,13 @@ def weighted(
     return Weighted(known, coding, construction)
 
 
-def _listed(column: Column) -> Listed:
+def _listed(column: Column) -> ListedCells:
     values = column.keys()
     if values is None:
         fix = "declare its values, or leave it out"
         message = f"the values of {column.name!r} are not declared"
         raise refused("columns", message, "columns", fix)
-    return Listed(column, values)
+    return ListedCells(column, values)
 
 
 class WeightsRun(OpenRun[int]):

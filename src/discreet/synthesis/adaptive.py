@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
-from discreet.markov import Clique, Domain, MarkovRandomField, Measurement, fit
+from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -87,7 +87,7 @@ class Progress:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SynthesisResult:
     """What was measured, the model of it, and rows that follow it, coded as the domain says.
 
     `complete` is False where it was stopped early; all is charged then too. `log` has an entry for each step;
@@ -96,7 +96,7 @@ class Result:
 
     model: MarkovRandomField
     rows: NDArray[np.int64]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[MarginalMeasurement, ...]
     workload: tuple[Clique, ...]
     log: tuple[Progress, ...]
     complete: bool
@@ -120,11 +120,11 @@ def synthesise(
     *,
     zeros: Zeros | None = None,
     rare: Mapping[str, int] | None = None,
-    initial: Sequence[Measurement] = (),
+    initial: Sequence[MarginalMeasurement] = (),
     rows: int | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
-) -> Result:
+) -> SynthesisResult:
     """Measures what the schedule says, and gives a model of it and rows.
 
     `zeros`: for cliques, which of their cells no row can have. `rare`: for columns, a cell that is taken for empty
@@ -150,7 +150,7 @@ def synthesise(
             complete, model = False, run.fitted(BETWEEN)
         table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
         complete = complete and run.compared(model, table)
-        return Result(
+        return SynthesisResult(
             model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial))
         )
 
@@ -169,12 +169,12 @@ class _Run:
     rare: dict[str, int]
     tell: Callable[[Progress], None] | None
     limit: int
-    known: list[Measurement] = field(default_factory=list)
+    known: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
     used: float = 0.0
 
-    def prepare(self, initial: Sequence[Measurement]) -> None:
+    def prepare(self, initial: Sequence[MarginalMeasurement]) -> None:
         """Refuses what cannot be done, with nothing spent: a fit to the zeros and what is known tells."""
         self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
         cells = sum(self.domain.cells(clique) for clique in self.workload)
@@ -211,7 +211,7 @@ class _Run:
 
     def measured(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))
-        self.known.append(Measurement(clique, values, sigma))
+        self.known.append(MarginalMeasurement(clique, values, sigma))
         self.used += 1 / float(sigma) ** 2
         self.room.add(clique)
         return values

@@ -40,7 +40,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.markov import Clique, Domain, Measurement
+from discreet.markov import Clique, Domain, MarginalMeasurement
 
 Floats = NDArray[np.float64]
 DISTANCE, MEASURED, ROWS = 0.7, 0.25, 0.05
@@ -76,7 +76,7 @@ class Evidence:
     how many more the schedule had, and `shapes` the marginals that they might have been of."""
 
     domain: Domain
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[MarginalMeasurement, ...]
     certain: int
     rounds: int
     shapes: tuple[Clique, ...]
@@ -135,7 +135,7 @@ class Evidence:
                     found.setdefault(part, set()).add(cells)
         return found
 
-    def _average(self, used: Sequence[Measurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
+    def _average(self, used: Sequence[MarginalMeasurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
         """The weighted average on the clique, its variance in each cell, and s of its rounding."""
         repeats = [one.values.size / cells for one in used]
         variances = [many * float(one.sigma) ** 2 for many, one in zip(repeats, used, strict=True)]
@@ -165,12 +165,12 @@ def _log_sets(times: int, count: int) -> float:
     return math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
 
 
-def _holds(one: Measurement, clique: Clique) -> bool:
+def _holds(one: MarginalMeasurement, clique: Clique) -> bool:
     """Whether it counts the clique's cells one by one."""
     merged = dict(zip(one.clique, one.merged, strict=True)) if one.merged else {}
     return set(clique) <= set(one.clique) and all(merged.get(name) is None for name in clique)
 
 
-def _onto(one: Measurement, clique: Clique) -> Floats:
+def _onto(one: MarginalMeasurement, clique: Clique) -> Floats:
     axes = tuple(axis for axis, name in enumerate(one.clique) if name not in clique)
     return np.asarray(one.values.sum(axis=axes), float)

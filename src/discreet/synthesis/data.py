@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.release.data import ReleaseData
-from discreet.synthesis.decode import Column, read
+from discreet.synthesis.decode import SyntheticColumn, read
 from discreet.trusted.ring_a.table import Type
 
 
@@ -18,7 +18,7 @@ class SyntheticData(ReleaseData):
     """What a synthetic release says, apart from how it is shown. `Synthetic` has the words."""
 
     @functools.cached_property
-    def _read(self) -> dict[str, Column]:
+    def _read(self) -> dict[str, SyntheticColumn]:
         types = self.holds.types
         return {name: read(Type(types[name]), self.holds.more["table"][name]) for name in self.columns}
 

@@ -14,10 +14,10 @@ from discreet.errors import QuestionError, refused
 from discreet.procedures.arguments import columns_of
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, Item, Marginal
 from discreet.workload.plan import MOST_ROWS
-from discreet.workload.question import Asked, Workload
+from discreet.workload.question import Workload, WorkloadCall
 
 MOST_QUERIES = 200_000
 """The most answers of one workload."""
@@ -64,7 +64,7 @@ class Coded:
     def span(self, column: int, low: int, high: int) -> str:
         """The cells from low to high, in words."""
         coded = self.coding.columns[column]
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             first, last = self.cell(column, low), self.cell(column, high)
             return first if low == high else f"{first} to {last}"
         cuts = coded.cuts
@@ -80,13 +80,13 @@ class Coded:
         coded = self.coding.columns[column]
         if place == self.ordered(column):
             return "(none)"
-        return _word(coded.values[place]) if isinstance(coded, Listed) else self.span(column, place, place)
+        return _word(coded.values[place]) if isinstance(coded, ListedCells) else self.span(column, place, place)
 
 
 def coded(workload: Workload, table: Table) -> Coded:
     """The workload on cells. Depends on declarations only. Raises QuestionError."""
     asked = workload.asked
-    if not isinstance(asked, tuple) or not all(isinstance(one, Asked) for one in asked):
+    if not isinstance(asked, tuple) or not all(isinstance(one, WorkloadCall) for one in asked):
         raise refused("workload", "asked holds no questions", "asked", 'write Workload("…").marginals("…")')
     if not asked:
         fix = 'write Workload("…").marginals("…")'
@@ -95,7 +95,7 @@ def coded(workload: Workload, table: Table) -> Coded:
         raise refused("bins", "bins must name columns", "bins", 'write bins={"hours": [20, 40, 60]}')
     for name in workload.bins:
         columns_of(table, [name], "bins")
-    reader = _Reader(workload, table)
+    reader = _WorkloadReader(workload, table)
     items: dict[tuple[str, Item], None] = {}
     for one in workload.asked:
         for label, item in reader.items(one):
@@ -109,7 +109,7 @@ def coded(workload: Workload, table: Table) -> Coded:
     return known
 
 
-class _Reader:
+class _WorkloadReader:
     """Reads a workload's calls one by one. Which columns are coded, and how, is settled before."""
 
     def __init__(self, workload: Workload, table: Table) -> None:
@@ -123,7 +123,7 @@ class _Reader:
         for one in workload.asked:
             if one.kind == "count":
                 self._note(one.given, only_counted)
-        self._coded: dict[str, Listed | Binned] = {}
+        self._coded: dict[str, ListedCells | Binned] = {}
         for column in table.columns:
             if column.name in used:
                 self._coded[column.name] = self._code(column)
@@ -132,7 +132,7 @@ class _Reader:
     def coding(self) -> Coding:
         return Coding(tuple(self._coded.values()))
 
-    def items(self, one: Asked) -> list[tuple[str, Item]]:
+    def items(self, one: WorkloadCall) -> list[tuple[str, Item]]:
         """What one call asks, with labels."""
         if one.kind == "count":
             return [("count", self._count(one.given))]
@@ -162,7 +162,7 @@ class _Reader:
                 (counted if one.kind == "count" else other).update(column.name for column in columns)
         return counted | other, counted - other
 
-    def _columns(self, one: Asked) -> list[list[Column]]:
+    def _columns(self, one: WorkloadCall) -> list[list[Column]]:
         """The columns of each item of a call."""
         if one.kind == "count":
             if not isinstance(one.given, Mapping):
@@ -201,7 +201,7 @@ class _Reader:
                 ends = _ends(column, wanted)
                 self._cuts.setdefault(column.name, set()).update(end for end in ends if end is not None)
 
-    def _code(self, column: Column) -> Listed | Binned:
+    def _code(self, column: Column) -> ListedCells | Binned:
         """A column's cells: bins that were named, declared values, bins that conditions begin at."""
         given = self._bins.get(column.name)
         if given is not None:
@@ -217,7 +217,7 @@ class _Reader:
         keys = column.keys()
         if keys is not None:
             ordered = tuple(sorted(keys)) if column.type in _ORDERED else keys
-            return Listed(column, ordered, null=column.nulls or column.values is not None)
+            return ListedCells(column, ordered, null=column.nulls or column.values is not None)
         if column.name in self._cuts:
             return Binned(column, tuple(sorted(self._cuts[column.name])), null=column.nulls)
         if column.type in _ORDERED:
@@ -250,9 +250,9 @@ class _Reader:
             raise refused("workload", f"no cell of {column.name} meets the condition", "counts", "name a value of it")
         return tuple(place in chosen for place in range(coded.size))
 
-    def _between(self, column: Column, coded: Listed | Binned, wanted: tuple[Any, Any]) -> range:
+    def _between(self, column: Column, coded: ListedCells | Binned, wanted: tuple[Any, Any]) -> range:
         low, high = _ends(column, wanted)
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             inside = [place for place, value in enumerate(coded.values) if _inside(value, low, high)]
             return range(inside[0], inside[-1] + 1) if inside else range(0)
         for end in (low, high):
@@ -262,13 +262,13 @@ class _Reader:
         first = 0 if low is None else coded.cuts.index(low) + 1
         return range(first, len(coded.cuts) + 1 if high is None else coded.cuts.index(high) + 1)
 
-    def _cell(self, column: Column, coded: Listed | Binned, value: Any) -> int:
+    def _cell(self, column: Column, coded: ListedCells | Binned, value: Any) -> int:
         if value is None:
             if not coded.null:
                 raise refused("workload", f"{column.name} is declared to have no NULL", "counts", "leave it out")
             return coded.size - 1
         known = _value(column, value, "counts")
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             if known not in coded.values:
                 message = f"a value in the condition is not declared for {column.name}"
                 raise refused("workload", message, "counts", "name declared values")

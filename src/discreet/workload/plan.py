@@ -47,7 +47,7 @@ _LATTICE, _FINE, _MOST_BITS = 1 << 12, 24, 60
 
 
 @dataclass(frozen=True)
-class Noise:
+class NoiseBudget:
     """One kind of noise and how much of it the price allows: μ of Gaussian, ε of Laplace noise."""
 
     kind: str
@@ -120,7 +120,7 @@ class Answered:
 class Strategy:
     """Measurements, and for each item the place of the rows that answer it; None where marginals do."""
 
-    noise: Noise
+    noise: NoiseBudget
     measurements: tuple[Linear, ...]
     where: tuple[int | None, ...]
     reconstruction: Reconstruction = field(repr=False)
@@ -133,14 +133,14 @@ class Strategy:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class VarianceLimits:
     """What no answer's variance may be above, and what no item's mean should be above."""
 
     answer: float
     means: tuple[float, ...]
 
     @classmethod
-    def of(cls, items: Sequence[Item], noises: Sequence[Noise]) -> Bounds:
+    def of(cls, items: Sequence[Item], noises: Sequence[NoiseBudget]) -> VarianceLimits:
         """One by one: every question by itself; every item by itself."""
         answer = min(noise.alone(sum(item.questions for item in items)) for noise in noises)
         fair = min(noise.alone(len(items)) for noise in noises)
@@ -207,9 +207,11 @@ def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]
 class Planner:
     """Looks for the measurements with the least error, for one workload and one kind of noise."""
 
-    def __init__(self, items: Sequence[Item], sizes: Sequence[int], noise: Noise, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, items: Sequence[Item], sizes: Sequence[int], noise: NoiseBudget, bounds: VarianceLimits | None = None
+    ) -> None:
         self.items, self.sizes, self.noise = tuple(items), tuple(sizes), noise
-        self.bounds = Bounds.of(items, [noise]) if bounds is None else bounds
+        self.bounds = VarianceLimits.of(items, [noise]) if bounds is None else bounds
         self._weights = [item.weight for item in items]
         self._answered: dict[tuple[int, ...], Answered] = {}
 
@@ -425,15 +427,15 @@ class Planner:
         return Strategy(noise, tuple(measurements), tuple(where), found, variances)
 
 
-def chosen(found: Sequence[Strategy], bounds: Bounds, items: Sequence[Item]) -> Strategy:
+def chosen(found: Sequence[Strategy], bounds: VarianceLimits, items: Sequence[Item]) -> Strategy:
     """The one with the least error among those that keep both bounds, else the first of them."""
     held = [one for one in found if bounds.held(one)] or list(found)
     fair = [one for one in held if bounds.fair(one)] or held
     return min(fair, key=lambda one: one.total(items))
 
 
-def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise]) -> tuple[Strategy, float]:
+def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[NoiseBudget]) -> tuple[Strategy, float]:
     """The best strategy, with whichever of these kinds of noise; and the variance of a count, asked one by one."""
-    bounds = Bounds.of(items, noises)
+    bounds = VarianceLimits.of(items, noises)
     found = [Planner(items, sizes, noise, bounds).best() for noise in noises]
     return chosen(found, bounds, items), bounds.answer

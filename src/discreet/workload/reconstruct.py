@@ -50,7 +50,7 @@ _NULL = 1e-10
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredRows:
     """Measured rows of weights, each divided by the deviation of its noise, and their place among all such rows."""
 
     start: int
@@ -85,7 +85,7 @@ class Reconstruction:
         self.sizes = tuple(sizes)
         self.measurements = tuple(measurements)
         self.precision: dict[Clique, float] = {}
-        self.parts: dict[int, Part] = {}
+        self.parts: dict[int, MeasuredRows] = {}
         start = 0
         for place, one in enumerate(measurements):
             if one.rows is None:
@@ -95,7 +95,7 @@ class Reconstruction:
             assert one.atoms is not None
             stop = start + len(one.rows)
             rows = one.rows / _deviation(one)
-            self.parts[place] = Part(start, stop, rows, one.columns, one.atoms)
+            self.parts[place] = MeasuredRows(start, stop, rows, one.columns, one.atoms)
             start = stop
         self._rows = start
 
@@ -234,7 +234,7 @@ class Reconstruction:
         own = np.eye(part.stop - part.start) - self._update[part.start : part.stop, part.start : part.stop]
         return combined @ own @ combined.T
 
-    def _combinations(self, item: Item, part: Part) -> Floats:
+    def _combinations(self, item: Item, part: MeasuredRows) -> Floats:
         """Weights on a part's rows: of a count, of each cell of a marginal, of each ordered cell of a histogram."""
         if isinstance(item, Intervals) and part.columns == item.columns:
             found: Floats = part.inverse[part.atoms[: item.ordered]]

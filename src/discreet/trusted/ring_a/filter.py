@@ -126,7 +126,7 @@ def _or_nothing(spent: Spent | None) -> Spent:
 
 
 @frozen
-class Filter:
+class PrivacyFilter:
     """A budget and what was spent of it. Immutable: `charge` gives the next state.
 
     `price` is what a release costs its Gaussian part (`gaussian_budget`): here the release's own μ². The filter that

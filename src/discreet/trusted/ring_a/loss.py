@@ -118,7 +118,7 @@ class DiscreteLaplace(Pure):
 
 @stored
 @frozen
-class Gaussian(Single):
+class GaussianLoss(Single):
     """Rounded Gaussian noise: μ is the ℓ2 sensitivity over sigma (for a vector with one sigma a part: the root of the
     sum of the squared quotients), rounded up. Exactly μ-GDP, since rounding the sum is post-processing (Dong, Roth & Su
     2019, Theorem 2.7)."""
@@ -133,7 +133,7 @@ class Gaussian(Single):
 
 @stored
 @frozen
-class EquivalentGaussian(Gaussian):
+class EquivalentGaussian(GaussianLoss):
     """A release that is μ-GDP but for an event of probability δ: (1 − δ)(P′, Q′) + δ(P″, Q″) with P′, Q′ at least as
     hard to tell apart as N(0, 1) and N(μ, 1).
 

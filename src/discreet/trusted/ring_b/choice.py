@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.trusted.ring_a.bits import Unsigned, Words
-from discreet.trusted.ring_a.inversion import STANDARD, Sizes
+from discreet.trusted.ring_a.inversion import STANDARD, BitSizes
 from discreet.trusted.ring_a.laplace import powers
 
 CERTAIN = 1 << STANDARD.full  # chances and weights count units of 2^−192
@@ -59,7 +59,7 @@ def _tables() -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(power >> 16 for power in powers(step, 1 << _DIGIT, _WORK + 16)) for step in steps)
 
 
-def coins(words: Words, chances: Sequence[int], sizes: Sizes = STANDARD) -> NDArray[np.bool_]:
+def coins(words: Words, chances: Sequence[int], sizes: BitSizes = STANDARD) -> NDArray[np.bool_]:
     """Independent coins: coin i shows heads with probability exactly chances[i]/2^full.
 
     Heads is U < chance for a uniform U of `full` bits; its first `word` bits decide unless they agree with the

@@ -23,7 +23,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceMeasurement:
     """Report noisy max, or one-shot top-k, over the counts of a plan's public groups.
 
     Unit: a person, with all rows. Neighbours: one person added or removed. The candidates are the declared keys,

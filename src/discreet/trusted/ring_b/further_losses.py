@@ -14,7 +14,7 @@ from discreet.trusted.ring_a.loss import Pure, Single, amount, stored
 
 @stored
 @frozen
-class Laplace(Pure):
+class LaplaceLoss(Pure):
     """Continuous Laplace noise of scale (ℓ1 sensitivity)/epsilon on a vector (Dwork & Roth 2014, Theorem 3.6).
 
     The curator never draws it; it is the ideal that discrete noise comes near to, and the yardstick of accounting.

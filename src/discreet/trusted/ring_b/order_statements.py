@@ -14,11 +14,11 @@ from discreet.trusted.ring_a.statement import not_null, other_statement, rows_th
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.terms import Columns, as_double, double_literal
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
-from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
+from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms
 
 
 @other_statement.register
-def histogram(plan: Histogram, table: Table, salt: str, windows: bool) -> exp.Select:
+def histogram(plan: GroupHistograms, table: Table, salt: str, windows: bool) -> exp.Select:
     """Keys, a value of the quantity, and how many rows have it."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
     value = exp.column("q0")

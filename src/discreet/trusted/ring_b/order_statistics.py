@@ -32,7 +32,7 @@ Bounds = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
-class Histogram(Root):
+class GroupHistograms(Root):
     """How many rows of each group have each value of the only quantity."""
 
     child: Project | LimitRows
@@ -68,7 +68,7 @@ class Range:
     """An expression whose bounds nobody declared: they are found first, from counts of powers of two."""
 
     expression: Expression
-    root: Histogram
+    root: GroupHistograms
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,11 @@ def special_losses(one: MeasuredSpecial) -> list[Single]:
     rows = rows_reached(root)
     if isinstance(mechanism, Quantiles):
         lattice = one.special.lattice
-        if not isinstance(root, Histogram) or lattice is None or project_of(root).quantities[0].lattice != lattice:
+        if (
+            not isinstance(root, GroupHistograms)
+            or lattice is None
+            or project_of(root).quantities[0].lattice != lattice
+        ):
             raise ValueError("quantiles are those of counts on their lattice")
         if mechanism.buckets != lattice.width + 1 or rows > mechanism.rows:
             raise ValueError("a person has more rows than the mechanism is made for, or others")

@@ -34,7 +34,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class Shape:
+class SymmetricLoss:
     """A symmetric loss bounded by `epsilon`, with `steps` lattice steps of sensitivity; None stands for no
     lattice."""
 

@@ -14,7 +14,7 @@ from discreet.trusted.ring_b.sparse import AboveThreshold
 
 
 @dataclass(frozen=True)
-class Watch:
+class WatchMeasurement:
     """A run of above threshold: all replies together cost the mechanism's loss."""
 
     mechanism: AboveThreshold
@@ -40,7 +40,7 @@ class Watching:
     A failure ends the run: what remains is never asked again with the same noise.
     """
 
-    def __init__(self, grant: Grant[Watch]) -> None:
+    def __init__(self, grant: Grant[WatchMeasurement]) -> None:
         self._run = grant.take().mechanism.open()
         self._grant = grant
         self._engine = grant._engine

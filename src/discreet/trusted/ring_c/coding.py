@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 25
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedCells:
     """A cell for each of these values, then one for all `other` values if there is one, then one for NULL if there is
     one. Without `other`, a value that is not listed counts as NULL."""
 
@@ -75,7 +75,7 @@ class Binned:
 class Coding:
     """The coded columns of a table, in order."""
 
-    columns: tuple[Listed | Binned, ...]
+    columns: tuple[ListedCells | Binned, ...]
 
     def __post_init__(self) -> None:
         names = [one.column.name for one in self.columns]

@@ -33,7 +33,7 @@ from discreet.trusted.ring_c.privacy_loss import (
     SHIFT,
     SLACK,
     Array,
-    Estimate,
+    LossDistribution,
     PrivacyLoss,
     optimistic_estimate,
     pessimistic_estimate,
@@ -43,11 +43,11 @@ _SMALL = 2048  # distributions shorter than this are convolved directly
 _FEW = 8
 
 PrivacyLosses = Sequence[tuple[PrivacyLoss, int]]
-Counted = Sequence[tuple[Estimate, int]]
+Counted = Sequence[tuple[LossDistribution, int]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvolutionPlan:
     """Where to look.
 
     `theta` is the tilt, `step` the lattice, [low, high) the window, `least` the least ε for which a lower bound is
@@ -67,7 +67,7 @@ class Plan:
     def size(self) -> int:
         return 1 << max(4, math.ceil(math.log2((self.high - self.low) / self.step + 2)))
 
-    def coarser(self, times: int) -> Plan:
+    def coarser(self, times: int) -> ConvolutionPlan:
         return replace(self, step=self.step * times)
 
 
@@ -123,7 +123,7 @@ def log_moment(estimates: Counted, step: float, theta: float) -> float:
     return total
 
 
-def add(laws: PrivacyLosses, plan: Plan, upward: bool) -> Sum:
+def add(laws: PrivacyLosses, plan: ConvolutionPlan, upward: bool) -> Sum:
     """The pessimistic (or optimistic) estimates of all laws, each taken as often as its count says, added."""
     step, theta = plan.step, plan.theta
     if upward:
@@ -166,7 +166,7 @@ class _Tilted:
     shift: float
 
 
-def tilted(estimate: Estimate, step: float, theta: float) -> _Tilted:
+def tilted(estimate: LossDistribution, step: float, theta: float) -> _Tilted:
     exponents = np.where(estimate.mass > 0, theta * estimate.losses(step), -np.inf)
     shift = float(exponents.max())
     mass = estimate.mass * np.exp(exponents - shift)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, Loss
-from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
+from discreet.trusted.ring_a.loss import GaussianLoss as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.engine import CodedEngine
@@ -106,7 +106,7 @@ def differences(values: Integers) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearQueries:
+class LinearQueriesMeasurement:
     """Measurements of marginals of one table, all fixed before the first is made.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others, and every row
@@ -114,8 +114,8 @@ class LinearQueries:
     removed.
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,
-    which a person moves by at most R·√(Σ sensitivity/sigma²): one `Gaussian` event (Dong, Roth & Su 2019, Theorem 2.7,
-    Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared together
+    which a person moves by at most R·√(Σ sensitivity/sigma²): one `GaussianLoss` event (Dong, Roth & Su 2019, Theorem
+    2.7, Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared together
     (Dwork & Roth 2014, Theorem 3.16). One kind of noise only.
     """
 

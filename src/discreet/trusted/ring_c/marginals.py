@@ -23,7 +23,7 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement, noisy_answer
 from discreet.trusted.ring_b.selection import ExponentialMechanism
-from discreet.trusted.ring_c.coded import Marginal, Rows
+from discreet.trusted.ring_c.coded import CodedRows, Marginal
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.declared import Declared
 from discreet.trusted.ring_c.engine import CodedEngine
@@ -75,7 +75,7 @@ class Marginals:
         self._grant, self._engine, self._table = grant, cast(CodedEngine, grant._engine), table
         self._left: Counter[Single] = Counter(opened.batch.parts)
         self._person = rows_of_person(table)
-        self._rows: Rows | None = None
+        self._rows: CodedRows | None = None
         self._exact: dict[tuple[str, ...], Marginal] = {}
         self._ended = False
         self._taking, self._owner = threading.Lock(), os.getpid()
@@ -92,7 +92,7 @@ class Marginals:
         """Has the engine put rows into cells; from now on marginals are over these."""
         old, self._rows, self._exact = self._rows, None, {}
 
-        def build() -> Rows:
+        def build() -> CodedRows:
             if old is not None:
                 self._engine.uncode(old)
             return self._engine.code(coding, self._table)
@@ -202,7 +202,7 @@ class Marginals:
         self._fetch(self._rows, portion)
         return [self._exact[clique] for clique in cliques]
 
-    def _fetch(self, rows: Rows, cliques: Sequence[tuple[str, ...]]) -> None:
+    def _fetch(self, rows: CodedRows, cliques: Sequence[tuple[str, ...]]) -> None:
         if cliques:
             self._exact.update(zip(cliques, self._engine.marginals(rows, cliques), strict=True))
 

@@ -144,7 +144,7 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SubsampledGaussianLoss:
     """One step of the subsampled Gaussian: rest·N(0, σ²) + rate·N(1, σ²) against N(0, σ²) for `removed`, and the
     other way round for a person added; rest = 1 − rate, rounded by itself, so that it is right also where it is
     small."""
@@ -224,7 +224,7 @@ def _between(low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LossDistribution:
     """Mass `mass[i]` at the loss offset + step·(first + i), and `infinity_mass` (of what was cut off) at infinity."""
 
     first: int
@@ -236,7 +236,7 @@ class Estimate:
         return self.offset + step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
 
-def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> Estimate:
+def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> LossDistribution:
     """A distribution on the lattice whose H_x is nowhere below that of the law."""
     low, high = law.reach(tail)
     high = min(high, _FAR)
@@ -252,10 +252,10 @@ def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> Estimate
     mass[:-1] += inner - up
     mass[1:] += up
     mass[0] += p[0]
-    return Estimate(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
+    return LossDistribution(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
 
 
-def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float) -> Estimate:
+def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float) -> LossDistribution:
     """A distribution on a lattice whose H_x is nowhere above that of the law; `theta` says where it should be close.
 
     The lattice may be displaced: atoms sit a little off the middle of their cells, and one offset for all spares most
@@ -280,4 +280,4 @@ def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float
     offset = float(offsets[int(np.argmin(lost))])
     places = centres + np.floor(aside - offset).astype(np.int64)
     least = int(places.min())
-    return Estimate(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)
+    return LossDistribution(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)
