@@ -167,7 +167,7 @@ def terms(question: Question, opens: str) -> Terms:
     outputs = [output for output in plan.outputs if output.kind != "key"]
     if plan.private or (cell_count(plan.keys) or 0) > MOST_CELLS:
         where = f"group by columns whose values are declared, the same at each party, up to {MOST_CELLS:,} groups"
-        raise _refused("groups must not come from the data: others would see which are there", "GROUP BY", where)
+        raise _refused("groups must have declared keys: other parties would see which exist", "GROUP BY", where)
     if len(outputs) != 1 or len(plan.parts) != 1 or plan.specials or plan.ranges or plan.least != 1:
         raise _refused("parties add up one count or sum", "SELECT", fix)
     if outputs[0].kind not in ("count", "sum") or plan.parts[0].kind not in ("count", "persons", "sum"):

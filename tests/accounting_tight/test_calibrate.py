@@ -109,7 +109,7 @@ def test_a_gaussian_that_stands_for_a_run() -> None:
 def test_what_stands_for_gaussians_is_their_sum() -> None:
     mu = gaussian_equivalent(compose([GaussianLoss(Fraction(3, 10)), GaussianLoss(Fraction(4, 10))]), "1e-9")
     assert Fraction(1, 2) <= mu <= Fraction(1, 2) * (1 + Fraction(1, 10**8))
-    with pytest.raises(ValueError, match="apart"):
+    with pytest.raises(ValueError, match="separately"):
         gaussian_equivalent(compose([Approximate(Fraction(1), Fraction(1, 100))]), "1e-3")
     with pytest.raises(ValueError, match="between"):
         gaussian_equivalent(compose([Pure(Fraction(1))]), 0)

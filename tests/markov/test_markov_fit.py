@@ -117,7 +117,7 @@ def test_coarser_counts_tell_of_coarser_cells_only() -> None:
     assert np.allclose(got, [450, 450, 50, 50], atol=5)
     with pytest.raises(QuestionError, match="coarser cells"):
         fit(DOMAIN, [MarginalMeasurement(("c",), np.array([900, 100]), Fraction(1), ((0, 0, 2, 2),))])
-    with pytest.raises(QuestionError, match="one merging"):
+    with pytest.raises(QuestionError, match="one mapping"):
         fit(DOMAIN, [MarginalMeasurement(("c",), np.array([900, 100]), Fraction(1), (None, None))])
 
 

@@ -154,7 +154,7 @@ def test_a_grant_measures_once_and_only_what_it_was_opened_for(
 
     monkeypatch.setattr(discreet.door.Grant, "measure", kept)
     curator.ask("SELECT COUNT(*) FROM t", epsilon=1)
-    with pytest.raises(ValueError, match="was used"):
+    with pytest.raises(ValueError, match="already used"):
         real(grants[0])
 
 

@@ -146,9 +146,9 @@ def test_a_coding_is_checked() -> None:
     table = declared(1)
     number = table.column("x")
     assert number is not None
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="ascending order"):
         Binned(number, (Fraction(1), Fraction(1)))
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(ValueError, match="coded twice"):
         Coding((Binned(number, ()), Binned(number, ())))
     with pytest.raises(ValueError, match="cell"):
         Coding((ListedCells(number, (), null=False),))

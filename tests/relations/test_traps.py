@@ -273,7 +273,7 @@ def test_no_name_that_can_be_written_is_one_of_ours() -> None:
     with pytest.raises(DeclarationError):
         declare({"budget": {"epsilon": 1}, "tables": {"t": {"source": "x.csv", "columns": {ours: WORD}}}})
     whole = Base.of(known.tables["orders"])
-    with pytest.raises(ValueError, match="names of their own"):
+    with pytest.raises(ValueError, match="must have different names"):
         Computed(whole, (("a", ColumnOf("k", Type.INTEGER)), ("a", ColumnOf("st", Type.TEXT))))
-    with pytest.raises(ValueError, match="names of their own"):
+    with pytest.raises(ValueError, match="must have different names"):
         RelationShape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)

@@ -202,7 +202,7 @@ def test_the_loss_adds_up_over_measurements_and_rows_of_a_person() -> None:
     assert 0 <= loss.mu**2 - 9 * (Fraction(6, 36) + Fraction(1, 4) + Fraction(5, 25)) < Fraction(1, 10**12)
     laplaces = [Linear((0,), (3,), Laplace(Fraction(4))), Linear((), (), Laplace(Fraction(8)))]
     assert loss_of(laplaces, 2) == Batch((DiscreteLaplace("0.5", 2), DiscreteLaplace("0.25", 2)))
-    with pytest.raises(ValueError, match="one kind"):
+    with pytest.raises(ValueError, match="the same kind"):
         loss_of([*gaussians, *laplaces], 1)
     for wrong in ({"residual": 4}, {"residual": 3, "mechanism": Laplace(Fraction(1))}, {"rows": np.eye(3, dtype=int)}):
         with pytest.raises(ValueError, match="cell"):

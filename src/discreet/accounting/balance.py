@@ -1,4 +1,4 @@
-"""What is left of a budget, as prices: for one more question, or for publishing one table.
+"""The remaining budget as prices: for one more question, or for publishing one table.
 
 Losses do not add, so these stand beside each other: either the one or the other. Found in floating point, then held
 against the filter itself: what is said to be left is admitted.

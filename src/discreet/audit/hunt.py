@@ -1,4 +1,4 @@
-"""The hunt: whole questions made up at random, asked with awkward persons in the tables and without them.
+"""Fuzzing: whole random questions, asked on neighbouring tables with and without persons of edge-case values.
 
 Whether a question fails, what it costs, and everything that is printed beside noise must not depend on anybody. So two
 curators over neighbouring tables, each with a ledger in memory, are asked the same: neither fails, and whatever follows

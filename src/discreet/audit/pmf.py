@@ -1,4 +1,4 @@
-"""The exact distributions that the mechanisms claim to have, computed here a second time, from their definitions.
+"""The exact distributions of the mechanisms, computed independently from their definitions.
 
 Two things are held against them: the claim, by comparing the distributions of neighbours, and the draws. Doubles are
 enough: values are right to 1e-12 of themselves unless something else is said, and a finding needs more.

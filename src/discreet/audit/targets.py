@@ -44,7 +44,7 @@ class SampledAttack:
             if self.close is not None:
                 noticed = self.close()
         if all(isinstance(outcome, Raised) for outcome in (*one, *two)):
-            raise RuntimeError("every draw failed: nothing was attacked")
+            raise RuntimeError("every draw failed: nothing was tested")
         half = self.draws // 2
         event = choose(self.features, one[:half], two[:half], self.claim)
         if event is None:

@@ -1,4 +1,4 @@
-"""The dialect: what may be computed from one row, as one table.
+"""The dialect: the functions that a question may compute from one row, as one table.
 
 The reader finds functions here by their names, the engine's builders are held against it, `docs/dialect.md` is written
 from it. Every operator is total: whatever a row holds, it gives a value or NULL, in time and memory that the question

@@ -1,4 +1,4 @@
-"""How much noise a run of gradient descent needs for its price, and what the ledger is charged for it."""
+"""The noise of a training run for its price, and the loss that the ledger is charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be answered: one of some values, a number, a place in an order, an open text; or a record of several."""
+"""The kinds of answers: one of several values, a number, an ordered number, a text; or a record of several."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def plain(text: object, where: str, longest: int = _TEXT) -> str:
     if not isinstance(text, str) or not text or len(text) > longest:
         raise fault(where, f"{where} must be a text of 1 to {longest} characters", f'write {where}="…"')
     if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
-        raise fault(where, "control characters and half characters have no place here", "write one line of text")
+        raise fault(where, "control characters and lone surrogates are not allowed", "write one line of text")
     return unicodedata.normalize("NFC", text)
 
 
@@ -66,11 +66,11 @@ class Choice:
 
     def __init__(self, values: Sequence[Value]) -> None:
         if isinstance(values, str) or not isinstance(values, Sequence) or not 2 <= len(values) <= choose.MOST_VALUES:
-            raise fault("values", "values must be a list of two at least", 'write values=["yes", "no"]')
+            raise fault("values", "values must be a list of at least two values", 'write values=["yes", "no"]')
         found = tuple(int(value) if _whole(value) else plain(value, "values") for value in values)
         if len({str(value) for value in found}) != len(found):
             fix = "write each once; é is one letter however it is typed, and 1 reads like the text 1"
-            raise fault("values", "a value stands there twice", fix)
+            raise fault("values", "a value is listed twice", fix)
         object.__setattr__(self, "values", found)
         object.__setattr__(self, "_places", {value: place for place, value in enumerate(found)})
 
@@ -88,7 +88,9 @@ class Choice:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         channel = choose.best(len(self.values), odds, again)
         if channel is None:
-            raise fault("values", "so many values fit in no report at this epsilon", "use local.Text, or fewer values")
+            raise fault(
+                "values", "there are too many values for one report at this epsilon", "use local.Text, or fewer values"
+            )
         return [ReportPart(channel)]
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,7 +118,9 @@ class NumberLattice:
         for name, value in zip(("low", "high", "step"), ends, strict=True):
             object.__setattr__(self, name, value)
         if self.step <= 0 or self.low >= self.high or (self.high - self.low) % self.step:
-            raise fault("range", "high must lie some whole steps above low", "write for instance (0, 100, step=5)")
+            raise fault(
+                "range", "high must be a whole number of steps above low", "write for instance (0, 100, step=5)"
+            )
         if self.steps > MOST_STEPS:
             raise fault("range", f"a range has at most {MOST_STEPS:,} steps", "write a wider step")
 
@@ -159,7 +163,7 @@ class Number(NumberLattice):
             raise fault("each", "a mean cannot be asked for several times a window", "leave each out, or use Ordered")
         channel = hybrid(self.steps, odds)
         if channel is None:
-            raise fault("step", "so many steps fit in no report at this epsilon", "write a wider step")
+            raise fault("step", "there are too many steps for one report at this epsilon", "write a wider step")
         return [ReportPart(channel)]
 
 
@@ -184,7 +188,7 @@ class Ordered(NumberLattice):
         for nodes in reversed(choose.levels(self.bins, split) if split else [0]):
             channel = choose.best(nodes, odds, again) if nodes else None
             if channel is None:
-                raise fault("step", "so many bins fit in no report at this epsilon", "write a wider step")
+                raise fault("step", "there are too many bins for one report at this epsilon", "write a wider step")
             found.append(ReportPart(channel, size))
             size *= split
         return found[::-1]
@@ -218,7 +222,7 @@ class Text:
         try:
             whole = unicodedata.normalize("NFC", value).encode("utf-8")
         except UnicodeEncodeError:
-            raise outside("answer a text of whole characters") from None
+            raise outside("answer a text without lone surrogates") from None
         cut = whole[: self.length].decode("utf-8", "ignore").encode("utf-8")
         return cut.ljust(self.length, b"\0")
 
@@ -246,7 +250,7 @@ def answer_of(document: Mapping[str, Any]) -> Answer:
         return Number(*ends) if kind == Number.kind else Ordered(*ends)
     if kind == Text.kind:
         return Text(document.get("length", 0))
-    raise fault("kind", "this kind of answer is not known", "write values, number, ordered or text")
+    raise fault("kind", "this kind of answer is unknown", "write values, number, ordered or text")
 
 
 def amount(where: str, value: object) -> Fraction:

@@ -1,4 +1,4 @@
-"""The table most like noisy counts of cliques: a Markov random field by penalised least squares.
+"""Fits a Markov random field to noisy marginals by penalised least squares.
 
 Let y_m be the counts of a clique m, each with noise of deviation σ_m, and p a distribution over all rows, N of them.
 `fit` minimises, over p that are 0 at structural zeros, with r_m = c·σ_m and c the `shrinkage`,
@@ -81,7 +81,7 @@ def fit(
 
 
 def outermost(cliques: Sequence[Clique]) -> list[Clique]:
-    """Those that lie in no other."""
+    """The maximal cliques: those that no other clique contains."""
     found: list[Clique] = []
     for clique in sorted(set(cliques), key=lambda clique: (-len(clique), clique)):
         if not any(set(clique) <= set(other) for other in found):

@@ -1,4 +1,4 @@
-"""Noisy counts of the cells of a clique, and what several of them say together."""
+"""Noisy marginals, and their averages where several measure the same clique."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class MarginalMeasurement:
         where = ", ".join(self.clique)
         shape = domain.shape(domain.clique(self.clique))
         if domain.clique(self.clique) != self.clique:
-            raise QuestionError("measurement", "columns stand in the order of the domain", where=where)
+            raise QuestionError("measurement", "columns must be in the order of the domain", where=where)
         if self.merged:
             if len(self.merged) != len(shape):
-                raise QuestionError("measurement", "one merging, or None, for each column", where=where)
+                raise QuestionError("measurement", "merged needs one mapping, or None, for each column", where=where)
             for size, places in zip(shape, self.merged, strict=True):
                 if places is not None and (len(places) != size or set(places) != set(range(max(places) + 1))):
                     raise QuestionError("measurement", "each cell goes into one of the coarser cells", where=where)

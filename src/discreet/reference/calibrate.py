@@ -1,4 +1,4 @@
-"""How much noise a declared batch needs for a budget: one-sided, so that what is returned keeps the promise."""
+"""Noise calibration of declared batches for a budget; rounded so that the result always keeps the budget."""
 
 from __future__ import annotations
 

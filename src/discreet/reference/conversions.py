@@ -47,7 +47,7 @@ def renyi(losses: Iterable[Loss] | Mapping[Loss, int], order: float) -> float:
     at most 10^−14·(1 + order·loss)/(order − 1) above the value itself, but for bounded range, where it is a bound.
     """
     if not 1 < order < math.inf:
-        raise ValueError("an order is above 1 and finite")
+        raise ValueError("the order must be above 1 and finite")
     counted = losses.items() if isinstance(losses, Mapping) else [(loss, 1) for loss in losses]
     return math.fsum(count * _renyi(loss, order) for loss, count in counted)
 
@@ -152,7 +152,7 @@ def _bits(epsilon: Fraction) -> int:
 
 def _some(amount: Fraction | None) -> Fraction:
     if amount is None:
-        raise ValueError("nothing follows from this loss")
+        raise ValueError("this loss has no such bound")
     return amount
 
 
@@ -165,7 +165,7 @@ def gaussian(loss: Loss) -> Fraction:
     if isinstance(loss, Batch):
         return sum((gaussian(part) for part in loss.parts), Fraction(0))
     if loss.keys_delta:
-        raise ValueError("events with delta > 0 are mu-GDP for no mu")
+        raise ValueError("events with delta > 0 are not mu-GDP for any mu")
     if isinstance(loss, LaplaceLoss) and _FINE <= loss.epsilon <= _COARSE:
         bits = 200 + int(loss.epsilon)
         target = exp_bounds(-loss.epsilon / 2, bits)[0] / 2
@@ -187,7 +187,7 @@ def trade_off(batch: Composition, false_alarm: Number) -> float:
     """
     alarm = fraction(false_alarm)
     if not 0 <= alarm <= 1:
-        raise ValueError("a rate lies between 0 and 1")
+        raise ValueError("the rate must lie between 0 and 1")
     if alarm == 1:
         return 0.0
     if batch.only_gaussian is not None and not batch.infinity_mass:

@@ -49,7 +49,7 @@ class Select:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What decides the answer, beside the table."""
+        """The arguments that determine the answer, besides the table."""
         return ("select", repr(self.plan), repr(self.mechanism), repr(self.gap))
 
     @property
@@ -112,7 +112,9 @@ def select(question: Question, text: str, table: Table, *, k: int, epsilon: Frac
     if len(counts) > 1 or (counts and (not usual or plan.parts[0].kind not in ("count", "persons"))):
         raise _refused("select compares one count", "SELECT", "write the keys and COUNT(DISTINCT person) or COUNT(*)")
     if plan.having is not None or plan.order or plan.limit is not None:
-        raise _refused("the counts are not shown, so nothing can be picked by them", "HAVING", "write k=3 for three")
+        raise _refused(
+            "HAVING, ORDER BY and LIMIT cannot be used: select() releases no counts", "HAVING", "write k=3 for three"
+        )
     if not counts:
         raise _refused("select compares a count", "SELECT", "add COUNT(*), or COUNT(DISTINCT person)")
     if gap and groups == 1:

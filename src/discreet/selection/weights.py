@@ -1,5 +1,4 @@
-"""`curator.multiplicative_weights`: many counts at one price, answered from a guess that is corrected where it is
-wrong."""
+"""`curator.multiplicative_weights`: private multiplicative weights, which answer many counts at one price."""
 
 from __future__ import annotations
 
@@ -113,7 +112,7 @@ class WeightsRun(OpenRun[int]):
 
     @property
     def half_width(self) -> float:
-        """What all answers are within with probability 1 − beta, in rows."""
+        """The error, in rows, that no answer exceeds with probability 1 − beta."""
         return self._weighing.half_width
 
     def ask(self, question: str) -> int:
@@ -144,6 +143,6 @@ class WeightsRun(OpenRun[int]):
         predicate = below.predicate if isinstance(below, Filter) else None
         others = columns_of(predicate) - set(self._call.coding.names) if predicate is not None else frozenset()
         if others:
-            message = f"{', '.join(sorted(others))} is no column of the run"
+            message = f"{', '.join(sorted(others))} is not a column of the run"
             raise _refused(message, "WHERE", f"ask about {', '.join(self._call.coding.names)}")
         return predicate

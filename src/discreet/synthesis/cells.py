@@ -1,4 +1,4 @@
-"""Numbers, dates and times as places on a line, and cells of it: where a column with bounds is cut into bins."""
+"""Maps ordered values to a number line, and chooses the bins of columns with bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which columns a synthetic table has, and how each becomes cells: first from declarations alone."""
+"""The columns of a synthetic table and how each is discretised, as far as declarations alone say it."""
 
 from __future__ import annotations
 
@@ -94,16 +94,18 @@ def _cuts(along: NumberLine, bins: Any) -> list[Fraction]:
         if not 1 <= bins <= FINE:
             raise refused("bins", f"{name} can have 1 to {FINE:,} bins", "bins", f'write bins={{"{name}": 20}}')
         return along.divided(along.low, along.end(), bins) if along.end() > along.low else []
-    fix = f'write bins={{"{name}": 20}}, or where they begin, rising: bins={{"{name}": [{_example(along)}]}}'
+    fix = (
+        f'write bins={{"{name}": 20}}, or where they begin, in ascending order: bins={{"{name}": [{_example(along)}]}}'
+    )
     if isinstance(bins, str) or not isinstance(bins, Sequence):
         raise refused("bins", f"the bins of {name} are neither a number nor a list", "bins", fix)
     try:
         cuts = [_place(along, cut) for cut in bins]
     except (ValueError, TypeError, AssertionError, OverflowError):
-        raise refused("bins", f"a bin of {name} begins at no value of its type", "bins", fix) from None
+        raise refused("bins", f"a bin of {name} begins at a value that is not of its type", "bins", fix) from None
     inside = [cut for cut in cuts if along.low < cut <= along.high]
     if cuts != sorted(set(cuts)) or len(cuts) > FINE:
-        raise refused("bins", f"the bins of {name} do not rise, or are more than {FINE:,}", "bins", fix)
+        raise refused("bins", f"the bins of {name} are not in ascending order, or are more than {FINE:,}", "bins", fix)
     return inside
 
 

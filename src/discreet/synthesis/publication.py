@@ -112,7 +112,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     looks = len(search) + sum(one.looks for one in kept)
     share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
     if mu <= 0 or (looks and share <= 0):
-        raise refused("price", "no noise makes this so cheap", "epsilon", "write a larger epsilon or delta")
+        raise refused("price", "epsilon is too small for this table", "epsilon", "write a larger epsilon or delta")
     sigma = sqrt_ceiling(rows_of_person(known) ** 2 / share) if looks else Fraction(1)
     finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
     before = [part for one in finders.values() for part in one.loss.parts]
@@ -167,7 +167,7 @@ def _workload(
     listed = _listed(workload) and all(_listed(clique) or isinstance(clique, Set) for clique in workload)
     cliques = [tuple(names.get(str(name).casefold(), "") for name in clique) for clique in workload] if listed else []
     if not cliques or not all(cliques) or any("" in clique or len(set(clique)) != len(clique) for clique in cliques):
-        message = "the workload is no list of sets of published columns"
+        message = "workload is not a valid list of sets of published columns"
         raise refused("workload", message, "workload", f"write {example}")
     order = list(names.values())
     likely = _likely(kept)

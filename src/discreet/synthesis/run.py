@@ -93,7 +93,7 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
 
 @dataclass(frozen=True)
 class GateMeasurer:
-    """The door's run as what the adaptive procedure asks."""
+    """Adapts the gate's run over marginals to the `Measurer` protocol."""
 
     run: Marginals
     compared: int
@@ -114,14 +114,15 @@ class GateMeasurer:
     def distances(
         self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
     ) -> NDArray[np.int64]:
-        """As many as were declared: in the place of those of columns that are not there stand numbers of all rows."""
+        """Measures as many distances as were declared. Those of absent columns are replaced by the total number of
+        rows."""
         more = self.compared - len(cliques)
         padded = [*answers, *[np.zeros((), np.int64)] * more]
         return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
 
 
 def _found(call: Publication, run: Marginals) -> FoundCells:
-    """Values of columns that declare none, and bins of those that are to be cut."""
+    """Finds values for columns that declare none, and bins for columns that need them."""
     left_out: dict[str, str] = {}
     known: dict[str, ListedCells | Binned] = {}
     for one in call.columns:

@@ -159,7 +159,7 @@ class FractionalGenerator(Generator):
         super().__post_init__()
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
-            raise refuse("fractional queries are counting queries", "queries", "give LinearQueries")
+            raise refuse("fractional queries must be counting queries", "queries", "give LinearQueries")
         self._enough()
 
     @cached_property

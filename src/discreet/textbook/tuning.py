@@ -1,4 +1,4 @@
-"""Which α to take: it trades parts of a bound for each other; where they balance follows from the number of rows."""
+"""Chooses the α at which the parts of an error bound balance, for a number of rows."""
 
 from __future__ import annotations
 

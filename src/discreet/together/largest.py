@@ -75,7 +75,7 @@ async def place_of_largest(session: Session, name: str, links: Mapping[str, Link
             task.cancel()
     for party, digest in said.items():
         if digest != seen:
-            raise ended("transcript", f"{party} saw another place")
+            raise ended("transcript", f"{party} found another result")
     return found
 
 
@@ -112,7 +112,11 @@ async def _compute(runtime: Any, session: Session, own: Sequence[int]) -> int:
 def _runtime(parties: int, place: int) -> Any:
     """MPyC's runtime for this party. It reads `sys.argv` when it is loaded, and sets up logging, which is undone."""
     if "mpyc.runtime" in sys.modules:
-        raise ended("again", "this process has looked for a largest before", "take part in a process of its own")
+        raise ended(
+            "again",
+            "this process has already taken part in a search for the largest",
+            "take part in a process of its own",
+        )
     root, given = logging.getLogger(), sys.argv
     kept, level = list(root.handlers), root.level
     addresses = [word for _ in range(parties) for word in ("-P", "unused:1")]

@@ -1,4 +1,4 @@
-"""How the parties of a session find each other: one connection between every two, each with its pinned certificate."""
+"""Connects the parties of a session: one TLS connection between every two, each with its pinned certificate."""
 
 from __future__ import annotations
 

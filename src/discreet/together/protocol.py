@@ -46,7 +46,7 @@ _SALT, _DIGEST = 32, 32
 
 
 class Contribution(Protocol):
-    """What a party brings. Both steps may raise any error, which ends the session."""
+    """A party's input to the session. Both steps may raise any error, which ends the session."""
 
     def charge(self) -> None:
         """Charges the party's own ledger, durably."""
@@ -193,7 +193,7 @@ class _Round:
         said = await self._exchange(MessageKind.ROSTER, lambda _: mask(roster), len(names), all_=True)
         for party, body in said.items():
             if body != mask(roster):
-                raise ended("roster", f"{party} names others who are in")
+                raise ended("roster", f"{party} sent another roster")
         return roster
 
     async def _sums(self, roster: set[str], mine: Residues) -> Opened:
@@ -206,7 +206,7 @@ class _Round:
         shown |= await self._exchange(MessageKind.SUM, lambda _: shown[self.name], _SALT + self.length, all_=True)
         for party, body in shown.items():
             if self._commitment(party, body) != promised[party]:
-                raise ended("sum", f"{party} showed another sum than it had committed to")
+                raise ended("sum", f"{party} opened another sum than it had committed to")
         order = [name for name in self.session.names if name in roster]
         seen = hashlib.sha256(bytes.fromhex(self.session.hash))
         for party in order:
@@ -215,7 +215,7 @@ class _Round:
         said = await self._exchange(MessageKind.OPENED, lambda _: transcript, _DIGEST, all_=True)
         for party, body in said.items():
             if body != transcript:
-                raise ended("transcript", f"{party} saw other messages")
+                raise ended("transcript", f"{party} received other messages")
         total = self.ring.total([self.ring.unpack(shown[party][_SALT:]) for party in order])
         return Opened(tuple(self.ring.signed(total)), tuple(order), transcript.hex())
 

@@ -16,7 +16,7 @@ _GOODBYE = 1.0  # seconds that closing a connection may take
 
 
 class MessageKind(IntEnum):
-    """What a message is. Each phase knows one kind and one length; END may come at any time."""
+    """The kind of a message. Each phase knows one kind and one length; END may come at any time."""
 
     HELLO = 1
     CHARGED = 2
@@ -31,7 +31,7 @@ class MessageKind(IntEnum):
 
 
 class PeerGone(Exception):
-    """The other party is not there: its connection broke, or nothing came in time."""
+    """The other party is unreachable: its connection broke, or it did not answer in time."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Link:
                 raise ended("ended", f"{self.name} ended the session", f"ask {self.name} why: its own command says it")
             if came not in known:
                 what = (
-                    f"sent {MessageKind(came).name} out of its turn"
+                    f"sent {MessageKind(came).name} out of order"
                     if came in set(MessageKind)
-                    else "sent what is no message"
+                    else "sent what is not a valid message"
                 )
                 raise ended("malformed", f"{self.name} {what}")
             least, most = known[MessageKind(came)]

@@ -234,10 +234,10 @@ def answering(
 ) -> Answering:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
     if within is not None:
-        raise refused("within", "a workload has no one error to fix", "within", "write epsilon=0.5")
+        raise refused("within", "within is not supported for workloads", "within", "write epsilon=0.5")
     if not isinstance(workload, Workload):
         fix = 'write discreet.Workload("…").marginals("…")'
-        raise refused("workload", "this is no workload", "workload", fix)
+        raise refused("workload", "this is not a valid workload", "workload", fix)
     table = private_table(declaration, workload.table)
     if not table.one_row_per_person and table.rows_per_person is None:
         raise refused("table", "the rows of a person have no limit", "table", "declare rows_per_person")

@@ -1,4 +1,5 @@
-"""A workload held against a table's declaration: its columns as public cells, its questions on them."""
+"""Checks a workload against a table's declaration: its columns become public cells, its questions linear queries on
+them."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def coded(workload: Workload, table: Table) -> Coded:
     """The workload on cells. Depends on declarations only. Raises QuestionError."""
     asked = workload.asked
     if not isinstance(asked, tuple) or not all(isinstance(one, WorkloadCall) for one in asked):
-        raise refused("workload", "asked holds no questions", "asked", 'write Workload("…").marginals("…")')
+        raise refused("workload", "this is not a list of questions", "asked", 'write Workload("…").marginals("…")')
     if not asked:
         fix = 'write Workload("…").marginals("…")'
         raise refused("workload", "the workload asks nothing", "workload", fix)
@@ -103,7 +104,7 @@ def coded(workload: Workload, table: Table) -> Coded:
     coding = reader.coding()
     if not coding.columns:  # the engine has no table without columns
         fix = f'ask "SELECT COUNT(*) FROM {table.name}"'
-        raise refused("workload", "the workload is about no column", "workload", fix)
+        raise refused("workload", "the workload names no column", "workload", fix)
     known = Coded(coding, tuple(item for _, item in items), tuple(label for label, _ in items))
     _fits(known)
     return known
@@ -185,7 +186,7 @@ class _WorkloadReader:
             where = "marginals"
             return [columns_of(self._table, list(names), where) if _listed(names, where) and len(names) else []]
         if not isinstance(names, str):
-            raise refused("workload", f"{one.kind} are of columns", one.kind, f'write .{one.kind}("age")')
+            raise refused("workload", f"{one.kind} need columns", one.kind, f'write .{one.kind}("age")')
         return [columns_of(self._table, [names], one.kind)]
 
     def _has_cells(self, column: Column) -> bool:
@@ -212,7 +213,9 @@ class _WorkloadReader:
                 raise refused("bins", message, "bins", f'write bins={{"{column.name}": […]}}')
             cuts = [_value(column, value, "bins") for value in given]
             if any(not low < high for low, high in pairwise(cuts)):
-                raise refused("bins", f"the bins of {column.name} do not rise", "bins", "write each once, in order")
+                raise refused(
+                    "bins", f"the bins of {column.name} are not in ascending order", "bins", "write each once, in order"
+                )
             return Binned(column, tuple(cuts), null=column.nulls)
         keys = column.keys()
         if keys is not None:
@@ -303,7 +306,7 @@ def _value(column: Column, raw: Any, where: str) -> Any:
     fix = f"write values of type {kind}"
     if kind in _KINDS:
         if not isinstance(raw, _KINDS[kind]) or (kind is Type.DATE and isinstance(raw, datetime.datetime)):
-            raise refused("workload", f"a value for {column.name} is no {kind}", where, fix)
+            raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix)
         if kind is Type.TIMESTAMP and isinstance(raw, datetime.date) and not isinstance(raw, datetime.datetime):
             return datetime.datetime.combine(raw, datetime.time())
         if isinstance(raw, datetime.datetime) and raw.tzinfo is not None:
@@ -312,10 +315,10 @@ def _value(column: Column, raw: Any, where: str) -> Any:
     try:
         number = fraction("" if isinstance(raw, str) else raw)
     except (ValueError, TypeError):
-        raise refused("workload", f"a value for {column.name} is no {kind}", where, fix) from None
+        raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix) from None
     if kind is Type.INTEGER:
         if number.denominator != 1 or abs(number) > _INT64:
-            raise refused("workload", f"a value for {column.name} is no {kind}", where, fix)
+            raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix)
         return int(number)
     if abs(number) > Fraction(10) ** 300:
         raise refused("workload", f"a value for {column.name} is out of range", where, fix)

@@ -1,4 +1,4 @@
-"""What a workload asks, as linear functions of the marginals of coded columns.
+"""The items of a workload as linear queries on marginals of discretised columns.
 
 A column is its place in a coding; its cells are numbered from 0. `sizes` says how many cells each column has.
 """
@@ -30,7 +30,7 @@ class Marginal:
 
     @property
     def queries(self) -> int:
-        """Of one question with GROUP BY, the answers."""
+        """The number of answers (cells) of the marginal."""
         return math.prod(self.shape)
 
     @property
@@ -123,7 +123,7 @@ Item = Marginal | Intervals | Count
 
 
 def subsets(columns: Clique) -> Iterator[Clique]:
-    """All sub-lists of columns, the empty one first."""
+    """All subsets of the columns, the empty one first."""
     for size in range(len(columns) + 1):
         yield from combinations(columns, size)
 

@@ -1,4 +1,5 @@
-"""Which measurements to make for a workload, and how the price is shared among them.
+"""Strategy selection: which measurements answer a workload with the least error, and how the budget is split among
+them.
 
 Marginals are measured as residuals (Gaussian noise) or as histograms (Laplace noise): together the base. What else is
 asked of the same columns makes a block, which rows of weights answer. The error at a share p of the price is T/p
@@ -48,7 +49,7 @@ _LATTICE, _FINE, _MOST_BITS = 1 << 12, 24, 60
 
 @dataclass(frozen=True)
 class NoiseBudget:
-    """One kind of noise and how much of it the price allows: μ of Gaussian, ε of Laplace noise."""
+    """A kind of noise and the budget for it: μ for Gaussian noise, ε for Laplace noise."""
 
     kind: str
     amount: Fraction
@@ -128,13 +129,13 @@ class Strategy:
     """Of each item's answers, in rows²."""
 
     def total(self, items: Sequence[Item]) -> float:
-        """What is made small."""
+        """The objective: the weighted sum of variances, in rows²."""
         return sum(item.weight * float(own.mean()) for item, own in zip(items, self.variances, strict=True))
 
 
 @dataclass(frozen=True)
 class VarianceLimits:
-    """What no answer's variance may be above, and what no item's mean should be above."""
+    """Upper bounds: of the variance of every answer, and of the mean variance of each item, in rows²."""
 
     answer: float
     means: tuple[float, ...]
@@ -179,7 +180,7 @@ def block(items: Sequence[Item], members: Sequence[int], sizes: Sequence[int]) -
 
 
 def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
-    """What tells cells apart: an item's queries; of ranges, each ordered cell."""
+    """The weights that distinguish cells: an item's queries, or for ranges each ordered cell."""
     if not isinstance(item, Intervals):
         return on_cells(item, columns, shape)
     each = np.zeros((item.ordered, item.shape[0]), np.int64)
@@ -205,7 +206,7 @@ def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]
 
 
 class Planner:
-    """Looks for the measurements with the least error, for one workload and one kind of noise."""
+    """Searches the measurements with the least error, for one workload and one kind of noise."""
 
     def __init__(
         self, items: Sequence[Item], sizes: Sequence[int], noise: NoiseBudget, bounds: VarianceLimits | None = None

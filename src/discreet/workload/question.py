@@ -1,4 +1,4 @@
-"""What an analyst writes: many questions about one table, known beforehand."""
+"""The workload that an analyst writes: many questions about one table, known in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From noisy measurements to answers: the best linear unbiased estimates, all of one and the same table.
+"""Best linear unbiased estimates of all answers from noisy measurements; the answers are consistent with each other.
 
 Everything rests on components (`items.component`). The component of a set A of columns is known from a residual of A,
 and from the marginals of every C ⊇ A: x_A with independent noise of one variance, 1/`precision[A]`, on each cell, less

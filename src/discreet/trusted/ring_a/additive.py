@@ -1,4 +1,4 @@
-"""Noise added to a vector of exact integers: discrete Laplace and rounded Gaussian.
+"""Additive noise mechanisms on vectors of exact integers: discrete Laplace and rounded Gaussian.
 
 Both see integers on a public lattice and give integers, so no digit of an answer depends on floating point.
 """

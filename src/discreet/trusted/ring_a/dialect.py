@@ -106,7 +106,7 @@ class Function(exp.Anonymous):
 def function(name: str, *arguments: exp.Expression) -> exp.Expression:
     """A call of one of the functions that every engine has. Raises ValueError for another."""
     if name not in COMMON and name not in DIFFERENT:
-        raise ValueError(f"{name} is no function that every engine has")
+        raise ValueError(f"{name} is not a function that every engine has")
     return Function(this=name, expressions=list(arguments))
 
 
@@ -124,7 +124,7 @@ class Dialect:
     def __post_init__(self) -> None:
         names = self.functions.keys()
         if not DIFFERENT.keys() <= names or not names <= COMMON | DIFFERENT.keys():
-            raise ValueError(f"the table of {self.grammar} has other functions than are asked for")
+            raise ValueError(f"the table of {self.grammar} does not have exactly the functions that are needed")
 
     def text(self, tree: exp.Expr, *, pretty: bool = False) -> str:
         """The tree as the engine reads it."""

@@ -1,4 +1,4 @@
-"""The least price of a measurement: so that even an answer which is worth nothing is never to be had for nothing."""
+"""The minimum price of a measurement, so that no question is free, not even one with a useless answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in the engine: of tables and columns, and of a source's columns, where it would rename those that repeat."""
+"""Names of tables and columns in the engine, and of a source's columns that the engine would rename."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def coins(words: Words, chances: Sequence[int], sizes: BitSizes = STANDARD) -> N
     chance's, and then the others are drawn.
     """
     if any(not 0 <= chance <= 1 << sizes.full for chance in chances):
-        raise ValueError("a chance lies between 0 and 1")
+        raise ValueError("a probability must lie between 0 and 1")
     rest, last = sizes.full - sizes.word, (1 << sizes.word) - 1
     tops = np.array([min(chance >> rest, last) for chance in chances], np.uint64)
     drawn = words.integers(sizes.word, len(chances)).astype(np.uint64)
@@ -90,7 +90,7 @@ def places(words: Words, weights: Sequence[int], size: int, bits: int = INDEX) -
     """
     *sums, total = accumulate(weights)
     if total <= 0:
-        raise ValueError("some weight must be above 0")
+        raise ValueError("at least one weight must be above 0")
     return [bisect_right(sums, words.big(bits) * total >> bits) for _ in range(size)]
 
 

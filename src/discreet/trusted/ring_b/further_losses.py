@@ -1,4 +1,5 @@
-"""Kinds of events that single questions do not make: for the exponential mechanism, declared batches and comparison."""
+"""Privacy loss events beyond those of single questions: for the exponential mechanism, declared batches and
+comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tighter price of a release out of a Gaussian budget: the certified residue filter.
+"""The certified filter for Gaussian differential privacy, which charges a release at most its own μ².
 
 `gaussian_budget` admits a release with trade-off curve f at r if some s ≥ 0 is proved to satisfy f ⊗ G_s ≥ G_r. For
 Gaussian noise s² = r² − μ² is the largest there is. Here it is proved for discrete Laplace noise, for continuous

@@ -1,4 +1,4 @@
-"""The statements behind quantiles, the commonest values, the number of different values, and bounds that are found."""
+"""The statements for quantiles, most frequent values, numbers of distinct values, and private bounds."""
 
 from __future__ import annotations
 

@@ -229,7 +229,7 @@ class Quantiles:
 
     @property
     def rate(self) -> Fraction:
-        """What being off by one row is worth in the exponent."""
+        """The weight of an error of one row in the exponent."""
         return self.epsilon / (2 * self.rows * sum(self._parts(self.shared)))
 
     def loss(self) -> BoundedRange | Batch:

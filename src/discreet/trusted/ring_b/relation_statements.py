@@ -1,4 +1,4 @@
-"""Relations as SELECTs of the engine: what stands below a question's groups.
+"""Compiles relations to SELECT statements of the engine.
 
 Each gives the columns c0, c1, … of the relation; where it is about people and they can be told, `person`; and r0, r1, …
 that tell one person's rows apart (by the person's own rows alone, or by rows of public tables).

@@ -1,4 +1,4 @@
-"""What a question may read below its groups: declared tables, and what is made of them row by row, person by person.
+"""Relations that a question may read: declared tables, and what is computed from them row by row or person by person.
 
 Every relation about people obeys one rule, from which everything follows that is said about neighbours:
 
@@ -56,7 +56,7 @@ HIDDEN = own_name("person")
 
 @dataclass(frozen=True)
 class Over(Relation):
-    """What is made of one other relation."""
+    """A relation computed from one other relation."""
 
     child: Relation
 
@@ -207,7 +207,7 @@ class ListedKeys(Over):
 
 @dataclass(frozen=True)
 class RelationShape:
-    """What is known of a relation from declarations alone.
+    """The properties of a relation that follow from declarations alone.
 
     `persons` are the columns that always hold the row's person. `single`: no person has more than one row. `rows` and
     `groups` are the limits that a question over it takes unless it names its own.
@@ -237,7 +237,7 @@ def _told_apart(names: Sequence[str]) -> None:
     """Raises ValueError where two columns have one name: what is checked would be one of them, what is read the other,
     of another type or with other bounds."""
     if len(set(names)) < len(names):
-        raise ValueError("columns of a relation have names of their own")
+        raise ValueError("the columns of a relation must have different names")
 
 
 def shape(relation: Relation) -> RelationShape:
@@ -524,7 +524,7 @@ def bases(relation: Relation) -> tuple[Table, ...]:
     found = [table for child in relation.children for table in bases(child)]
     named = {table.name: table for table in found}
     if any(named[table.name] != table for table in found):
-        raise ValueError("two tables have one name")
+        raise ValueError("two tables have the same name")
     return tuple(named.values())
 
 
@@ -539,15 +539,15 @@ def check(relation: Relation) -> None:
         if not (isinstance(relation, Attributed) and child is relation.child):
             check(child)
     if isinstance(relation, Base) and relation.table.path is not None:
-        raise ValueError("whose rows a table holds is told along its path")
+        raise ValueError("a table's person is found along its path")
     if isinstance(relation, Attributed):
         _check_path(relation)
     elif isinstance(relation, Matched):
         _check_matched(relation)
     elif isinstance(relation, Stacked) and len({shape(child).private for child in relation.parts}) != 1:
-        raise ValueError("what is stacked is all about people, or all public")
+        raise ValueError("UNION ALL cannot mix tables about people and public tables")
     elif isinstance(relation, PerPerson) and _of_nobody(shape(relation.child)):
-        raise ValueError("rows of nobody in particular have no totals of a person")
+        raise ValueError("a relation without persons has no totals per person")
     if isinstance(relation, Over):
         types = {column.name: column.type for column in shape(relation.child).columns}
     elif isinstance(relation, Joined):
@@ -555,7 +555,7 @@ def check(relation: Relation) -> None:
     else:
         return
     if not all(typed(one, types) for one in _terms(relation)):
-        raise ValueError("a term reads a column as what it is not")
+        raise ValueError("a term reads a column under another type than its own")
 
 
 def _of_nobody(known: RelationShape) -> bool:
@@ -568,7 +568,7 @@ def _check_path(relation: Attributed) -> None:
     table, owner = relation.child.table, relation.owner
     held = owner.child.table if isinstance(owner, Attributed) else owner.table if isinstance(owner, Base) else None
     if held is None or table.path != (held.name, relation.target) or table.person != relation.column:
-        raise ValueError("whose rows a table holds is told along its path")
+        raise ValueError("a table's person is found along its path")
 
 
 def _check_matched(relation: Matched) -> None:

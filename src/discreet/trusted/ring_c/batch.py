@@ -1,4 +1,4 @@
-"""What a declared batch of releases costs together: ε at δ and δ at ε, from above and from below.
+"""Composition of a declared batch of releases: ε at δ and δ at ε, bounded from above and below.
 
 A batch is fixed before any of its releases is made. Then, whatever order its releases are made in and whatever each
 answer is, what remains bounds the rest by the same product of dominating pairs, so the batch has the privacy loss of
@@ -52,7 +52,7 @@ def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:
     counts: Counter[Loss] = Counter()
     for loss, count in (losses if isinstance(losses, Mapping) else Counter(losses)).items():
         if count < 0:
-            raise ValueError("a loss cannot be taken back")
+            raise ValueError("a number of releases must not be negative")
         for part in loss.parts if isinstance(loss, Batch) else (loss,):
             if isinstance(part, ZeroConcentrated):
                 raise ValueError("a zCDP event cannot be composed by privacy-loss distribution")
@@ -86,7 +86,7 @@ class Composition:
         """Two numbers around the least δ at this ε; `lower=False` saves the work for the first and gives 0."""
         exact = fraction(epsilon)
         if exact < 0:
-            raise ValueError("epsilon is not negative")
+            raise ValueError("epsilon must not be negative")
         if self.too_large:
             high = self.infinity_mass * _UP if self.pure is not None and self.pure <= exact else 1.0
             return 0.0, high
@@ -217,7 +217,7 @@ def _law(loss: Loss, count: int, removed: bool) -> tuple[PrivacyLoss, int]:
     if isinstance(loss, DiscreteLaplace):
         return Bounded(float(loss.epsilon), loss.sensitivity), count
     if not isinstance(loss, (Pure, Approximate)):
-        raise ValueError("no distribution of this event's loss is known")
+        raise ValueError("the loss distribution of this event is not known")
     return Bounded(float(loss.epsilon), None if isinstance(loss, LaplaceLoss) else 1), count
 
 

@@ -64,7 +64,7 @@ class Blocks:
         if self.mechanism.sensitivity < 1:
             raise ValueError("one value changes a score by 1")
         if self.mechanism.monotone:
-            raise ValueError("one value changes scores both ways")
+            raise ValueError("one value can raise and lower scores")
         return self.mechanism.loss()
 
     def draw(self, engine: CodedEngine) -> int:

@@ -1,4 +1,4 @@
-"""Rows as cells, in the engine: a table of small numbers, and how many rows share them."""
+"""Discretised rows in the engine, and their marginals."""
 
 from __future__ import annotations
 

@@ -63,5 +63,5 @@ def _mu_squared(part: Single) -> Fraction:
     if isinstance(part, BoundedRange):
         return mu_of_range(part.epsilon) ** 2
     if part.mu_squared is None:
-        raise ValueError("no Gaussian release stands for this part")
+        raise ValueError("this part has no equivalent Gaussian loss")
     return part.mu_squared

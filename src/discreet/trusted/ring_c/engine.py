@@ -1,4 +1,4 @@
-"""What the gate knows of an engine beside exact totals: rows as cells, and rows as vectors."""
+"""The engine protocol of ring C: discretised rows and rows as vectors."""
 
 from __future__ import annotations
 

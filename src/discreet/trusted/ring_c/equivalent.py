@@ -32,7 +32,7 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     if not 0 < exact < 1:
         raise ValueError("delta must lie between 0 and 1")
     if batch.infinity_mass:
-        raise ValueError("count the delta that finds private keys apart")
+        raise ValueError("losses with a keys_delta must be counted separately")
     if batch.too_large:
         raise ValueError("the batch is too large to be covered by a mu-GDP event")
     if batch.only_gaussian is not None:
@@ -42,7 +42,7 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     for laws in batch.directions:
         found = upper_sums(laws, level)
         if found[-1].infinity_mass >= level:
-            raise ValueError("the batch costs a delta that is not smaller")
+            raise ValueError("the batch needs a delta at least as large")
         places, heights = _curve(found, level)
         needed = max(needed, _least_mu(places, heights, level))
     return ceiling(Fraction(needed), 9)

@@ -1,4 +1,4 @@
-"""Linear measurements of many marginals at once, declared together: what is asked of a workload leaves through here."""
+"""Linear measurements of many marginals at once, declared together, for workloads."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ class LinearQueriesMeasurement:
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,
     which a person moves by at most R·√(Σ sensitivity/sigma²): one `GaussianLoss` event (Dong, Roth & Su 2019, Theorem
-    2.7, Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared together
-    (Dwork & Roth 2014, Theorem 3.16). One kind of noise only.
+    2.7, Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared
+    together (Dwork & Roth 2014, Theorem 3.16). One kind of noise only.
     """
 
     table: Table
@@ -125,7 +125,7 @@ class LinearQueriesMeasurement:
 
     def __post_init__(self) -> None:
         if type(self.measurements) is not tuple:
-            raise ValueError("measurements are fixed before the first is made")
+            raise ValueError("measurements must be fixed before the first is made")
 
     @cached_property
     def loss(self) -> Loss:
@@ -153,5 +153,5 @@ def loss_of(measurements: Sequence[Linear], rows_per_person: int) -> Loss:
         else:
             parts.append(one.mechanism.loss(one.sensitivity * rows_per_person))
     if square and parts:
-        raise ValueError("one kind of noise for all measurements")
+        raise ValueError("all measurements need the same kind of noise")
     return Batch(tuple(parts)) if parts else GaussianLoss(sqrt_ceiling(square))

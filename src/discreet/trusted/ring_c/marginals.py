@@ -1,5 +1,5 @@
-"""An open run over marginals: which one to measure is chosen with noise, what is measured gets noise, and the price of
-all of it was reserved as one batch before the first row was read."""
+"""An open run over marginals: private selection, noisy measurement, and one batch that is reserved before the first row
+is read."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class Marginals:
         and in a forked process."""
         with self._taking:
             if self._ended or not self._left[loss] or os.getpid() != self._owner:
-                raise ValueError("the batch does not hold this step, or no longer")
+                raise ValueError("no such loss is left in the declared batch")
             self._grant.check(self._table)
             self._left[loss] -= 1
 

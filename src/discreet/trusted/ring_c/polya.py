@@ -1,4 +1,4 @@
-"""Shares of discrete Laplace noise: several of them, drawn apart, add up to one discrete Laplace value."""
+"""Distributed discrete Laplace noise: independent Pólya shares that add up to one discrete Laplace value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Privacy-loss distributions on a lattice: one that tells at least as much as the release, and one that tells no
-more.
+"""Privacy-loss distributions on a lattice: a pessimistic estimate, which dominates the release, and an optimistic one,
+which the release dominates.
 
 The loss of an outcome under P against Q is ℓ = ln dP/dQ; H_x(P, Q) = E_P[(1 − x·e^(−ℓ))⁺]. A law gives the
 probabilities under P and Q of all cells between the edges of a lattice. From these:

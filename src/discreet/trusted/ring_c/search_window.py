@@ -1,4 +1,5 @@
-"""Where on the lattice of losses an ε or a δ lies. A bad window makes the bounds looser, never wrong."""
+"""Locates the part of the lattice of losses in which an ε or a δ lies. A bad window makes the bounds looser, never
+wrong."""
 
 from __future__ import annotations
 

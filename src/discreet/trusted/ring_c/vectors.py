@@ -1,4 +1,4 @@
-"""Declared columns as vectors: what crosses the pipe where a procedure needs rows and not totals. For the door only.
+"""Rows as vectors of declared columns, for procedures that need rows and not totals. For the gate only.
 
 Numbers cross as doubles, whole numbers, dates and codes as 64-bit integers, texts as UTF-8 in one piece with lengths.
 """
