@@ -28,7 +28,7 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import rows_of_person
 from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement
 from discreet.workload.coded import Coded, coded
-from discreet.workload.items import PREFIXES, RANGES, Floats, Integers, Intervals, Item, Marginal
+from discreet.workload.items import PREFIXES, RANGES, AnyIntegers, Floats, Intervals, Item, Marginal
 from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Strategy, strategy
 from discreet.workload.question import Workload
 from discreet.workload.reconstruct import NO_NOISE
@@ -94,7 +94,7 @@ class Answering:
             words.append("(none) stands for NULL and for what is not declared")
         return (*words, self._comparison())
 
-    def content(self, released: Sequence[Integers]) -> ReleaseContent:
+    def content(self, released: Sequence[AnyIntegers]) -> ReleaseContent:
         """The content of the release: one row for each answer."""
         estimates = self.strategy.reconstruction.estimates(released)
         of, count, variance_of = (self._beside(word) for word in ("of", "count", "variance"))

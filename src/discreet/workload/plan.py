@@ -27,7 +27,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload import histograms, residuals
-from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
+from discreet.workload.items import AnyIntegers, Clique, Floats, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, inverse, optimum, tree, whole
 from discreet.workload.reconstruct import Reconstruction, on_cells
 from discreet.workload.residuals import Shares
@@ -78,14 +78,14 @@ class Block:
 
     columns: Clique
     members: tuple[int, ...]
-    atoms: Integers = field(repr=False)
-    queries: tuple[Integers, ...] = field(repr=False)
+    atoms: AnyIntegers = field(repr=False)
+    queries: tuple[AnyIntegers, ...] = field(repr=False)
     """What each item asks, on atoms: its queries, or of ranges every cell."""
     grams: tuple[Floats, ...] = field(repr=False)
     """Of each item, the mean over its queries of q·qᵀ; of what is no range, empty."""
 
     @property
-    def every(self) -> Integers:
+    def every(self) -> AnyIntegers:
         return np.concatenate(self.queries)
 
     def gram(self, weights: Sequence[float]) -> Floats:
@@ -110,7 +110,7 @@ class Answered:
     """Rows that answer a block, and at the whole price the mean variance of each item."""
 
     block: Block
-    rows: Integers = field(repr=False)
+    rows: AnyIntegers = field(repr=False)
     errors: Mapping[int, float]
 
     def weighted_error(self, weights: Sequence[float]) -> float:
@@ -179,7 +179,7 @@ def block(items: Sequence[Item], members: Sequence[int], sizes: Sequence[int]) -
     return Block(columns, tuple(members), atoms, tuple(sign[:, cells] for sign in signs), tuple(grams))
 
 
-def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
+def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
     """The weights that distinguish cells: an item's queries, or for ranges each ordered cell."""
     if not isinstance(item, Intervals):
         return on_cells(item, columns, shape)
@@ -188,18 +188,18 @@ def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
     return _repeated(each, item.columns, columns, shape)
 
 
-def _atoms(signs: Integers) -> Integers:
+def _atoms(signs: AnyIntegers) -> AnyIntegers:
     """For each cell the number of its atom, in the order in which cells first show them; −1 where no row is 1."""
     packed = np.ascontiguousarray(np.packbits(signs.astype(bool), axis=0).T)
     signatures = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, places, found = np.unique(signatures, return_index=True, return_inverse=True)
     places = np.where(signs[:, places].any(axis=0), places, -1)
     order = np.argsort(np.argsort(places)) - int((places < 0).sum())
-    atoms: Integers = order[found.reshape(-1)]
+    atoms: AnyIntegers = order[found.reshape(-1)]
     return atoms
 
 
-def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]) -> Integers:
+def _repeated(each: AnyIntegers, own: Clique, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
     """Weights on the cells of `own`, on those of more columns."""
     spread = each.reshape(len(each), *(shape[place] if column in own else 1 for place, column in enumerate(columns)))
     return np.broadcast_to(spread, (len(each), *shape)).reshape(len(each), -1)
@@ -368,7 +368,7 @@ class Planner:
         found = [Answered(one, rows, self._errors(one, rows)) for rows in tries]
         return min(found, key=lambda answered: answered.weighted_error(weights))
 
-    def _errors(self, one: Block, rows: Integers) -> dict[int, float]:
+    def _errors(self, one: Block, rows: AnyIntegers) -> dict[int, float]:
         """The mean variances of a block's items at the whole price, from these rows."""
         if self.noise.kind == GAUSSIAN:
             noise = float((rows.astype(float) ** 2).sum(axis=0).max())
@@ -395,7 +395,7 @@ class Planner:
             found.append(Linear(columns, shape, Gaussian(sigma), residual=unit))
         return found
 
-    def _sums(self, one: Block, rows: Integers, share: Fraction) -> Linear:
+    def _sums(self, one: Block, rows: AnyIntegers, share: Fraction) -> Linear:
         """Rows of weights with this share of the price. With Gaussian noise they are multiplied until rounding the
         noise adds nothing."""
         squared = self.noise.kind == GAUSSIAN
@@ -408,7 +408,7 @@ class Planner:
         shape = tuple(self.sizes[column] for column in one.columns)
         return Linear(one.columns, shape, mechanism, rows=rows, atoms=one.atoms)
 
-    def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, Integers, float]]) -> Strategy:
+    def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, AnyIntegers, float]]) -> Strategy:
         """Measurements with these shares of the price."""
         noise = self.noise
         total = sum(map(Fraction, [*shares.values(), *(share for *_, share in blocks)]), Fraction(0))

@@ -28,10 +28,10 @@ import numpy as np
 
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import (
+    AnyIntegers,
     Clique,
     Count,
     Floats,
-    Integers,
     Intervals,
     Item,
     Marginal,
@@ -57,7 +57,7 @@ class MeasuredRows:
     stop: int
     rows: Floats
     columns: Clique
-    atoms: Integers
+    atoms: AnyIntegers
 
     @cached_property
     def inverse(self) -> Floats:
@@ -141,7 +141,7 @@ class Reconstruction:
         found: Floats = (turned / (1 + np.maximum(values, 0.0))) @ turned.T
         return found
 
-    def estimates(self, released: Sequence[Integers]) -> Estimates:
+    def estimates(self, released: Sequence[AnyIntegers]) -> Estimates:
         """The best estimates from what the measurements released."""
         found = {kept: np.zeros([self.sizes[column] for column in kept]) for kept in self.precision}
         values = np.zeros(self._rows)
@@ -299,16 +299,16 @@ def _interval_variances(covariance: Floats, item: Intervals) -> Floats:
     return found
 
 
-def on_cells(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
+def on_cells(item: Item, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
     """An item's queries as weights on the cells of more columns."""
     weights = item.matrix().reshape(-1, *item.shape)
     full = np.broadcast_to(spread(weights, columns, item.columns), (len(weights), *shape))
     return full.reshape(len(weights), -1)
 
 
-def on_atoms(item: Item, columns: Clique, shape: Sequence[int], atoms: Integers) -> Integers:
+def on_atoms(item: Item, columns: Clique, shape: Sequence[int], atoms: AnyIntegers) -> AnyIntegers:
     """An item's queries as weights on atoms, which it does not divide."""
     places = np.zeros(int(atoms.max(initial=-1)) + 1, np.int64)
     places[atoms[atoms >= 0]] = np.flatnonzero(atoms >= 0)
-    found: Integers = on_cells(item, columns, shape)[:, places]
+    found: AnyIntegers = on_cells(item, columns, shape)[:, places]
     return found

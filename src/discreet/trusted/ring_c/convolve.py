@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_c.privacy_loss import (
     SHIFT,
     SLACK,
-    Array,
+    Floats,
     LossDistribution,
     PrivacyLoss,
     optimistic_estimate,
@@ -81,8 +81,8 @@ class Sum:
     larger than the logarithm of any floating-point number, and only the difference is small.
     """
 
-    losses: Array
-    mass: Array
+    losses: Floats
+    mass: Floats
     infinity_mass: float
     stray: float | None = None
     theta: float = 0.0
@@ -161,7 +161,7 @@ def add(laws: PrivacyLosses, plan: ConvolutionPlan, upward: bool) -> Sum:
 class _Tilted:
     """`mass` sums to one; ln E e^(θℓ) = ln(weight) + shift."""
 
-    mass: Array
+    mass: Floats
     weight: float
     shift: float
 
@@ -183,7 +183,7 @@ def _beyond(estimates: Counted, step: float, edge: float, theta: float, slope: f
     return log_moment(estimates, step, theta + slope) - log_moment(estimates, step, theta) - slope * edge + 1e-9
 
 
-def _convolve(factors: list[tuple[Array, int]], size: int) -> tuple[Array, float]:
+def _convolve(factors: list[tuple[Floats, int]], size: int) -> tuple[Floats, float]:
     """The circular convolution, and a bound on the error of each of its entries.
 
     Where some factor's coefficient alone is below e^−60 even with its error, the product is taken as zero: most
@@ -211,7 +211,7 @@ def _convolve(factors: list[tuple[Array, int]], size: int) -> tuple[Array, float
     return np.fft.irfft(whole, size), 2 * wrong / size * (1 + 1e-9)
 
 
-def _merged(factors: list[tuple[Array, int]]) -> list[tuple[Array, int]]:
+def _merged(factors: list[tuple[Floats, int]]) -> list[tuple[Floats, int]]:
     """Many short distributions that occur once are convolved directly first; sums of products of positive numbers
     keep their relative precision, n units for n terms, far within `SLACK` a release."""
     short = sorted((mass for mass, count in factors if count == 1 and len(mass) < _SMALL), key=len)
@@ -222,7 +222,7 @@ def _merged(factors: list[tuple[Array, int]]) -> list[tuple[Array, int]]:
     return rest + [(mass, 1) for mass in short]
 
 
-def _fold(mass: Array, size: int) -> Array:
+def _fold(mass: Floats, size: int) -> Floats:
     if len(mass) <= size:
         return mass
     return np.asarray(np.pad(mass, (0, -len(mass) % size)).reshape(-1, size).sum(axis=0))

@@ -20,7 +20,7 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.engine import CodedEngine
 
-Integers = NDArray[Any]
+AnyIntegers = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Linear:
     columns: tuple[int, ...]
     shape: tuple[int, ...]
     mechanism: Gaussian | Laplace
-    rows: Integers | None = field(default=None, repr=False)
-    atoms: Integers | None = field(default=None, repr=False)
+    rows: AnyIntegers | None = field(default=None, repr=False)
+    atoms: AnyIntegers | None = field(default=None, repr=False)
     residual: int = 0
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Linear:
             return max((sum(abs(entry) for entry in column) for column in columns), default=0)
         return max((sum(entry * entry for entry in column) for column in columns), default=0)
 
-    def release(self, exact: Integers) -> Integers:
+    def release(self, exact: AnyIntegers) -> AnyIntegers:
         """The measurement of the exact marginal."""
         cells: list[int] = exact.reshape(-1).tolist()
         if self.residual:
@@ -98,7 +98,7 @@ class Linear:
         return np.array(self.mechanism.release(totals.tolist()), object)
 
 
-def differences(values: Integers) -> Integers:
+def differences(values: AnyIntegers) -> AnyIntegers:
     """Along every axis, how each but the first differs from the first: a cell of any first place becomes 0."""
     for axis in range(values.ndim):
         values = values - np.take(values, [0], axis)
@@ -131,7 +131,7 @@ class LinearQueriesMeasurement:
     def loss(self) -> Loss:
         return loss_of(self.measurements, rows_of_person(self.table))
 
-    def draw(self, engine: CodedEngine) -> list[Integers]:
+    def draw(self, engine: CodedEngine) -> list[AnyIntegers]:
         """What each measurement releases."""
         names = self.coding.names
         cliques = list(dict.fromkeys(one.columns for one in self.measurements))

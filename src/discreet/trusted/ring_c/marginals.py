@@ -28,7 +28,7 @@ from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.declared import Declared
 from discreet.trusted.ring_c.engine import CodedEngine
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Result = TypeVar("Result")
 _CELLS_AT_ONCE, _MARGINALS_AT_ONCE = 1 << 22, 16  # in one request, which has the time of one question
 _LARGEST = 1 << 61  # below it no sum of differences leaves 64 bits, where it would wrap
@@ -99,12 +99,12 @@ class Marginals:
 
         self._rows = self._guarded(build)
 
-    def measure(self, clique: Sequence[str], sigma: Fraction) -> Whole:
+    def measure(self, clique: Sequence[str], sigma: Fraction) -> Integers:
         """A marginal with rounded Gaussian noise of this deviation, in rows."""
         noise = Gaussian(sigma)
         self._take(noise.loss(self._person**2))
 
-        def draw() -> Whole:
+        def draw() -> Integers:
             (exact,) = self._marginals([tuple(clique)])
             noisy = noise.release(exact.reshape(-1).tolist())
             return np.array(noisy, np.int64).reshape(exact.shape)
@@ -115,7 +115,7 @@ class Marginals:
         self,
         epsilon: Fraction,
         cliques: Sequence[Sequence[str]],
-        predictions: Sequence[Whole],
+        predictions: Sequence[Integers],
         weights: Sequence[int],
         penalties: Sequence[int],
     ) -> int:
@@ -133,7 +133,9 @@ class Marginals:
 
         return self._guarded(choose)
 
-    def distances(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole], sigma: Fraction) -> list[int]:
+    def distances(
+        self, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers], sigma: Fraction
+    ) -> list[int]:
         """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
         noise, cliques, predictions = Gaussian(sigma), tuple(cliques), tuple(predictions)
         self._take(noise.loss(self._person**2 * len(cliques)))
@@ -173,7 +175,7 @@ class Marginals:
         self._ended = ended
         return result
 
-    def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole]) -> list[int]:
+    def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[int]:
         """The exact ‖marginal − prediction‖₁, in whole numbers.
 
         Predictions may be anything that was released, but not so large that 64 bits wrap: then one row could move a
@@ -207,6 +209,6 @@ class Marginals:
             self._exact.update(zip(cliques, self._engine.marginals(rows, cliques), strict=True))
 
 
-def _farthest(prediction: Whole) -> int:
+def _farthest(prediction: Integers) -> int:
     """The largest size of an entry; of the least 64-bit integer too, whose absolute value is itself."""
     return max(int(prediction.max(initial=0)), -int(prediction.min(initial=0)))

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.trusted.ring_c.convolve import ConvolutionPlan, PrivacyLosses
-from discreet.trusted.ring_c.privacy_loss import Array, Bounded, pessimistic_estimate
+from discreet.trusted.ring_c.privacy_loss import Bounded, Floats, pessimistic_estimate
 
 _POINTS = 1 << 18  # at most so many lattice points
 _FINE = 1024  # lattice points to a standard deviation of the sum, at least
@@ -39,8 +39,8 @@ class TiltedMoments:
 
     def __init__(self, laws: PrivacyLosses, tail: float) -> None:
         self.laws = laws
-        losses: list[Array] = []
-        masses: list[Array] = []
+        losses: list[Floats] = []
+        masses: list[Floats] = []
         for law, _ in laws:
             low, high = law.reach(tail)
             step = (min(high, 500.0) - max(low, -500.0)) / (16 if isinstance(law, Bounded) else 2048)
