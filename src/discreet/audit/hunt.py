@@ -142,7 +142,10 @@ def _explained(curator: Curator, question: str, price: Price) -> Seen:
 
 
 _NOISY = ("rows", "intervals", "simultaneous", "used", "charged")
-_MISSING = re.compile(r"(; )?at most [^ ]+ is missing( in the groups shown)?, with 95 %(, of at most [\d,]+ persons)?")
+_MISSING = re.compile(
+    r"(; )?at most [^ ]+ is missing( in the groups shown)?, (?:with 95 %|at 95 % confidence)"
+    r"(, of at most [\d,]+ persons)?"
+)
 """What limits may have left out is worked out from the noisy number."""
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 

@@ -93,7 +93,7 @@ class Select:
         """How far a winner may be from the best, in counts (Theorem 3.11)."""
         below = self.mechanism.half_width(CONFIDENCE, group_count(self.plan.keys, self.table.relation) or 1)
         which = "the choice's count is" if isinstance(self.mechanism, NoisyMax) else "each choice's count is"
-        return f"with 95 %, {which} at most {three_digits(below)} below the best one's"
+        return f"at 95 % confidence, {which} at most {three_digits(below)} below the best one's"
 
 
 def select(question: Question, text: str, table: Table, *, k: int, epsilon: Fraction, gap: bool) -> Select:

@@ -262,7 +262,7 @@ class Quantiles:
         count = len(self.ordered)
         what = "1 fraction" if count == 1 else f"{count} fractions {how}"
         wide = figure(Fraction(self.half_width()), 3)
-        return f"{self.name}: {what}, {figure(self.rate)} a row, within {wide} rows with 95 %"
+        return f"{self.name}: {what}, {figure(self.rate)} a row, within {wide} rows at 95 % confidence"
 
     def release(self, counts: Iterable[tuple[int, int]], words: Words | None = None) -> list[int]:
         """The bucket of each fraction, in the order of `fractions`.
