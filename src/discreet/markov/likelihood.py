@@ -16,8 +16,9 @@ With p ∝ q·e^(Σ θ_m) the optimum is also that of the dual, which is smooth,
 
 Its gradient N·p_m − y_m + r_m·θ_m needs marginals on measured cliques only. It is minimised by a limited-memory
 quasi-Newton method (Nocedal & Wright 2006, Algorithm 7.4) whose first guess of the curvature is max(N·p_m, y_m) + r_m:
-the curvature itself, or where a cell is far too small the curvature at the optimum. It is written here because scipy's
-L-BFGS-B takes no such curvature: on Adult, after as many evaluations, it is farther from the optimum, for as much time.
+the curvature itself, or where a cell is far too small the curvature at the optimum. scipy's L-BFGS-B
+takes no such curvature: on Adult, in the many short fits between rounds, it ends farther from the optimum after as many
+evaluations, and takes a little longer; in the one long fit at the end neither is always nearer.
 """
 
 from __future__ import annotations
