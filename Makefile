@@ -6,7 +6,7 @@ PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
-COVERING = $(addprefix tests/,trusted accounting attacks constructions learning neighbours plan reference selection together)
+COVERING = $(addprefix tests/,trusted accounting attacks learning neighbours plan reference selection textbook together)
 
 .PHONY: demo check test test-all cov mutants docs format bench lock clean
 

@@ -16,12 +16,12 @@ from bench import (
     accuracy,
     audit,
     big,
-    constructions,
     learning,
     local,
     noise,
     small,
     synthesis,
+    textbook,
     together,
     workload,
 )
@@ -42,7 +42,7 @@ def main() -> None:
         show("Samples a second, ours over opendp's", noise.ratios())
         show("Accuracy", small.accuracy(place))
         show("Errors beside other libraries', at epsilon 1 and delta 1e-6", accuracy.figures())
-        show("The textbook's constructions", constructions.figures())
+        show("The textbook's constructions", textbook.figures())
         show("Models and functions of the owner's own", learning.figures(place))
         show("Many questions known beforehand", workload.figures())
         show("Three parties together", together.figures(place))

@@ -17,8 +17,8 @@ from typing import Any
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.trusted.ring_a.curves import mu_of_pure
 from discreet.trusted.ring_a.exact import exp_bounds, normal_cdf_bounds
-from discreet.trusted.ring_a.loss import DiscreteLaplace, Gaussian, Loss, Pure
-from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_a.loss import DiscreteLaplace, GaussianLoss, Loss, Pure
+from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
 from discreet.trusted.ring_b.gdp_filter import _kept, charge, opening, times
 from discreet.trusted.ring_c.batch import compose
 
@@ -77,7 +77,7 @@ def concentrated(each: float, epsilon: int, count: int) -> bool:
 
 
 def declared(each: Fraction, epsilon: int, count: int) -> bool:
-    return compose({Laplace(each): count}).epsilon(DELTA) <= epsilon
+    return compose({LaplaceLoss(each): count}).epsilon(DELTA) <= epsilon
 
 
 def admitted() -> list[tuple[str, int, int, int, int, int, int, int]]:
@@ -93,7 +93,7 @@ def admitted() -> list[tuple[str, int, int, int, int, int, int, int]]:
                 last(partial(concentrated, float(exact), epsilon)),
                 int(left / mu_of_pure(exact) ** 2),
                 times(DiscreteLaplace(exact, 1), left),
-                times(Laplace(exact), left),
+                times(LaplaceLoss(exact), left),
                 last(partial(declared, exact, epsilon)),
             )
         )
@@ -121,13 +121,13 @@ def latency() -> list[tuple[str, float]]:
     """Milliseconds a charge: the first of a kind, the mean of a whole budget, and after many entries."""
     figures = []
     opened = opening(1, DELTA)
-    kinds: list[tuple[str, Pure]] = [("Laplace(0.01)", Laplace("0.01"))]
+    kinds: list[tuple[str, Pure]] = [("Laplace(0.01)", LaplaceLoss("0.01"))]
     kinds += [(f"DiscreteLaplace(0.01, {n})", DiscreteLaplace(Fraction(1, 100), n)) for n in (1, 73, 2**20)]
     for name, loss in kinds:
         figures.append((f"{name}, the first charge, ms", 1e3 * seconds(partial(first, loss, opened))))
         mean = seconds(partial(whole, loss, opened), 2) / times(loss, opened)
         figures.append((f"{name}, the mean of a whole budget, ms", 1e3 * mean))
-    small = Laplace("0.0001")
+    small = LaplaceLoss("0.0001")
     after = charge(small, opened)
     assert after is not None
     for entries in (10, 1_000_000):
@@ -139,9 +139,9 @@ def latency() -> list[tuple[str, float]]:
 def compositions() -> list[tuple[str, float, float]]:
     """For each task and program: the ε at δ = 10^−6 that it states, and its seconds."""
     cases: list[tuple[str, dict[Loss, int]]] = [
-        ("1000 x Laplace(0.01)", {Laplace("0.01"): 1000}),
-        ("1000 x Gauss(50)", {Gaussian(Fraction(1, 50)): 1000}),
-        ("50 x Laplace(0.05), 50 x Gauss(30)", {Laplace("0.05"): 50, Gaussian(Fraction(1, 30)): 50}),
+        ("1000 x Laplace(0.01)", {LaplaceLoss("0.01"): 1000}),
+        ("1000 x Gauss(50)", {GaussianLoss(Fraction(1, 50)): 1000}),
+        ("50 x Laplace(0.05), 50 x Gauss(30)", {LaplaceLoss("0.05"): 50, GaussianLoss(Fraction(1, 30)): 50}),
         ("1000 steps of SGD, sigma 1.1, rate 0.01", {SubsampledGaussian("1.1", "0.01", 1000): 1}),
     ]
     figures = []
@@ -150,7 +150,7 @@ def compositions() -> list[tuple[str, float, float]]:
         low, _ = compose(losses).epsilon_bounds(DELTA)
         figures.append((f"{name}: ours, both bounds, the lower", low, seconds(partial(both, losses))))
         figures += [(f"{name}: {program}", *figure) for program, figure in theirs(name).items()]
-    different: dict[Loss, int] = {Laplace(Fraction(1000 + k, 10**6)): 1 for k in range(0, 9000, 9)}
+    different: dict[Loss, int] = {LaplaceLoss(Fraction(1000 + k, 10**6)): 1 for k in range(0, 9000, 9)}
     figures.append(("1000 different Laplace: ours", *timed(partial(spent, different))))
     return figures
 

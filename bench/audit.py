@@ -11,7 +11,7 @@ from fractions import Fraction
 from discreet.audit.claims import FALSE_ALARM, Claim
 from discreet.audit.events import NUMBER
 from discreet.audit.pmf import gaussian_law, laplace_law
-from discreet.audit.targets import Fitted, Sampled, Target
+from discreet.audit.targets import Fitted, SampledAttack, Target
 from discreet.mechanisms import Gaussian, Laplace
 
 ROUNDS = 20
@@ -26,7 +26,7 @@ def sampled(mechanism: Laplace | Gaussian, claim: Claim, step: int, draws: int) 
     def one(value: int) -> int:
         return mechanism.release([value])[0]
 
-    return Sampled(mechanism.name, claim, (0, step), one, NUMBER, draws)
+    return SampledAttack(mechanism.name, claim, (0, step), one, NUMBER, draws)
 
 
 def fitted(mechanism: Laplace | Gaussian, claim: Claim, width: float, draws: int) -> Target:

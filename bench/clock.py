@@ -89,7 +89,7 @@ def run(seconds: int, rounds: int) -> None:
     for name in (*questions, ""):
         mine, yours = ([one for one in times if name in ("", one[0])] for times in (absent, present))
         guesses = told_apart(mine, yours)
-        bound = f"at most {guesses.at_most():.3f} with 95 %"
+        bound = f"at most {guesses.at_most():.3f} at 95 % confidence"
         print(f"{name or 'all together':<62}{len(mine):>6} a side  right {guesses.success:.3f}, {bound}", flush=True)
     for side, word in ((0, "absent"), (1, "present")):
         print(word, dict(sum((part.outcomes[side] for part in parts), Counter())))

@@ -22,7 +22,7 @@ from discreet.mechanisms import LaplaceShares
 from discreet.noise import discrete_laplace
 from discreet.together import Party, Session
 from discreet.together.protocol import _take_part
-from discreet.together.wire import Kind, Link
+from discreet.together.wire import Link, MessageKind
 from discreet.trusted.ring_c.polya import polya
 from discreet.trusted.ring_c.shares import Residues
 
@@ -99,7 +99,7 @@ def _opened(folder: Path, cells: int) -> tuple[float, float, float]:
     sent = 0
     usual = Link.send
 
-    async def counted(link: Link, kind: Kind, body: bytes) -> None:
+    async def counted(link: Link, kind: MessageKind, body: bytes) -> None:
         nonlocal sent
         sent += 41 + len(body)
         await usual(link, kind, body)

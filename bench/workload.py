@@ -14,7 +14,7 @@ from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Intervals, Item, Marginal
 from discreet.workload.optimum import optimum, singular_value_bound
-from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise, strategy
+from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, strategy
 
 ADULT = (100, 100, 100, 99, 85, 42, 16, 15, 9, 7, 6, 5, 2, 2)
 """The sizes of Adult's fourteen columns, as work on marginals codes them."""
@@ -56,7 +56,7 @@ def compared(name: str, items: Sequence[Item], sizes: tuple[int, ...]) -> Figure
     """The mean variance over that of one question of many, and over that of each item's histogram."""
     found: Figures = []
     for kind, amount in ((GAUSSIAN, mu_of_budget(EPSILON, DELTA)), (LAPLACE, EPSILON)):
-        noise = Noise(kind, amount, 1)
+        noise = NoiseBudget(kind, amount, 1)
         start = time.perf_counter()
         chosen, alone = strategy(items, sizes, [noise])
         taken = time.perf_counter() - start

@@ -171,7 +171,7 @@ def terms(question: Question, opens: str) -> Terms:
     outputs = [output for output in plan.outputs if output.kind is not OutputKind.KEY]
     if plan.private or (cell_count(plan.keys) or 0) > MOST_CELLS:
         where = f"group by columns whose values are declared, the same at each party, up to {MOST_CELLS:,} groups"
-        raise _refused("groups must not come from the data: others would see which are there", "GROUP BY", where)
+        raise _refused("groups must have declared keys: other parties would see which exist", "GROUP BY", where)
     if len(outputs) != 1 or len(plan.parts) != 1 or plan.specials or plan.ranges or plan.least != 1:
         raise _refused("a session is for one count or sum", "SELECT", fix)
     one_vector = (PartKind.COUNT, PartKind.PERSONS, PartKind.SUM)

@@ -1,4 +1,4 @@
-"""Membership inference: the probability that an attacker's best guess is right, for a price.
+"""Membership inference: how often an attacker's best guess is right at a given price.
 
 The attacker knows everything but one bit, whether one person is in the data, holds both to be equally likely, and sees
 the release. A test with false-alarm rate a and miss rate b is right with probability 1 − (a + b)/2: the best guess is

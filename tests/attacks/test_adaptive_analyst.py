@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss, Pure
-from discreet.trusted.ring_b.further_losses import Laplace
+from discreet.trusted.ring_b.further_losses import LaplaceLoss
 from discreet.trusted.ring_b.gdp_filter import charge, opening
 from kinds import some
 from tight_oracles import float_curve
@@ -99,7 +99,7 @@ def scaled(factor: Fraction) -> Charge:
 def for_continuous_noise(loss: Loss, left: Fraction | None) -> Fraction | None:
     """The wrong charge: the noise is discrete, with one step of sensitivity."""
     assert isinstance(loss, Pure)
-    return charge(Laplace(loss.epsilon), left)
+    return charge(LaplaceLoss(loss.epsilon), left)
 
 
 def never_dead(loss: Loss, left: Fraction | None) -> Fraction | None:

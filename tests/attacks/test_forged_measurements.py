@@ -58,7 +58,7 @@ from discreet.trusted.ring_a.nodes import (
 )
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Type, as_table
-from discreet.trusted.ring_b.choice_measurement import Choice
+from discreet.trusted.ring_b.choice_measurement import ChoiceMeasurement
 from discreet.trusted.ring_b.questions import Groups
 from discreet.trusted.ring_b.relations import (
     Attributed,
@@ -71,11 +71,11 @@ from discreet.trusted.ring_b.relations import (
     Stacked,
     Where,
 )
-from discreet.trusted.ring_b.watching import Watch, Watching
+from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
 from discreet.trusted.ring_c.blocks import Blocks
 from discreet.trusted.ring_c.coding import Coding
-from discreet.trusted.ring_c.coding import Listed as Cells
-from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
+from discreet.trusted.ring_c.coding import ListedCells as Cells
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 from discreet.trusted.ring_c.share_measurement import Shares
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares
@@ -142,7 +142,19 @@ def nothing_leaves(forged: Groups) -> None:
 
 
 def test_no_measurement_takes_a_loss() -> None:
-    for kind in (Groups, Measurement, Choice, Shares, Blocks, Training, Declaring, Weigh, Watch, LinearQueries, Linear):
+    for kind in (
+        Groups,
+        Measurement,
+        ChoiceMeasurement,
+        Shares,
+        Blocks,
+        Training,
+        Declaring,
+        Weigh,
+        WatchMeasurement,
+        LinearQueriesMeasurement,
+        Linear,
+    ):
         assert not {"loss", "sensitivity"} & {field.name for field in fields(kind)}  # type: ignore[arg-type]
 
 
@@ -168,14 +180,14 @@ def test_a_training_with_little_noise_costs_what_it_tells(curator: Curator) -> N
 
 def test_a_choice_for_less_than_a_person_adds(curator: Curator) -> None:
     table, rows = declared(curator), planned(curator, "SELECT g, COUNT(*) FROM t GROUP BY g")
-    assert Choice(rows, table, NoisyMax(Fraction(1), 4)).loss.pure == 1
-    refused(curator, Choice(rows, table, NoisyMax(Fraction(1), 3)), "by more")
+    assert ChoiceMeasurement(rows, table, NoisyMax(Fraction(1), 4)).loss.pure == 1
+    refused(curator, ChoiceMeasurement(rows, table, NoisyMax(Fraction(1), 3)), "by more")
     sums = planned(curator, "SELECT g, SUM(v) FROM t GROUP BY g")
-    refused(curator, Choice(sums, table, NoisyMax(Fraction(1), 10**6)), "no count")
+    refused(curator, ChoiceMeasurement(sums, table, NoisyMax(Fraction(1), 10**6)), "not a count")
     private = planned(curator, "SELECT h, COUNT(*) FROM t GROUP BY h")
-    refused(curator, Choice(private, table, NoisyMax(Fraction(1), 4)), "table")
+    refused(curator, ChoiceMeasurement(private, table, NoisyMax(Fraction(1), 4)), "table")
     minus = replace(rows.parts[0], vectors=(Vector(((0, -1),)),))
-    refused(curator, Choice(replace(rows, parts=(minus,)), table, NoisyMax(Fraction(1), 4)), "no count")
+    refused(curator, ChoiceMeasurement(replace(rows, parts=(minus,)), table, NoisyMax(Fraction(1), 4)), "not a count")
 
 
 def test_shares_for_less_than_a_person_adds(curator: Curator) -> None:
@@ -200,16 +212,16 @@ def test_blocks_cost_what_one_value_changes(curator: Curator) -> None:
     assert blocks(Laplace(Fraction(1))).loss.pure == 100
     assert blocks(PermuteAndFlip(Fraction(2))).loss.pure == 2
     refused(curator, blocks(PermuteAndFlip(Fraction(2), Fraction(1, 2))), "by 1")
-    refused(curator, blocks(PermuteAndFlip(Fraction(2), monotone=True)), "both ways")
+    refused(curator, blocks(PermuteAndFlip(Fraction(2), monotone=True)), "raise and lower")
 
 
 def test_a_run_of_counts_asks_none_that_may_fall(curator: Curator) -> None:
     table = declared(curator)
-    grant = opened(curator, Watch(AboveThreshold(3, Fraction(1), 36, 1, monotone=True)))
+    grant = opened(curator, WatchMeasurement(AboveThreshold(3, Fraction(1), 36, 1, monotone=True)))
     assert isinstance(grant, Grant)
     run = Watching(grant)
     for question in ("SELECT SUM(v) FROM t", "SELECT g, COUNT(*) FROM t GROUP BY g"):
-        with pytest.raises(ValueError, match="no count"):
+        with pytest.raises(ValueError, match="only one monotone count"):
             run.ask(planned(curator, question), table)
     counted = planned(curator, "SELECT COUNT(*) FROM t")
     with pytest.raises(ValueError, match="table"):
@@ -227,7 +239,7 @@ def test_weights_for_other_rows_a_person(curator: Curator) -> None:
         curator.declaration, "t", ["g"], epsilon=1, questions=5, alpha=Fraction(1, 5), beta=Fraction(1, 20)
     )
     assert Weigh(honest.construction, table, coding).loss.pure == 1
-    refused(curator, Weigh(replace(honest.construction, rows_per_person=3), table, coding), "rows a person")
+    refused(curator, Weigh(replace(honest.construction, rows_per_person=3), table, coding), "rows per person")
 
 
 def test_a_batch_of_marginals_measures_what_it_declared(curator: Curator) -> None:
@@ -246,7 +258,7 @@ def test_linear_queries_stay_what_they_were_priced_as(curator: Curator) -> None:
     column = declared(curator).column("g")
     weights, atoms = np.array([[1, 1, 0]]), np.array([0, 1, 2])
     one = Linear((0,), (3,), Gaussian(Fraction(10)), weights, atoms)
-    queries = LinearQueries(declared(curator), Coding((Cells(column, column.values),)), (one,))
+    queries = LinearQueriesMeasurement(declared(curator), Coding((Cells(column, column.values),)), (one,))
     before = queries.loss
     weights *= 1000
     assert one.rows is not None
@@ -352,15 +364,15 @@ def test_groups_of_private_keys_are_shown_through_a_threshold(curator: Curator) 
     refused(curator, Groups(forged, table), "threshold")
     found = one.mechanisms[place]
     assert isinstance(found, LaplaceThreshold)
-    with pytest.raises(ValueError, match="shown more often"):
+    with pytest.raises(ValueError, match="with a probability above"):
         replace(found, threshold=found.threshold // 2)
-    with pytest.raises(ValueError, match="shown more often"):
+    with pytest.raises(ValueError, match="with a probability above"):
         replace(found, delta=found.delta / 10)
     few = laplace_threshold(Fraction(1), Fraction(1, 10**8), 1)
     swapped = tuple(few if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
     refused(curator, Groups(replace(one, mechanisms=swapped), table), "threshold")
     plain = tuple(Laplace(Fraction(10)) if i == place else mechanism for i, mechanism in enumerate(one.mechanisms))
-    refused(curator, Groups(replace(one, mechanisms=plain), table), "unseen")
+    refused(curator, Groups(replace(one, mechanisms=plain), table), "must guard")
 
 
 def test_a_plan_over_a_table_that_nobody_declared(curator: Curator) -> None:
@@ -512,7 +524,9 @@ def test_the_shape_of_joint_noise_is_that_of_the_part(curator: Curator) -> None:
     (ball,) = one.mechanisms
     part = one.plan.parts[0]
     assert part.kind is PartKind.JOINT
-    refused(curator, Groups(replace(one, mechanisms=(replace(ball, blocks=(len(part.vectors),)),)), table), "shape")  # type: ignore[call-arg]
+    refused(
+        curator, Groups(replace(one, mechanisms=(replace(ball, blocks=(len(part.vectors),)),)), table), "another part"
+    )  # type: ignore[call-arg]
     refused(curator, Groups(replace(one, mechanisms=(Laplace(Fraction(100)),)), table), "norm")
     axes = part.axes[:-1]
     refused(curator, Groups(replace(one, plan=replace(one.plan, parts=(replace(part, axes=axes),))), table), "blocks")
@@ -576,7 +590,7 @@ def test_lists_and_fractions_are_no_plans(curator: Curator) -> None:
         lambda: replace(one.plan, ranges=[]),  # type: ignore[arg-type]
         lambda: replace(one, ranges=[]),  # type: ignore[arg-type]
         lambda: Declared([BoundedRange(Fraction(1))], Fraction(1, 10**9)),  # type: ignore[arg-type]
-        lambda: LinearQueries(declared(curator), Coding(()), []),  # type: ignore[arg-type]
+        lambda: LinearQueriesMeasurement(declared(curator), Coding(()), []),  # type: ignore[arg-type]
         lambda: Vector(((0, Fraction(1, 4096)),)),  # type: ignore[arg-type]
         lambda: Total(TotalKind.ROWS, None, (0, Fraction(3, 5))),  # type: ignore[arg-type]
         lambda: Lattice(Fraction(1), 0, Fraction(3, 5)),  # type: ignore[arg-type]
@@ -611,7 +625,7 @@ def test_specials_are_measured_as_they_are_priced(curator: Curator) -> None:
     (one,) = found.plan.ranges
     keyed = replace(one, root=replace(one.root, child=with_keys(one.root.child, priced(curator, "keys").plan.keys)))
     refused(curator, Groups(replace(found, plan=replace(found.plan, ranges=(keyed,))), table), "one count")
-    refused(curator, Groups(replace(found, rest=DiscreteLaplace(Fraction(4, 5), 10**9)), table), "any release")
+    refused(curator, Groups(replace(found, rest=DiscreteLaplace(Fraction(4, 5), 10**9)), table), "as a release")
     powers = priced(curator, "count")
     quantity = Quantity(ColumnOf("v", Type.INTEGER), Lattice(Fraction(1), 0, 1), powers=True)
 
@@ -677,11 +691,11 @@ def test_a_reserve_that_has_ended_measures_nothing(curator: Curator) -> None:
     """Else its failures would count for nothing."""
     grant = opened(curator, Groups(priced(curator, "count"), declared(curator)))
     grant.commit(b"{}")
-    with pytest.raises(ValueError, match="end"):
+    with pytest.raises(ValueError, match="settled"):
         grant.measure()
     with opened(curator, Groups(priced(curator, "mean"), declared(curator))) as ended:
         pass
-    with pytest.raises(ValueError, match="end"):
+    with pytest.raises(ValueError, match="settled"):
         ended.measure()
 
 
@@ -730,16 +744,16 @@ EVERYBODY = Renamed(Base.of(replace(TWO["people"], public=True, person=None)), (
     [
         (Matched(PEOPLE, C, Computed(PEOPLE, (("c", C),))), "person alone"),
         (Matched(PEOPLE, None, Computed(PEOPLE, (("c", C),))), "person alone"),
-        (Stacked((Computed(PEOPLE, (("c", C),)), Computed(CODES, (("c", C),)))), "stacked"),
+        (Stacked((Computed(PEOPLE, (("c", C),)), Computed(CODES, (("c", C),)))), "UNION ALL"),
         (Base.of(TWO["lines"]), "path"),
         (Where(Base.of(TWO["lines"]), Literal(True, Type.BOOLEAN)), "path"),
         (Attributed(PEOPLE, "c", Base.of(TWO["orders"]), "o"), "path"),
         (Attributed(Base.of(TWO["lines"]), "c", Base.of(TWO["orders"]), "o"), "path"),
         (Attributed(Base.of(TWO["lines"]), "o", PEOPLE, "c"), "path"),
-        (PerPerson(Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()), "nobody"),
-        (Where(PEOPLE, ColumnOf("c", Type.BOOLEAN)), "as what it is not"),
-        (Joined("inner", PEOPLE, EVERYBODY, None), "one name"),
-        (Joined("inner", PEOPLE, Renamed(CODES, ("d", "k")), NUMBERS_ALIKE), "as what it is not"),
+        (PerPerson(Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()), "without persons"),
+        (Where(PEOPLE, ColumnOf("c", Type.BOOLEAN)), "under another type"),
+        (Joined("inner", PEOPLE, EVERYBODY, None), "the same name"),
+        (Joined("inner", PEOPLE, Renamed(CODES, ("d", "k")), NUMBERS_ALIKE), "under another type"),
     ],
 )
 def test_a_relation_that_breaks_its_rule_is_no_table(relation: Any, match: str) -> None:

@@ -22,7 +22,7 @@ from discreet.catalog import EngineLimits
 from discreet.ledger import TOTAL
 from discreet.mechanisms import AboveThreshold, Laplace
 from discreet.trusted.ring_a.gate import Grant
-from discreet.trusted.ring_b.watching import Watch
+from discreet.trusted.ring_b.watching import WatchMeasurement
 
 COUNT, SECRET = 31_337, "name-of-a-person"
 COLUMNS = {"p": {"type": "text"}, "h": {"type": "text"}, "v": {"type": "integer", "min": 0, "max": 3}}
@@ -155,7 +155,7 @@ def test_a_grant_measures_once_and_only_what_it_was_opened_for(
 
     monkeypatch.setattr(Grant, "measure", kept)
     curator.ask("SELECT COUNT(*) FROM t", epsilon=1)
-    with pytest.raises(ValueError, match="was used"):
+    with pytest.raises(ValueError, match="already used"):
         real(grants[0])
 
 
@@ -173,7 +173,7 @@ def test_of_many_who_use_a_grant_at_once_one_may(curator: Curator) -> None:
 
     kind = AboveThreshold(10, Fraction(1), 1, 1, monotone=True)
     for number in range(4):
-        opened = curator._door.open(Watch(kind), analyst="", question="q", key=f"key {number}", request=None)
+        opened = curator._door.open(WatchMeasurement(kind), analyst="", question="q", key=f"key {number}", request=None)
         with opened as grant, ThreadPoolExecutor(threads) as pool:  # type: ignore[union-attr]
             if number == 3 and not (child := os.fork()):
                 os._exit(used(grant))

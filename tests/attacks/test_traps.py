@@ -10,7 +10,7 @@ from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import ColumnOf
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Column, Type, own_name
-from discreet.trusted.ring_b.relations import Base, Computed, Shape
+from discreet.trusted.ring_b.relations import Base, Computed, RelationShape
 from relation_tools import FULL, ME, WHOLE, WORD, Bench, apart, shop, without
 
 KNOWN = shop(WHOLE, WORD)
@@ -249,7 +249,7 @@ def test_no_name_that_can_be_written_is_one_of_ours() -> None:
     with pytest.raises(DeclarationError):
         declare({"budget": {"epsilon": 1}, "tables": {"t": {"source": "x.csv", "columns": {ours: WORD}}}})
     whole = Base.of(known.tables["orders"])
-    with pytest.raises(ValueError, match="names of their own"):
+    with pytest.raises(ValueError, match="must have different names"):
         Computed(whole, (("a", ColumnOf("k", Type.INTEGER)), ("a", ColumnOf("st", Type.TEXT))))
-    with pytest.raises(ValueError, match="names of their own"):
-        Shape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)
+    with pytest.raises(ValueError, match="must have different names"):
+        RelationShape((Column("a", Type.TEXT), Column("a", Type.INTEGER)), True)

@@ -23,7 +23,7 @@ class Said(NamedTuple):
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few draws and one budget."""
-    real = textbook.Sizes
+    real = textbook.DrawCounts
     monkeypatch.setattr(textbook, "Sizes", lambda *_: real(400, 1_200))
     monkeypatch.setattr(interaction, "BUDGETS", interaction.BUDGETS[2:3])
 

@@ -19,7 +19,7 @@ from discreet.audit import audit, questions
 from discreet.audit.attack import Attack
 from discreet.audit.claims import FALSE_ALARM, Result
 from discreet.audit.made_up import Stage
-from discreet.audit.questions import Asked, asked_of, of_declaration, typed
+from discreet.audit.questions import AskedAggregate, asked_of, of_declaration, typed
 from discreet.audit.targets import run
 from discreet.catalog import Declaration, Table, declare, read
 from discreet.engines.duckdb.driver import DuckDB
@@ -64,7 +64,7 @@ def stage() -> Any:
         yield stage
 
 
-def attacked(stage: Stage, question: Asked, price: Price, unit: str = "visits") -> Attack:
+def attacked(stage: Stage, question: AskedAggregate, price: Price, unit: str = "visits") -> Attack:
     known = declared(unit)
     table = known.tables[unit]
     return Attack(question.name(table), stage, table, measurement(lower(question.text(table), known).plan, price))
@@ -78,11 +78,11 @@ def column(name: str) -> Any:
     return declared("visits").tables["visits"].column(name)
 
 
-COUNT = Asked("COUNT(*)")
-PERSONS = Asked("COUNT(DISTINCT who)", (column("city"),))
-PRIVATE = Asked("COUNT(*)", (column("note"),))
-SUM = Asked("SUM(cost)")
-MEAN = Asked("AVG(age)", (column("city"),))
+COUNT = AskedAggregate("COUNT(*)")
+PERSONS = AskedAggregate("COUNT(DISTINCT who)", (column("city"),))
+PRIVATE = AskedAggregate("COUNT(*)", (column("note"),))
+SUM = AskedAggregate("SUM(cost)")
+MEAN = AskedAggregate("AVG(age)", (column("city"),))
 ONE = Price(Fraction(1))
 TWO = Price(Fraction(2), Fraction(1, 20))
 
@@ -113,7 +113,7 @@ def test_every_kind_of_question_is_asked() -> None:
 
 @pytest.mark.parametrize(("question", "price"), [(PERSONS, ONE), (PRIVATE, TWO)])
 def test_a_group_more_than_is_paid_for(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked, price: Price
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, question: AskedAggregate, price: Price
 ) -> None:
     """The engine keeps K + 1 groups of a person: the exact change says so, without any draw."""
     ranked, turned = compiler._limited, windows.kept
@@ -134,13 +134,13 @@ def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: p
     table = known.tables["t"]
     monkeypatch.setattr(compiler, "_limited", lambda *given: given[0])
     monkeypatch.setattr(windows, "kept", lambda *_: exp.true())
-    question = Asked("COUNT(DISTINCT who)", (column("city"),))
+    question = AskedAggregate("COUNT(DISTINCT who)", (column("city"),))
     attack = Attack("t", stage, table, measurement(lower(question.text(table), known).plan, ONE))
     assert findings(attack, 6_000, "sampled")
 
 
 @pytest.mark.parametrize("question", [COUNT, SUM, MEAN, PERSONS])
-def test_a_sensitivity_off_by_one(stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked) -> None:
+def test_a_sensitivity_off_by_one(stage: Stage, monkeypatch: pytest.MonkeyPatch, question: AskedAggregate) -> None:
     real = discreet.trusted.ring_a.measurement.sensitivity
 
     def less(*given: Any) -> Sensitivity:
@@ -166,7 +166,7 @@ def test_values_beyond_their_bounds(stage: Stage, monkeypatch: pytest.MonkeyPatc
     """Neither loading nor the lattice clamps: what lies beyond the declared bounds counts in full."""
     monkeypatch.setattr("discreet.trusted.ring_a.storing._typed", unclamped)
     unclamped_everywhere(monkeypatch)
-    (found,) = findings(attacked(stage, Asked("SUM(age)"), ONE), 40, "change")
+    (found,) = findings(attacked(stage, AskedAggregate("SUM(age)"), ONE), 40, "change")
     assert found.found is not None
     assert found.found > 1e15
 
@@ -187,7 +187,7 @@ def test_one_persons_rows_that_make_the_engine_fail(stage: Stage, monkeypatch: p
     some([(COUNT, ONE, 1_200), (MEAN, ONE, 1_200), (PRIVATE, TWO, 3_000)], pytest.mark.power),
 )
 def test_half_the_noise_at_the_door(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch, question: Asked, price: Price, draws: int
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, question: AskedAggregate, price: Price, draws: int
 ) -> None:
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(1, 2)))
     assert findings(attacked(stage, question, price), draws, "fit")
@@ -203,7 +203,7 @@ def test_half_the_noise_at_the_door_from_outside(stage: Stage, monkeypatch: pyte
 def test_one_noise_value_for_all_groups(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Marginals fit, differences between groups are exact: found from outside."""
     monkeypatch.setattr(additive.Laplace, "release", mutants.OnceForAll.shared)
-    attack = attacked(stage, Asked("COUNT(DISTINCT who)", (column("odd name"),)), ONE, "named")
+    attack = attacked(stage, AskedAggregate("COUNT(DISTINCT who)", (column("odd name"),)), ONE, "named")
     assert findings(attack, 600, "sampled")
 
 
@@ -218,7 +218,7 @@ def test_gaussian_noise_is_attacked_by_mu(stage: Stage, monkeypatch: pytest.Monk
         "groups_per_person": 40,
     }
     known = declare({"budget": {"epsilon": 1, "delta": Fraction(1, 100)}, "tables": {"t": table}})
-    question = Asked("COUNT(DISTINCT who)", (known.tables["t"].columns[1],))
+    question = AskedAggregate("COUNT(DISTINCT who)", (known.tables["t"].columns[1],))
     priced = measurement(lower(question.text(known.tables["t"]), known).plan, questions.GAUSSIAN)
     assert isinstance(priced.parts[0].mechanism, Gaussian)
     attack = Attack("t", stage, known.tables["t"], priced)

@@ -16,7 +16,7 @@ import mutants
 from discreet.audit import textbook
 from discreet.audit.claims import FALSE_ALARM, Result
 from discreet.audit.targets import Target, run
-from discreet.audit.textbook import Sizes
+from discreet.audit.textbook import DrawCounts
 from discreet.mechanisms import AboveThreshold, Gaussian, Laplace, NoisyMax, laplace_threshold
 from discreet.reference.partition import PartitionSelection
 from discreet.reference.response import randomised_response
@@ -24,7 +24,7 @@ from discreet.trusted.ring_a import additive
 from kinds import some
 
 ONE = Fraction(1)
-SIZES = Sizes(pair=3_000, fit=12_000)
+SIZES = DrawCounts(pair=3_000, fit=12_000)
 
 
 def findings(targets: Sequence[Target], *ways: str) -> list[Result]:
@@ -33,7 +33,7 @@ def findings(targets: Sequence[Target], *ways: str) -> list[Result]:
 
 
 def test_every_right_mechanism_passes() -> None:
-    targets = textbook.everything(Sizes(pair=600, fit=2_000))
+    targets = textbook.everything(DrawCounts(pair=600, fit=2_000))
     assert findings(targets) == []
 
 
@@ -55,13 +55,13 @@ def test_noise_of_four_fifths(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_noise_of_four_fifths_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """25,000 test draws prove an ε of 1.171 ± .008 of the true 1.25."""
     monkeypatch.setattr(additive, "discrete_laplace", mutants.smaller(Fraction(4, 5)))
-    assert findings(textbook.additive(Laplace(ONE), 1, Sizes(50_000, 100)), "sampled")
+    assert findings(textbook.additive(Laplace(ONE), 1, DrawCounts(50_000, 100)), "sampled")
 
 
 @pytest.mark.parametrize("how", ["sampled", "fit"])
 def test_half_the_gaussian_noise(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(additive, "rounded_gaussian", mutants.smaller(Fraction(1, 2), real=additive.rounded_gaussian))
-    assert findings(textbook.additive(Gaussian(2 * ONE), 2, Sizes(6_000, 12_000)), how)
+    assert findings(textbook.additive(Gaussian(2 * ONE), 2, DrawCounts(6_000, 12_000)), how)
 
 
 def test_a_sensitivity_that_is_too_small() -> None:
@@ -71,7 +71,7 @@ def test_a_sensitivity_that_is_too_small() -> None:
         def loss(self, sensitivity: int) -> object:
             return super().loss(sensitivity - 1)
 
-    assert findings(textbook.additive(Stingy(3 * ONE), 3, Sizes(100, 100)), "exact")  # type: ignore[arg-type]
+    assert findings(textbook.additive(Stingy(3 * ONE), 3, DrawCounts(100, 100)), "exact")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("how", ["sampled", "fit"])
@@ -92,20 +92,20 @@ def test_noise_that_is_cut_to_integers() -> None:
 
 def test_one_noise_value_for_a_whole_vector() -> None:
     """(0, 0) and (1, 2) keep their differences, 0 and 1: nothing in common."""
-    assert findings(textbook.additive(mutants.OnceForAll(3 * ONE), 3, Sizes(400, 100)), "sampled")
+    assert findings(textbook.additive(mutants.OnceForAll(3 * ONE), 3, DrawCounts(400, 100)), "sampled")
 
 
 def test_a_threshold_without_noise() -> None:
     """Groups of a person less and of one more than the threshold: shown never, and always."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
     bare = mutants.BareThreshold(right.scale, right.threshold, 1, right.delta)
-    assert findings(textbook.groups(bare, Sizes(400, 400)), "sampled")
-    assert findings(textbook.groups(bare, Sizes(400, 4_000)), "fit")
+    assert findings(textbook.groups(bare, DrawCounts(400, 400)), "sampled")
+    assert findings(textbook.groups(bare, DrawCounts(400, 4_000)), "fit")
 
 
 def test_a_threshold_rounded_as_for_continuous_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("discreet.mechanisms.laplace_threshold", mutants.continuous_threshold)
-    (found,) = [one for one in findings(textbook.thresholds(Sizes(100, 100))) if one.claim.of_delta]
+    (found,) = [one for one in findings(textbook.thresholds(DrawCounts(100, 100))) if one.claim.of_delta]
     assert found.found is not None
     assert found.found > 1.75 * found.claim.delta
 
@@ -113,7 +113,7 @@ def test_a_threshold_rounded_as_for_continuous_noise(monkeypatch: pytest.MonkeyP
 def test_a_threshold_that_is_one_too_low() -> None:
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 2)
     low = mutants.LowThreshold(right.scale, right.threshold - 1, 2, right.delta)
-    assert findings(textbook.groups(low, Sizes(100, 100)), "exact")
+    assert findings(textbook.groups(low, DrawCounts(100, 100)), "exact")
 
 
 @pytest.mark.power
@@ -121,7 +121,7 @@ def test_a_threshold_that_is_one_too_low_from_outside() -> None:
     """P(shown) = .12 where δ is .05, and never on the other table: 10,000 test draws prove an ε of 3.55 ± .04."""
     right = laplace_threshold(2 * ONE, Fraction(1, 20), 1)
     low = mutants.LowThreshold(right.scale, right.threshold - 1, 1, right.delta)
-    assert findings(textbook.groups(low, Sizes(20_000, 400)), "sampled")
+    assert findings(textbook.groups(low, DrawCounts(20_000, 400)), "sampled")
 
 
 def test_partition_selection_that_pays_for_one_group_and_shows_two() -> None:
@@ -132,7 +132,7 @@ def test_partition_selection_that_pays_for_one_group_and_shows_two() -> None:
         def table(self) -> tuple[int, ...]:
             return PartitionSelection(self.epsilon, self.delta).table
 
-    assert findings(textbook.groups(Careless(ONE, Fraction(1, 20), cells=2), Sizes(100, 100)), "exact")
+    assert findings(textbook.groups(Careless(ONE, Fraction(1, 20), cells=2), DrawCounts(100, 100)), "exact")
 
 
 @pytest.mark.parametrize("wrong", some([mutants.WinnersCount, mutants.PlainGap], pytest.mark.power))
@@ -151,15 +151,15 @@ def test_the_winners_count_from_outside() -> None:
         lambda _: {},
         ((), ()),
         ((0, 0), (1, 1)),
-        Sizes(1_000, 0),
+        DrawCounts(1_000, 0),
     )[1]
     assert findings([target], "sampled")
 
 
 def test_answers_without_noise_above_a_noisy_threshold() -> None:
-    targets = textbook.watch(mutants.Unwatched(0, ONE), Sizes(400, 400))
+    targets = textbook.watch(mutants.Unwatched(0, ONE), DrawCounts(400, 400))
     assert findings(targets, "exact")
-    assert not findings(textbook.watch(AboveThreshold(0, ONE), Sizes(400, 400)))
+    assert not findings(textbook.watch(AboveThreshold(0, ONE), DrawCounts(400, 400)))
 
 
 def test_randomised_response_that_forgets_the_number_of_choices() -> None:
@@ -175,7 +175,7 @@ def test_draws_that_all_fail_are_no_pass() -> None:
             raise OSError(len(exact))
 
     with pytest.raises(RuntimeError, match="every draw failed"):
-        run(textbook.additive(Broken(ONE), 1, Sizes(10, 10))[:1], FALSE_ALARM)
+        run(textbook.additive(Broken(ONE), 1, DrawCounts(10, 10))[:1], FALSE_ALARM)
 
 
 def test_an_error_is_an_outcome() -> None:
@@ -187,4 +187,4 @@ def test_an_error_is_an_outcome() -> None:
                 raise ValueError
             return super().release(exact)
 
-    assert findings(textbook.additive(Fussy(ONE), 1, Sizes(400, 100))[:1])
+    assert findings(textbook.additive(Fussy(ONE), 1, DrawCounts(400, 100))[:1])

@@ -117,7 +117,7 @@ def test_everything_public_is_walked(curator: Curator) -> None:
     "workload", [Workload("people").marginals([]), Workload("people").counts({}), Workload("people").all_marginals(0)]
 )
 def test_a_workload_about_no_column_is_refused_before_its_price(curator: Curator, workload: Workload) -> None:
-    with pytest.raises(QuestionError, match="about no column") as wrong:
+    with pytest.raises(QuestionError, match="names no column") as wrong:
         curator.answer(workload, epsilon=1)
     assert wrong.value.fix == 'ask "SELECT COUNT(*) FROM people"'
 

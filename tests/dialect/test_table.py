@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dialect_tools import DIALECT, Plain, read, rows, written
-from discreet.dialect.functions import Function
+from discreet.dialect.functions import SqlFunction
 from discreet.dialect.patterns import PatternError, regular
 from discreet.dialect.ranges import interval
 from discreet.dialect.table import TABLE
@@ -142,7 +142,7 @@ def test_functions_mean_what_python_means(plain: Plain, text: str) -> None:
 NUMERIC = [row for row in DIALECT if row.operator not in ("to_text", "to_boolean")]
 
 
-def _numeric_questions(row: Function) -> list[str]:
+def _numeric_questions(row: SqlFunction) -> list[str]:
     """Questions whose results have an interval."""
     chosen = [text for text in written(row) if "text_" not in text]
     return [text for text in chosen if read(text).type.numeric][:3]

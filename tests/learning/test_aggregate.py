@@ -27,7 +27,7 @@ from discreet.trusted.ring_a import additive
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_c.block_process import BlockLimits, BlockProcesses
 from discreet.trusted.ring_c.blocks import Blocks, scores, step_of
-from discreet.trusted.ring_c.vectors import Vectors, Wanted
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors
 from learning_tools import curator, surely_more
 
 SECRET = "name-of-a-person"
@@ -72,7 +72,7 @@ class Known:
 
     def __init__(self, one: Curator) -> None:
         table = one.declaration.tables["t"]
-        self.found = one._engine.vectors(table, [Wanted(column) for column in table.columns])
+        self.found = one._engine.vectors(table, [VectorColumn(column) for column in table.columns])
 
     def vectors(self, *_: object) -> Vectors:
         return self.found

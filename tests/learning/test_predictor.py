@@ -121,9 +121,9 @@ def test_python_and_the_engine_encode_alike() -> None:
         table = one.declaration.tables["t"]
         names = ("v", "k", "g", "b", "d")
         parts = tuple(part for name in names if (part := feature(table.column(name))) is not None)  # type: ignore[arg-type]
-        from discreet.trusted.ring_c.vectors import Wanted
+        from discreet.trusted.ring_c.vectors import VectorColumn
 
-        wanted = [Wanted(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
+        wanted = [VectorColumn(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
         found = one._engine.vectors(table, wanted)
     features = Features(parts)
     exact = features.units(found.values, found.known, len(values))

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from scipy import stats
 
-from discreet.constructions import (
+from discreet.textbook import (
     BaseGenerator,
     Boosting,
     Database,

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
-from discreet.dialect.functions import Argument, Function, Kind
+from discreet.dialect.functions import Argument, ArgumentKind, SqlFunction
 from discreet.dialect.table import TABLE
 from discreet.dialect.texts import UNITS
 from discreet.engines.duckdb.dialect import DUCKDB
@@ -37,13 +37,19 @@ ENGINE = {
 
 NUMBERS = ["integer_1", "number_1", "number_2 * number_1", "integer_1 + integer_2", "LENGTH(text_1)"]
 NUMBERS += ["number_2 / 0.03 - 1.5 * integer_1"]
-KINDS: dict[Kind, list[str]] = {
-    Kind.NUMBER: NUMBERS,
-    Kind.WHOLE: ["integer_1", "integer_2", "integer_1 * integer_2", "LENGTH(text_1)", "3"],
-    Kind.TEXT: ["text_1", "text_2", "UPPER(text_1)", "CAST(number_1 AS TEXT)", "NULL"],
-    Kind.BOOLEAN: ["boolean_1", "number_1 > 1", "NULL IS NULL"],
-    Kind.MOMENT: ["date_1", "timestamp_1", "date_1 + INTERVAL 1 MONTH", "CAST(text_1 AS TIMESTAMP)", "'2020-02-29'"],
-    Kind.ANY: [f"{kind}_1" for kind in VALUES],
+KINDS: dict[ArgumentKind, list[str]] = {
+    ArgumentKind.NUMBER: NUMBERS,
+    ArgumentKind.WHOLE: ["integer_1", "integer_2", "integer_1 * integer_2", "LENGTH(text_1)", "3"],
+    ArgumentKind.TEXT: ["text_1", "text_2", "UPPER(text_1)", "CAST(number_1 AS TEXT)", "NULL"],
+    ArgumentKind.BOOLEAN: ["boolean_1", "number_1 > 1", "NULL IS NULL"],
+    ArgumentKind.MOMENT: [
+        "date_1",
+        "timestamp_1",
+        "date_1 + INTERVAL 1 MONTH",
+        "CAST(text_1 AS TIMESTAMP)",
+        "'2020-02-29'",
+    ],
+    ArgumentKind.ANY: [f"{kind}_1" for kind in VALUES],
 }
 PAIRS = [f"{kind}_1, {kind}_2" for kind in VALUES] + ["integer_1, number_1", "number_1, 0.5", "text_1, 'a', text_2"]
 
@@ -58,7 +64,7 @@ TEMPLATES: dict[str, list[str]] = {
     "case": ["IF(boolean_1, integer_1, number_1)", "IFF(boolean_1, text_1)", "NVL2(date_1, LENGTH(text_1), 5)"],
     "to_integer": [f"CAST({one} AS INTEGER)" for one in (*NUMBERS, "text_1", "boolean_1")],
     "to_number": [f"({one})::DOUBLE" for one in (*NUMBERS, "text_1", "boolean_1")],
-    "to_text": [f"CAST({one} AS TEXT)" for one in (*NUMBERS, *KINDS[Kind.ANY])],
+    "to_text": [f"CAST({one} AS TEXT)" for one in (*NUMBERS, *KINDS[ArgumentKind.ANY])],
     "to_boolean": [f"CAST({one} AS BOOLEAN)" for one in (*NUMBERS, "text_1", "boolean_1")],
     "to_date": ["SAFE_CAST(text_1 AS DATE)", "DATE(timestamp_1)", "DATE(date_1)", "TRY_CAST('x' AS DATE)"],
     "to_timestamp": ["TRY_CAST(text_1 AS TIMESTAMP)", "TIMESTAMP(date_1)", "timestamp_1::TIMESTAMP"],
@@ -75,12 +81,17 @@ TEMPLATES: dict[str, list[str]] = {
     "like_escape": [f"text_1 LIKE '{p}' ESCAPE '{e}'" for p, e in (("a!%", "!"), ("%!!", "!"), ("%\\_b", "\\"))],
     "ilike": [f"text_1 ILIKE '{pattern}'" for pattern in TEXTS["'pattern'"]] + ["text_1 NOT ILIKE 'A%'"],
     "matches": [f"REGEXP_CONTAINS(text_1, '{pattern}')" for pattern in PATTERNS] + ["text_1 ~* 'A+'"],
-    "date_trunc": [f"DATE_TRUNC('{unit}', {one})" for unit in UNITS for one in KINDS[Kind.MOMENT]]
+    "date_trunc": [f"DATE_TRUNC('{unit}', {one})" for unit in UNITS for one in KINDS[ArgumentKind.MOMENT]]
     + ["DATE_TRUNC(date_1, MONTH)"],
-    "date_diff": [f"DATE_DIFF({one}, timestamp_2, {unit})" for unit in UNITS for one in KINDS[Kind.MOMENT]]
+    "date_diff": [f"DATE_DIFF({one}, timestamp_2, {unit})" for unit in UNITS for one in KINDS[ArgumentKind.MOMENT]]
     + ["DATE_DIFF('day', date_1, date_2)", "DATEDIFF(week, date_1, date_2)", "date_1 - date_2"],
     "date_add": [
-        *(f"{one} + INTERVAL {n} {unit}" for unit in UNITS for one in KINDS[Kind.MOMENT][:3] for n in (1, "'-7'")),
+        *(
+            f"{one} + INTERVAL {n} {unit}"
+            for unit in UNITS
+            for one in KINDS[ArgumentKind.MOMENT][:3]
+            for n in (1, "'-7'")
+        ),
         *("DATE_ADD(date_1, INTERVAL 9999 YEAR)", "DATE_SUB(timestamp_1, INTERVAL 9999 YEAR)"),
         *("DATE_SUB(date_1, INTERVAL 300000000000 SECOND)", "date_1 + INTERVAL 3649635 DAY - INTERVAL 9998 YEAR"),
     ],
@@ -89,13 +100,13 @@ TEMPLATES: dict[str, list[str]] = {
 """How operators are written that are no plain calls."""
 
 
-def written(row: Function) -> list[str]:
+def written(row: SqlFunction) -> list[str]:
     """A function on all kinds of arguments that a question could give it."""
     if row.operator in TEMPLATES:
         return TEMPLATES[row.operator]
     if row.usage.startswith("EXTRACT("):
         part = row.usage.removeprefix("EXTRACT(").split(" ")[0]
-        calls = [f"EXTRACT({part} FROM {one})" for one in KINDS[Kind.MOMENT]]
+        calls = [f"EXTRACT({part} FROM {one})" for one in KINDS[ArgumentKind.MOMENT]]
         return [*calls, *(f"{name}(timestamp_2)" for name in row.names), f"DATE_PART('{part}', date_2)"]
     assert row.names, f"{row.operator} is not tested"
     choices = [_choices(argument, place) for place, argument in enumerate(row.takes)]
@@ -106,7 +117,7 @@ def written(row: Function) -> list[str]:
 
 
 def _choices(argument: Argument, place: int) -> list[str]:
-    if argument.constant and argument.kind is Kind.WHOLE:
+    if argument.constant and argument.kind is ArgumentKind.WHOLE:
         return [str(one) for one in sorted({argument.low, argument.high, min(argument.low + 2, argument.high)})]
     if argument.constant:
         return [f"'{one}'" for one in TEXTS.get(argument.name, CONSTANTS)]
@@ -114,7 +125,7 @@ def _choices(argument: Argument, place: int) -> list[str]:
     return found if place == 0 else found[::-1]
 
 
-DIALECT: Sequence[Function] = [row for row in TABLE if row.operator in (*BUILDERS, "coalesce", "case")]
+DIALECT: Sequence[SqlFunction] = [row for row in TABLE if row.operator in (*BUILDERS, "coalesce", "case")]
 """The rows beyond the operators of SQL itself, which tests/trusted/ring_b/test_functions.py has."""
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
-from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise
+from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget
 
 
 def spread(matrix: Any, columns: Sequence[int], sizes: Sequence[int]) -> Any:
@@ -85,8 +85,8 @@ def workloads(draw: st.DrawFn, most: int = 5) -> tuple[list[Item], tuple[int, ..
 
 
 NOISES = (
-    Noise(GAUSSIAN, Fraction(1, 3), 1),
-    Noise(LAPLACE, Fraction(1, 2), 1),
-    Noise(GAUSSIAN, Fraction(2), 4),
-    Noise(LAPLACE, Fraction(1), 3),
+    NoiseBudget(GAUSSIAN, Fraction(1, 3), 1),
+    NoiseBudget(LAPLACE, Fraction(1, 2), 1),
+    NoiseBudget(GAUSSIAN, Fraction(2), 4),
+    NoiseBudget(LAPLACE, Fraction(1), 3),
 )

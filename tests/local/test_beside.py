@@ -88,12 +88,12 @@ def test_a_file_with_a_long_name(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_of_reports(tmp_path: Path) -> None:
-    with pytest.raises(QuestionError, match="no file of reports"):
+    with pytest.raises(QuestionError, match="no reports file"):
         asked(tmp_path / "none.duckdb", SAID)
     with pytest.raises(QuestionError, match="no such folder"):
         asked(tmp_path / "none" / "r.duckdb", SAID)
     (tmp_path / "odd.duckdb").write_text("odd")
-    with pytest.raises(LedgerError, match="no file of reports"):
+    with pytest.raises(LedgerError, match="not a reports file"):
         asked(tmp_path / "odd.duckdb", SAID)
 
 

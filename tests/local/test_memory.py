@@ -9,7 +9,7 @@ import pytest
 
 from discreet.audit import channels
 from discreet.audit.targets import run
-from discreet.audit.textbook import Sizes
+from discreet.audit.textbook import DrawCounts
 from discreet.local import choose
 from discreet.local.channels import Projective, Response, odds_of
 from discreet.trusted.ring_a.exact import exp_bounds
@@ -81,11 +81,11 @@ def test_memory_alone_would_prove_a_change() -> None:
 
 
 def test_the_audit_holds_the_channels_and_finds_what_loses_more() -> None:
-    sizes = Sizes(pair=300, fit=600)
+    sizes = DrawCounts(pair=300, fit=600)
     assert [one.subject for one in run(channels.everything(sizes), 1e-6) if one.broken] == []
     claimed = Fraction(9, 10)
     for known in (Response(5, odds_of(ONE)), Projective(13, odds_of(ONE), 3, 3)):
-        exact, sampled, _ = channels.channel(known, claimed, Sizes(pair=20_000, fit=600))
+        exact, sampled, _ = channels.channel(known, claimed, DrawCounts(pair=20_000, fit=600))
         assert exact.attack(1e-6).broken
         assert sampled.attack(1e-6).found > 0.5
     exact, _ = channels.twice(Response(3, odds_of(ONE)), Response(3, odds_of(HALF)), Fraction(1, 5), Fraction(1, 10))

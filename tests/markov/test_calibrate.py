@@ -113,7 +113,7 @@ def test_joining_far_columns_is_refused_where_it_would_not_fit() -> None:
     beliefs = tuple(np.full(domain.shape(clique), 1 / domain.cells(clique)) for clique in tree.cliques)
     field = MarkovRandomField(tree, beliefs, 1.0, {})
     assert field.marginal(names[:4]).shape == (10, 10, 10, 10)
-    with pytest.raises(QuestionError, match="cells on the way"):
+    with pytest.raises(QuestionError, match="cells is too large"):
         field.marginal(names[:8])
 
 
@@ -137,5 +137,5 @@ def test_columns_are_named_once_and_known() -> None:
     assert domain.cells(("a", "b")) == 6
     with pytest.raises(QuestionError, match="no such column"):
         domain.clique(("c",))
-    with pytest.raises(QuestionError, match="stands twice"):
+    with pytest.raises(QuestionError, match="named twice"):
         domain.clique(("a", "a"))

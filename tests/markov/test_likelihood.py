@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import QuestionError
-from discreet.markov import Domain, Measurement, fit
+from discreet.markov import Domain, MarginalMeasurement, fit
 from discreet.markov.likelihood import SHRINKAGE, positive
 from discreet.markov.measurement import total_rows
 
@@ -35,7 +35,7 @@ def correlated(rows: int, seed: int):
 def noisy(clique, sigma, seed, table=None, domain=DOMAIN):
     exact = counts(correlated(3000, 0) if table is None else table, domain, clique)
     noise = np.rint(np.random.default_rng(seed).normal(0, sigma, exact.shape)).astype(np.int64)
-    return Measurement(clique, exact + noise, Fraction(sigma))
+    return MarginalMeasurement(clique, exact + noise, Fraction(sigma))
 
 
 def primal(joint, total, measurements, shrinkage):
@@ -67,7 +67,9 @@ def test_the_fit_is_the_minimum_of_the_stated_objective() -> None:
 def test_exact_counts_on_cliques_come_back() -> None:
     table = correlated(5000, 3)
     cliques = [("a", "b"), ("b", "c"), ("a", "c")]
-    field = fit(DOMAIN, [Measurement(c, counts(table, DOMAIN, c), Fraction(1, 10)) for c in cliques], iterations=500)
+    field = fit(
+        DOMAIN, [MarginalMeasurement(c, counts(table, DOMAIN, c), Fraction(1, 10)) for c in cliques], iterations=500
+    )
     assert field.total == pytest.approx(5000)
     for clique, got in zip(cliques, field.marginals(cliques), strict=True):
         assert np.abs(got - counts(table, DOMAIN, clique)).max() < 1
@@ -104,28 +106,32 @@ def test_zeros_that_contradict_each_other() -> None:
 
 def test_repetitions_and_sub_marginals_share_what_they_know() -> None:
     """The total is the weighted average of all sums, each with the variance cells·σ²."""
-    one = Measurement(("a",), np.array([10, 20, 30]), Fraction(1))
-    other = Measurement(("b",), np.array([30, 40]), Fraction(2))
+    one = MarginalMeasurement(("a",), np.array([10, 20, 30]), Fraction(1))
+    other = MarginalMeasurement(("b",), np.array([30, 40]), Fraction(2))
     assert total_rows([one, other]) == pytest.approx((60 / 3 + 70 / 8) / (1 / 3 + 1 / 8))
-    assert total_rows([Measurement(("a",), np.array([-10, -20, 3]), Fraction(1))]) == 0
+    assert total_rows([MarginalMeasurement(("a",), np.array([-10, -20, 3]), Fraction(1))]) == 0
     assert total_rows([]) == 0
 
 
 def test_coarser_counts_tell_of_coarser_cells_only() -> None:
-    coarse = Measurement(("c",), np.array([900, 100]), Fraction(1), ((0, 0, 1, 1),))
+    coarse = MarginalMeasurement(("c",), np.array([900, 100]), Fraction(1), ((0, 0, 1, 1),))
     got = fit(DOMAIN, [coarse]).marginal(("c",))
     assert np.allclose(got, [450, 450, 50, 50], atol=5)
     with pytest.raises(QuestionError, match="coarser cells"):
-        fit(DOMAIN, [Measurement(("c",), np.array([900, 100]), Fraction(1), ((0, 0, 2, 2),))])
-    with pytest.raises(QuestionError, match="one merging"):
-        fit(DOMAIN, [Measurement(("c",), np.array([900, 100]), Fraction(1), (None, None))])
+        fit(DOMAIN, [MarginalMeasurement(("c",), np.array([900, 100]), Fraction(1), ((0, 0, 2, 2),))])
+    with pytest.raises(QuestionError, match="one mapping"):
+        fit(DOMAIN, [MarginalMeasurement(("c",), np.array([900, 100]), Fraction(1), (None, None))])
 
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [-5, -3, -9], [10**9, -(10**9), 0], [0, 0, 10**15]])
 def test_strange_counts_give_a_distribution_all_the_same(values) -> None:
     pair = np.outer(values, [1, -1]).astype(np.int64)
     field = fit(
-        DOMAIN, [Measurement(("a",), np.array(values), Fraction(3)), Measurement(("a", "b"), pair, Fraction(3))]
+        DOMAIN,
+        [
+            MarginalMeasurement(("a",), np.array(values), Fraction(3)),
+            MarginalMeasurement(("a", "b"), pair, Fraction(3)),
+        ],
     )
     joint = field.marginal(DOMAIN.names)
     assert np.isfinite(joint).all()
@@ -144,8 +150,8 @@ def test_nothing_measured_is_all_alike() -> None:
 def test_a_column_of_one_cell_and_one_of_thousands() -> None:
     domain = Domain.of({"one": 1, "many": 5000, "b": 2})
     generator = np.random.default_rng(5)
-    many = Measurement(("many",), generator.integers(-50, 60, 5000), Fraction(30))
-    pair = Measurement(("one", "b"), np.array([[4000, 1000]]), Fraction(30))
+    many = MarginalMeasurement(("many",), generator.integers(-50, 60, 5000), Fraction(30))
+    pair = MarginalMeasurement(("one", "b"), np.array([[4000, 1000]]), Fraction(30))
     field = fit(domain, [many, pair])
     assert field.marginal(("b",)).sum() == pytest.approx(field.total)
     assert (field.sample(100)[:, 0] == 0).all()
@@ -155,13 +161,13 @@ def test_a_domain_larger_than_memory_is_refused_with_its_size() -> None:
     domain = Domain(tuple("abcdefgh"), (100,) * 8)
     cliques = list(itertools.combinations(domain.names, 2))
     with pytest.raises(QuestionError, match=r"10,000,000,000,000,000 cells, above the limit"):
-        fit(domain, [Measurement(c, np.zeros((100, 100), np.int64), Fraction(1)) for c in cliques[:28]])
+        fit(domain, [MarginalMeasurement(c, np.zeros((100, 100), np.int64), Fraction(1)) for c in cliques[:28]])
 
 
 def test_measurements_that_do_not_fit_the_domain() -> None:
     for clique, shape, sigma in ((("a", "b"), (2, 3), 1), (("b", "a"), (2, 3), 1), (("a",), (3,), 0)):
         with pytest.raises(QuestionError):
-            fit(DOMAIN, [Measurement(clique, np.zeros(shape, np.int64), Fraction(sigma))])
+            fit(DOMAIN, [MarginalMeasurement(clique, np.zeros(shape, np.int64), Fraction(sigma))])
 
 
 def test_positive_counts_add_up_and_keep_their_order() -> None:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 import discreet
 from discreet.catalog import declare
-from discreet.plan.work import STEPS, VECTOR, Cost, bound, default_work, work
+from discreet.plan.work import STEPS, VECTOR, RowCost, bound, default_work, work
 from discreet.sql import lower
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Relation
@@ -166,7 +166,7 @@ def test_what_follows_a_branch_counts_for_the_vectors_it_may_start() -> None:
     stacked = "SELECT COUNT(*) FROM (SELECT id, t AS m FROM v UNION ALL SELECT id, 'no' AS m FROM v)"
     above = of(f"{stacked} WHERE STARTS_WITH(UPPER(m), 'X')")[1]
     assert above - of(stacked)[1] > 2 * VECTOR * 1_000
-    one = Cost(steps=3, whole=5)
+    one = RowCost(steps=3, whole=5)
     assert (one.of(1), one.of(2)) == (3 + VECTOR * 5, 6 + 2 * VECTOR * 5)
     assert one.of(10 * VECTOR) == 30 * VECTOR + 12 * VECTOR * 5
 

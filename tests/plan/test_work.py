@@ -19,7 +19,7 @@ from discreet.dialect.patterns import regular
 from discreet.dialect.table import TABLE
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.worker import DISABLED
-from discreet.plan.work import LONGEST, VECTOR, Cost, Public, _Measure, default_work
+from discreet.plan.work import LONGEST, VECTOR, Public, RowCost, _Measure, default_work
 from discreet.sql import lower
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.statement import kept_rows, statement
@@ -293,8 +293,8 @@ def test_no_text_is_longer_than_its_bound() -> None:
     assert seen > 15
 
 
-def _text(expression: Expression, length: int) -> Cost:
-    return _Measure(None).cost(expression, {"t": Cost(1, length=length)})  # type: ignore[arg-type]
+def _text(expression: Expression, length: int) -> RowCost:
+    return _Measure(None).cost(expression, {"t": RowCost(1, length=length)})  # type: ignore[arg-type]
 
 
 def test_lengths_and_steps_add_up() -> None:

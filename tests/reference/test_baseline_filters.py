@@ -9,8 +9,8 @@ import mpmath as mp
 import pytest
 
 from discreet.reference.baseline_filters import ConcentratedFilter, GaussianFilter, SumFilter, rho_of_budget
-from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure
-from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, GaussianLoss, Loss, Pure
+from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 from discreet.trusted.ring_c.batch import compose
 from kinds import some
@@ -31,8 +31,8 @@ KINDS = (SumFilter, ConcentratedFilter, GaussianFilter)
     ],
 )
 def test_how_many_laplace_releases(epsilon: int, each: str, expected: tuple[int, ...]) -> None:
-    assert tuple(kind(epsilon, "1e-6").left(Laplace(each)) for kind in KINDS) == expected
-    assert Filter(epsilon, "1e-6").left(Laplace(each)) >= max(expected)
+    assert tuple(kind(epsilon, "1e-6").left(LaplaceLoss(each)) for kind in KINDS) == expected
+    assert Filter(epsilon, "1e-6").left(LaplaceLoss(each)) >= max(expected)
 
 
 BUDGETS = [
@@ -67,8 +67,8 @@ def test_rho_of_a_budget(epsilon: str, delta: str, expected: float) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_left_is_what_charge_admits(kind: type[SumFilter | ConcentratedFilter | GaussianFilter]) -> None:
-    mixed = Batch((Laplace("0.1"), Pure(Fraction(1, 7))))
-    for loss in (Pure(Fraction(1, 3)), mixed, Gaussian("0.1"), ZeroConcentrated("0.003")):
+    mixed = Batch((LaplaceLoss("0.1"), Pure(Fraction(1, 7))))
+    for loss in (Pure(Fraction(1, 3)), mixed, GaussianLoss("0.1"), ZeroConcentrated("0.003")):
         state, expected = kind(1, "1e-6"), kind(1, "1e-6").left(loss)
         for _ in range(expected):
             assert state.admits(loss)
@@ -86,7 +86,7 @@ def test_what_each_filter_knows_nothing_of() -> None:
     known = {
         (kind, loss): kind(1, "1e-6").admits(loss)
         for kind in KINDS
-        for loss in (Gaussian("0.01"), ZeroConcentrated("0.001"), Approximate("0.01", "1e-9"))
+        for loss in (GaussianLoss("0.01"), ZeroConcentrated("0.001"), Approximate("0.01", "1e-9"))
     }
     assert [known[key] for key in known] == [False, False, True, True, True, False, True, False, False]
     assert not any(kind(1, "1e-6").admits(EquivalentGaussian("0.01", "1e-9")) for kind in KINDS)

@@ -8,8 +8,8 @@ import mpmath as mp
 import pytest
 
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
-from discreet.trusted.ring_a.loss import Approximate, Gaussian, Pure
-from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_a.loss import Approximate, GaussianLoss, Pure
+from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
 from discreet.trusted.ring_c.batch import compose
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
 from tight_oracles import gaussian_curve, response_delta
@@ -48,10 +48,12 @@ def test_sigma_of_a_batch() -> None:
 def test_epsilon_of_laplace_releases(epsilon: str, delta: str, count: int) -> None:
     each = laplace_epsilon(epsilon, delta, count)
     assert each >= Fraction(epsilon) / count * (1 - Fraction(1, 10**7))
-    batch = compose({Laplace(each): count})
+    batch = compose({LaplaceLoss(each): count})
     assert batch.epsilon(delta) <= float(Fraction(epsilon))
     assert batch.epsilon_bounds(delta)[0] >= float(Fraction(epsilon)) * (1 - 1e-4)
-    assert compose({Laplace(each * Fraction(1001, 1000)): count}).epsilon_bounds(delta)[0] > float(Fraction(epsilon))
+    assert compose({LaplaceLoss(each * Fraction(1001, 1000)): count}).epsilon_bounds(delta)[0] > float(
+        Fraction(epsilon)
+    )
 
 
 def test_without_delta_the_budget_is_parted_evenly() -> None:
@@ -102,14 +104,14 @@ def test_a_gaussian_that_stands_for_a_run() -> None:
     mu = gaussian_equivalent(batch, "1e-6")
     assert Fraction(35, 100) < mu < Fraction(4, 10)
     for delta in ("1e-5", "1e-4", "1e-2"):
-        covered = compose([Gaussian(mu), Approximate(Fraction(0), Fraction(1, 10**6))]).epsilon(delta)
+        covered = compose([GaussianLoss(mu), Approximate(Fraction(0), Fraction(1, 10**6))]).epsilon(delta)
         assert covered >= batch.epsilon_bounds(delta)[0]
 
 
 def test_what_stands_for_gaussians_is_their_sum() -> None:
-    mu = gaussian_equivalent(compose([Gaussian(Fraction(3, 10)), Gaussian(Fraction(4, 10))]), "1e-9")
+    mu = gaussian_equivalent(compose([GaussianLoss(Fraction(3, 10)), GaussianLoss(Fraction(4, 10))]), "1e-9")
     assert Fraction(1, 2) <= mu <= Fraction(1, 2) * (1 + Fraction(1, 10**8))
-    with pytest.raises(ValueError, match="apart"):
+    with pytest.raises(ValueError, match="separately"):
         gaussian_equivalent(compose([Approximate(Fraction(1), Fraction(1, 100))]), "1e-3")
     with pytest.raises(ValueError, match="between"):
         gaussian_equivalent(compose([Pure(Fraction(1))]), 0)

@@ -10,7 +10,7 @@ import pytest
 from discreet.learning.noise import noise_for
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget, mu_of_pure
-from discreet.trusted.ring_b.further_losses import Laplace
+from discreet.trusted.ring_b.further_losses import LaplaceLoss
 from discreet.trusted.ring_c.batch import compose
 from discreet.trusted.ring_c.training import run_loss
 
@@ -37,7 +37,7 @@ def test_laplace_noise(delta: str) -> None:
     assert all(less < more for less, more in pairwise(found))
     for size, each in zip(SIZES, found, strict=True):
         assert each >= size / count * (1 - Fraction(1, 10**7))
-        batch = compose({Laplace(each): count})
+        batch = compose({LaplaceLoss(each): count})
         assert batch.epsilon(delta) <= float(size) * (1 + 1e-11)
         assert each * count <= size or batch.epsilon(delta) >= float(size) * 0.99
 

@@ -169,7 +169,7 @@ def test_parameters_and_loss() -> None:
     selection = PartitionSelection(ONE, Fraction(1, 1000), 3)
     assert selection.loss() == accounting.Approximate(ONE, Fraction(1, 1000))
     assert "half the time" in selection.describe()
-    with pytest.raises(ValueError, match="nobody touches"):
+    with pytest.raises(ValueError, match="at least one person"):
         selection.release([1, 0])
     for bad in ((1.0, ONE / 2, 1), (ONE, ONE, 1), (ONE, Fraction(0), 1), (ONE, 1e-5, 1), (ONE, ONE / 2, 0)):
         with pytest.raises(ValueError, match=r"epsilon|delta|cells"):

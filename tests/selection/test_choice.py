@@ -21,7 +21,7 @@ from discreet.sql import lower
 from discreet.trusted.ring_a.gate import Grant
 from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_b.watching import Watch, Watching
+from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
 
 COUNT = "SELECT city, COUNT(DISTINCT p) FROM t GROUP BY city"
 ROWS = "SELECT city, COUNT(*) AS n FROM t GROUP BY city"
@@ -272,12 +272,14 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
         groups = lower(COUNT, curator.declaration).plan
         for allowed in (3, 4):
             kind = mechanism(10**6, Fraction(5), 1, allowed)
-            grant = curator._door.open(Watch(kind), analyst=TOTAL, question="q", key=str(allowed), request=None)
+            grant = curator._door.open(
+                WatchMeasurement(kind), analyst=TOTAL, question="q", key=str(allowed), request=None
+            )
             assert isinstance(grant, Grant)
             run = Watching(grant)
             with pytest.raises(ValueError, match="grant"):
                 Watching(grant)
-            with pytest.raises(ValueError, match="no count"):
+            with pytest.raises(ValueError, match="only one monotone count"):
                 run.ask(groups, table)
             if allowed == 3:
                 with pytest.raises(ValueError, match="by more"):
@@ -289,7 +291,7 @@ def test_the_door_asks_no_count_that_a_person_moves_by_more() -> None:
 def test_a_run_is_reserved_at_the_price_of_its_mechanism() -> None:
     with curator_of(persons({"a": 3})) as curator:
         grant = curator._door.open(
-            Watch(mechanism(5, Fraction(2), 1, 1)), analyst=TOTAL, question="q", key="k", request=None
+            WatchMeasurement(mechanism(5, Fraction(2), 1, 1)), analyst=TOTAL, question="q", key="k", request=None
         )
         assert isinstance(grant, Grant)
         (entry,) = [entry for entry in curator.ledger.entries() if entry.loss is not None]

@@ -15,10 +15,10 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
-from discreet.constructions import Database
 from discreet.ledger import TOTAL
 from discreet.selection.weights import WeightsRun, weighted
 from discreet.sql import lower
+from discreet.textbook import Database
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_c.coding import rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing
@@ -142,7 +142,7 @@ REFUSED: list[tuple[str, str]] = [
     ("SELECT 2 * COUNT(*) FROM t", "one count"),
     ("SELECT COUNT(*) FROM t HAVING COUNT(*) > 3", "one count|not"),
     ("SELECT COUNT(*) FROM (SELECT age FROM t)", "alone"),
-    ("SELECT COUNT(*) FROM t WHERE free = 'x'", "free is no column of the run"),
+    ("SELECT COUNT(*) FROM t WHERE free = 'x'", "free is not a column of the run"),
     ("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1) COUNT(*) FROM t", "price was paid"),
     ("SELECT COUNT(*) FROM nowhere", "nowhere"),
 ]

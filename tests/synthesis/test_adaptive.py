@@ -11,7 +11,7 @@ import pytest
 
 from discreet.accounting import BoundedRange, compose
 from discreet.errors import QuestionError
-from discreet.markov import Domain, Measurement
+from discreet.markov import Domain, MarginalMeasurement
 from discreet.synthesis import adaptive
 from discreet.synthesis.adaptive import synthesise
 from discreet.synthesis.candidates import weights
@@ -79,7 +79,7 @@ def test_a_tree_of_pairs_is_what_mst_measures() -> None:
 
 def test_what_is_known_already_is_used_and_not_measured_again() -> None:
     table = chain(5000)
-    known = [Measurement((name,), counts(table, DOMAIN, (name,)), Fraction(1)) for name in DOMAIN.names]
+    known = [MarginalMeasurement((name,), counts(table, DOMAIN, (name,)), Fraction(1)) for name in DOMAIN.names]
     measurer = Memory(table, DOMAIN)
     schedule = planned("independent", DOMAIN, 1, DELTA, singles=())
     result = synthesise(schedule, DOMAIN, measurer, initial=known)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.markov import Domain, Measurement
+from discreet.markov import Domain, MarginalMeasurement
 from discreet.mechanisms import Gaussian
 from discreet.synthesis import adaptive, candidates
 from discreet.synthesis import schedule as schedules
@@ -58,15 +58,17 @@ ONE = Domain.of({"a": 1, "b": 3, "c": 2})
 TIMES = 6
 
 
-def adversary(generator) -> tuple[Measurement, ...]:
+def adversary(generator) -> tuple[MarginalMeasurement, ...]:
     """Measures ("a", "b") until the average on a is off by more than its probable error, then something else: what is
     kept was stopped where it looks worst. The table is empty."""
-    found: list[Measurement] = []
+    found: list[MarginalMeasurement] = []
     for _ in range(TIMES):
         sums = [one.values.sum() for one in found if "a" in one.clique]
         off = bool(sums) and abs(np.mean(sums)) > 0.6745 * 10 * math.sqrt(3 / len(sums))
         clique = ("b", "c") if off else ("a", "b")
-        found.append(Measurement(clique, np.rint(generator.normal(0, 10, ONE.shape(clique))).astype(int), Fraction(10)))
+        found.append(
+            MarginalMeasurement(clique, np.rint(generator.normal(0, 10, ONE.shape(clique))).astype(int), Fraction(10))
+        )
     return tuple(found)
 
 
@@ -130,7 +132,7 @@ def test_more_measurements_never_bound_worse_than_the_best_of_them_by_much() -> 
     """Twenty measurements of a pair: the average's bound is below half of the single one's."""
     generator = np.random.default_rng(0)
     many = tuple(
-        Measurement(("a", "b"), np.rint(generator.normal(0, 20, (4, 3))).astype(np.int64), Fraction(20))
+        MarginalMeasurement(("a", "b"), np.rint(generator.normal(0, 20, (4, 3))).astype(np.int64), Fraction(20))
         for _ in range(20)
     )
     shapes = (("a", "b"),)

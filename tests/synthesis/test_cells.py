@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.synthesis.cells import FINE, Histogram, Line, gathered, line, refined, weights
+from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine, gathered, line, refined, weights
 from discreet.synthesis.decode import read, stored
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Column, Type
-from discreet.trusted.ring_c.coding import Binned, Listed
+from discreet.trusted.ring_c.coding import Binned, ListedCells
 
 
-def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> Line:
+def along(kind: Type, low: Any, high: Any, step: Fraction | None = None) -> NumberLine:
     found = line(Column("c", kind, low, high, step))
     assert found is not None
     return found
@@ -40,7 +40,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
-def test_a_line_is_divided_into_cells_that_rise_and_hold_every_value(known: Line) -> None:
+def test_a_line_is_divided_into_cells_that_rise_and_hold_every_value(known: NumberLine) -> None:
     cuts = known.divided(known.low, known.end(), FINE)
     ends = [known.low, *cuts, known.end()]
     assert ends == sorted(set(ends)) or known.low == known.high
@@ -58,10 +58,10 @@ def test_bins_hold_about_as_much_each_and_a_heavy_value_stands_alone() -> None:
     known = along(Type.INTEGER, 0, 999)
     cuts = known.divided(known.low, known.end(), FINE)
     counts = [50_000, *([10] * 500), *([0] * 499)]
-    bins = gathered(Histogram(known, tuple(cuts), tuple(counts), 2.0), 32)
+    bins = gathered(NoisyHistogram(known, tuple(cuts), tuple(counts), 2.0), 32)
     assert bins[0] == 1  # the value 0 by itself
     assert len(bins) < 64
-    light = Histogram(known, tuple(cuts), tuple([100] * 1000), 5.0)
+    light = NoisyHistogram(known, tuple(cuts), tuple([100] * 1000), 5.0)
     sizes = [high - low for low, high in itertools.pairwise([Fraction(0), *gathered(light, 32), Fraction(1000)])]
     assert max(sizes[:-1]) - min(sizes[:-1]) <= 1
     assert 28 <= len(sizes) <= 34
@@ -73,9 +73,10 @@ def test_noise_alone_makes_no_bins() -> None:
     known = along(Type.INTEGER, 0, 999)
     noise = np.rint(np.random.default_rng(7).normal(0, 20, 1000)).astype(int).tolist()
     assert (
-        len(gathered(Histogram(known, tuple(known.divided(known.low, known.end(), FINE)), tuple(noise), 20.0), 32)) < 10
+        len(gathered(NoisyHistogram(known, tuple(known.divided(known.low, known.end(), FINE)), tuple(noise), 20.0), 32))
+        < 10
     )
-    empty = Histogram(known, (Fraction(500),), (0, 0), 1.0)
+    empty = NoisyHistogram(known, (Fraction(500),), (0, 0), 1.0)
     assert gathered(empty, 32) == []
 
 
@@ -83,7 +84,7 @@ def test_a_second_look_divides_what_is_heavy() -> None:
     known = along(Type.INTEGER, 0, 99_999)
     cuts = tuple(known.divided(known.low, known.end(), FINE))
     counts = (45_000, *([5] * (len(cuts))))
-    again = refined(Histogram(known, cuts, counts, 10.0), 32)
+    again = refined(NoisyHistogram(known, cuts, counts, 10.0), 32)
     inside = [cut for cut in again if cut < cuts[0]]
     assert len(inside) == 96  # 97 or 98 values of the first cell, each by itself
     assert cuts[0] in again
@@ -94,7 +95,7 @@ def test_a_second_look_divides_what_is_heavy() -> None:
 def test_what_is_chosen_from_any_counts_is_a_partition(counts: list[int], parts: int) -> None:
     known = along(Type.NUMBER, Fraction(0), Fraction(10))
     cuts = tuple(known.divided(known.low, known.end(), len(counts)))
-    histogram = Histogram(known, cuts, tuple(counts), 3.0)
+    histogram = NoisyHistogram(known, cuts, tuple(counts), 3.0)
     bins = gathered(histogram, parts)
     assert bins == sorted(set(bins))
     assert set(bins) <= set(cuts)
@@ -111,7 +112,7 @@ def test_what_is_chosen_from_any_counts_is_a_partition(counts: list[int], parts:
 
 
 @pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
-def test_drawn_values_lie_in_their_cells(known: Line) -> None:
+def test_drawn_values_lie_in_their_cells(known: NumberLine) -> None:
     cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []
     binned = known.binned(cuts)
     codes = np.arange(500) % binned.size
@@ -129,11 +130,11 @@ TINY = along(Type.NUMBER, Fraction(0), Fraction("1e-320"))  # narrower than what
 
 
 @pytest.mark.parametrize("known", [*LINES, TINY], ids=lambda known: f"{known.column.type}-{known.low}")
-def test_what_stands_close_together_is_drawn_in_its_cell_too(known: Line) -> None:
+def test_what_stands_close_together_is_drawn_in_its_cell_too(known: NumberLine) -> None:
     """All rows in one narrow cell of a fine look, the last one or one in the middle."""
     cuts = tuple(known.divided(known.low, known.end(), FINE)) if known.high > known.low else ()
     for heavy in {len(cuts), len(cuts) // 2}:
-        look = Histogram(known, cuts, tuple(900 * (place == heavy) for place in range(len(cuts) + 1)), 1.0)
+        look = NoisyHistogram(known, cuts, tuple(900 * (place == heavy) for place in range(len(cuts) + 1)), 1.0)
         for parts in (cuts, cuts[heavy:]):
             inside = sum(one <= look.ends[heavy] for one in parts)
             with np.errstate(all="raise", under="ignore"):
@@ -147,7 +148,7 @@ def test_what_stands_close_together_is_drawn_in_its_cell_too(known: Line) -> Non
 
 def test_a_bin_may_end_inside_a_cell_of_the_fine_look() -> None:
     known = along(Type.INTEGER, 0, 99)
-    look = Histogram(known, (Fraction(50),), (900, 100), 1.0)
+    look = NoisyHistogram(known, (Fraction(50),), (900, 100), 1.0)
     ends, shares = weights(look, Fraction(10), Fraction(20))
     assert (ends, shares.tolist()) == ([10, 20], [1.0])
     ends, shares = weights(look, Fraction(40), Fraction(60))
@@ -157,7 +158,7 @@ def test_a_bin_may_end_inside_a_cell_of_the_fine_look() -> None:
 
 def test_values_within_a_bin_follow_the_fine_look() -> None:
     known = along(Type.INTEGER, 0, 9)
-    look = Histogram(known, tuple(Fraction(cut) for cut in range(1, 10)), (900, *([0] * 8), 100), 1.0)
+    look = NoisyHistogram(known, tuple(Fraction(cut) for cut in range(1, 10)), (900, *([0] * 8), 100), 1.0)
     drawn = stored(known.binned([]), np.zeros(1000, np.int64), known, look, np.random.default_rng(3))
     values = read(Type.INTEGER, drawn).plain()
     assert set(values) == {0, 9}
@@ -166,10 +167,10 @@ def test_values_within_a_bin_follow_the_fine_look() -> None:
 
 def test_listed_values_come_back_with_other_and_none() -> None:
     column = Column("c", Type.TEXT)
-    one = Listed(column, ("a", "é"), other=True)
+    one = ListedCells(column, ("a", "é"), other=True)
     packed = stored(one, np.array([0, 1, 2, 3]), None, None, np.random.default_rng())
     assert read(Type.TEXT, packed).plain() == ["a", "é", "(other)", None]
-    days = Listed(Column("d", Type.DATE), (datetime.date(2020, 1, 1),), null=False)
+    days = ListedCells(Column("d", Type.DATE), (datetime.date(2020, 1, 1),), null=False)
     assert read(Type.DATE, stored(days, np.array([0]), None, None, np.random.default_rng())).plain() == [
         datetime.date(2020, 1, 1)
     ]
@@ -193,4 +194,4 @@ def test_arrays_are_packed_and_unpacked(array: Any) -> None:
 
 def test_cells_in_words() -> None:
     assert Binned(Column("c", Type.INTEGER), (1, 5)).names == ("to 1", "1 to 5", "5 to", "(none)")
-    assert Listed(Column("c", Type.TEXT), ("a",), other=True, null=False).names == ("a", "(other)")
+    assert ListedCells(Column("c", Type.TEXT), ("a",), other=True, null=False).names == ("a", "(other)")

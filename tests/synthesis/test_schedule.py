@@ -64,7 +64,7 @@ def test_what_is_spent_beforehand_counts() -> None:
     assert (
         Declared(schedule.parts, DELTA / 10).loss.mu_squared <= mu_of_budget(Fraction(1), DELTA * Fraction(9, 10)) ** 2
     )
-    with pytest.raises(QuestionError, match="leaves nothing"):
+    with pytest.raises(QuestionError, match="nothing is left"):
         planned("adaptive", DOMAIN, 1, DELTA, extra_events=[Gaussian(1)])
 
 
@@ -86,11 +86,11 @@ def test_workloads() -> None:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"method": "magic"}, "no such method"),
-        ({"mu": Fraction(0)}, "leaves nothing"),
+        ({"method": "magic"}, "unknown method"),
+        ({"mu": Fraction(0)}, "nothing is left"),
         ({"rows_per_person": 0}, "at least one row"),
         ({"workload": [("a", "z")]}, "no such column"),
-        ({"singles": ["a", "a"]}, "stands twice"),
+        ({"singles": ["a", "a"]}, "named twice"),
     ],
 )
 def test_what_is_no_schedule(changes, text) -> None:

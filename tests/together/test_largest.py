@@ -132,7 +132,7 @@ sys.path.insert(0, sys.argv[1])
 from together_tools import Made
 from discreet import Error
 from discreet.together import read, take_part
-from discreet.together.wire import Kind, Link
+from discreet.together.wire import MessageKind, Link
 
 folder, name, key, waits, *counts = sys.argv[2:]
 agreed = read(folder + "/session.json")
@@ -146,7 +146,7 @@ class Waits(Made):
 
 if waits == "lies":
     usual = Link.send
-    Link.send = lambda link, kind, body: usual(link, kind, bytes(32) if kind == Kind.OPENED else body)
+    Link.send = lambda link, kind, body: usual(link, kind, bytes(32) if kind == MessageKind.OPENED else body)
 
 try:
     opened = take_part(agreed, name, key, Waits(agreed.mechanism, [int(count) for count in counts]))

@@ -23,7 +23,7 @@ from discreet.together import session as module
 from discreet.together.meeting import Meeting
 from discreet.together.protocol import _Progress, _Round, added_up
 from discreet.together.session import most_absent
-from discreet.together.wire import Gone, Kind, Link
+from discreet.together.wire import Link, MessageKind, PeerGone
 from discreet.trusted.ring_c.shares import Residues
 from kinds import examples
 from together_tools import Made, certificate, needs_openssl, play, session, take
@@ -207,11 +207,11 @@ def test_only_the_named_address_is_listened_at(keys: dict[str, tuple[str, Path]]
 class Rogue(_Round):
     """Keeps to the protocol up to one phase, in which it does something else."""
 
-    phase: Kind
-    act: Callable[[Link, Kind, bytes], object]
+    phase: MessageKind
+    act: Callable[[Link, MessageKind, bytes], object]
 
     async def _exchange(
-        self, kind: Kind, body: Callable[[str], bytes], length: int, *, all_: bool = False
+        self, kind: MessageKind, body: Callable[[str], bytes], length: int, *, all_: bool = False
     ) -> dict[str, bytes]:
         if kind != self.phase:
             return await super()._exchange(kind, body, length, all_=all_)
@@ -224,7 +224,7 @@ class Rogue(_Round):
 
 
 async def rogue(
-    agreed: Session, key: Path, made: Made, phase: Kind, act: Callable[[Link, Kind, bytes], object]
+    agreed: Session, key: Path, made: Made, phase: MessageKind, act: Callable[[Link, MessageKind, bytes], object]
 ) -> None:
     """Party c."""
     kind = type("Made", (Rogue,), {"phase": phase, "act": staticmethod(act)})
@@ -257,15 +257,15 @@ def framed(link: Link, kind: int, body: bytes, *, length: int | None = None, has
     )
 
 
-async def dies(link: Link, kind: Kind, body: bytes) -> None:  # noqa: ARG001
+async def dies(link: Link, kind: MessageKind, body: bytes) -> None:  # noqa: ARG001
     link.writer.transport.abort()
 
 
-def is_silent(link: Link, kind: Kind, body: bytes) -> None:  # noqa: ARG001
+def is_silent(link: Link, kind: MessageKind, body: bytes) -> None:  # noqa: ARG001
     return None
 
 
-async def sends_twice(link: Link, kind: Kind, body: bytes) -> None:
+async def sends_twice(link: Link, kind: MessageKind, body: bytes) -> None:
     await framed(link, kind, body)
     await framed(link, kind, body)
 
@@ -276,29 +276,42 @@ WRONG = {
     "claims 2^63 bytes": (lambda link, kind, body: framed(link, kind, body, length=2**63), "length"),
     "twice": (sends_twice, "malformed"),
     "no message": (lambda link, _, body: framed(link, 99, body), "malformed"),
-    "another phase": (lambda link, kind, body: framed(link, Kind.OPENED - kind + 1, body), "malformed"),
+    "another phase": (lambda link, kind, body: framed(link, MessageKind.OPENED - kind + 1, body), "malformed"),
     "another session": (lambda link, kind, body: framed(link, kind, body, hash=bytes(32)), "document"),
     "noise on the line": (lambda link, _, body: raw(link, bytes(range(200)), body), "document"),
     "other content": (lambda link, kind, body: framed(link, kind, bytes([body[0] ^ 1]) + body[1:]), ""),
 }
-CONTENT = {Kind.ROSTER: "roster", Kind.COMMITMENT: "sum", Kind.SUM: "sum", Kind.OPENED: "transcript"}
+CONTENT = {
+    MessageKind.ROSTER: "roster",
+    MessageKind.COMMITMENT: "sum",
+    MessageKind.SUM: "sum",
+    MessageKind.OPENED: "transcript",
+}
 
 
 def cases() -> Iterator[object]:
-    for phase in (Kind.CHARGED, Kind.SHARES, Kind.HELD, Kind.ROSTER, Kind.COMMITMENT, Kind.SUM, Kind.OPENED):
+    for phase in (
+        MessageKind.CHARGED,
+        MessageKind.SHARES,
+        MessageKind.HELD,
+        MessageKind.ROSTER,
+        MessageKind.COMMITMENT,
+        MessageKind.SUM,
+        MessageKind.OPENED,
+    ):
         yield pytest.param(phase, dies, "stopped", id=f"{phase.name} dies")
         if phase in CONTENT:
             yield pytest.param(phase, WRONG["other content"][0], CONTENT[phase], id=f"{phase.name} other content")
-    for phase in (Kind.SHARES, Kind.SUM):
+    for phase in (MessageKind.SHARES, MessageKind.SUM):
         for name, (act, code) in WRONG.items():
             if code:
                 yield pytest.param(phase, act, code, id=f"{phase.name} {name}")
-    yield pytest.param(Kind.SUM, is_silent, "stopped", id="SUM is silent")
+    yield pytest.param(MessageKind.SUM, is_silent, "stopped", id="SUM is silent")
 
 
 @pytest.mark.parametrize(("phase", "act", "code"), list(cases()))
 def test_whatever_a_party_does_nothing_is_opened(
-    keys: dict[str, tuple[str, Path]], phase: Kind, act: Callable[[Link, Kind, bytes], object], code: str
+    keys: dict[str, tuple[str, Path]], phase: MessageKind, act: Callable[[Link, MessageKind, bytes], object], code: str
 ) -> None:
     """The others end with an error that says what happened, both of them, soon, and both were charged."""
     agreed = session({name: keys[name] for name in NAMES}, seconds=1 if act is is_silent else 20)
@@ -318,14 +331,14 @@ def test_whatever_a_party_does_nothing_is_opened(
     assert code in found
     assert found <= {code, "ended", "stopped"}
     assert all(one.asked[0] == "charge" for one in made.values())
-    shown = code == "sum" or phase in (Kind.SUM, Kind.OPENED)
+    shown = code == "sum" or phase in (MessageKind.SUM, MessageKind.OPENED)
     assert all((OTHERS if shown else NOTHING) in str(end) for end in ends)
     assert all(frames(end) <= {"_take_part"} and end.__context__ is None for end in ends)
 
 
-@pytest.mark.parametrize("phase", [Kind.CHARGED, Kind.SHARES, Kind.HELD])
+@pytest.mark.parametrize("phase", [MessageKind.CHARGED, MessageKind.SHARES, MessageKind.HELD])
 def test_who_stops_before_all_agree_is_left_out_if_that_was_agreed(
-    keys: dict[str, tuple[str, Path]], phase: Kind
+    keys: dict[str, tuple[str, Path]], phase: MessageKind
 ) -> None:
     agreed = session({name: keys[name] for name in FOUR}, absent=1)
     made = brought(agreed)
@@ -341,7 +354,7 @@ def test_who_stops_later_ends_the_session_all_the_same(keys: dict[str, tuple[str
     made = brought(agreed)
     ends = play(
         *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
-        rogue(agreed, keys["c"][1], made["c"], Kind.SUM, dies),
+        rogue(agreed, keys["c"][1], made["c"], MessageKind.SUM, dies),
     )
     assert "stopped" in codes(ends[:3])
     assert all(OTHERS in str(end) for end in ends[:3])
@@ -352,7 +365,7 @@ def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[s
     agreed = session({name: keys[name] for name in FOUR}, absent=1)
     made = brought(agreed)
 
-    async def to_one(link: Link, kind: Kind, body: bytes) -> None:
+    async def to_one(link: Link, kind: MessageKind, body: bytes) -> None:
         if link.name == "a":
             await framed(link, kind, body)
         else:
@@ -360,7 +373,7 @@ def test_shares_for_some_only_leave_nobody_behind_unseen(keys: dict[str, tuple[s
 
     ends = play(
         *(take(agreed, name, keys[name][1], made[name]) for name in "abd"),
-        rogue(agreed, keys["c"][1], made["c"], Kind.SHARES, to_one),
+        rogue(agreed, keys["c"][1], made["c"], MessageKind.SHARES, to_one),
     )
     assert ends[:3] == [Opened((7, 70), ("a", "b", "d"), ends[0].transcript)] * 3
 
@@ -372,19 +385,21 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
     many = {name: keys[name] for name in FOUR}
     agreed = session(many, absent=absent)
     made = brought(agreed)
-    came: list[Kind] = []
+    came: list[MessageKind] = []
 
     class Splits(_Round):
         async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
-            for kind in (Kind.HELD, Kind.ROSTER):
+            for kind in (MessageKind.HELD, MessageKind.ROSTER):
                 for link in self.links.values():
                     await framed(link, kind, bytes(name in ("d", link.name) for name in agreed.names))
-            with suppress(SessionError, Gone):
+            with suppress(SessionError, PeerGone):
                 for link in self.links.values():
                     while True:
-                        kind, _ = await link.receive_one({kind: (0, 100) for kind in Kind if kind != Kind.END})
+                        kind, _ = await link.receive_one(
+                            {kind: (0, 100) for kind in MessageKind if kind != MessageKind.END}
+                        )
                         came.append(kind)
-            raise Gone("enough")
+            raise PeerGone("enough")
 
     async def splits() -> None:
         meeting = Meeting(agreed, "d", many["d"][1])
@@ -396,7 +411,7 @@ def test_a_party_cannot_have_others_left_out(keys: dict[str, tuple[str, Path]], 
 
     ends = play(*(take(agreed, name, keys[name][1], made[name]) for name in NAMES), splits())
     assert "roster" in codes(ends[:3])
-    assert set(came) <= {Kind.HELD, Kind.ROSTER}
+    assert set(came) <= {MessageKind.HELD, MessageKind.ROSTER}
 
 
 class Liar(_Round):
@@ -407,7 +422,7 @@ class Liar(_Round):
     opened: list[tuple[frozenset[str], tuple[int, ...]]]
 
     async def _roster(self, held: set[str]) -> set[str]:  # noqa: ARG002
-        for kind in (Kind.HELD, Kind.ROSTER):
+        for kind in (MessageKind.HELD, MessageKind.ROSTER):
             for link in self.links.values():
                 await framed(link, kind, bytes(name in self.lies[link.name] for name in self.session.names))
         return {*self.session.names}
@@ -421,7 +436,7 @@ class Liar(_Round):
                 mine = added_up(self.ring, self.name, {*lie}, self.own, self.held)
                 total = self.ring.total([mine, *(self.sums[name] for name in others)])
                 self.opened.append((frozenset(lie), tuple(self.ring.signed(total))))
-        raise Gone("enough")
+        raise PeerGone("enough")
 
     async def run(self, contribution: Made) -> Opened:
         await self._charged(contribution)
@@ -433,12 +448,12 @@ class Liar(_Round):
         """Commits to the sum for the roster that this party believes in, shows it, and keeps what it is shown."""
         body = bytes(32) + self.ring.pack(added_up(self.ring, self.name, {*self.lies[link.name]}, self.own, self.held))
         names = len(self.session.names)
-        await link.receive(Kind.HELD, names)
-        await link.receive(Kind.ROSTER, names)
-        await framed(link, Kind.COMMITMENT, self._commitment(self.name, body))
-        await link.receive(Kind.COMMITMENT, 32)
-        await framed(link, Kind.SUM, body)
-        shown = await link.receive(Kind.SUM, len(body))
+        await link.receive(MessageKind.HELD, names)
+        await link.receive(MessageKind.ROSTER, names)
+        await framed(link, MessageKind.COMMITMENT, self._commitment(self.name, body))
+        await link.receive(MessageKind.COMMITMENT, 32)
+        await framed(link, MessageKind.SUM, body)
+        shown = await link.receive(MessageKind.SUM, len(body))
         self.sums[link.name] = self.ring.unpack(shown[32:])
 
 

@@ -17,7 +17,7 @@ from discreet.trusted.ring_c.linear_queries import Linear, loss_of
 from discreet.workload import residuals
 from discreet.workload.items import PREFIXES, RANGES, Count, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, optimum, singular_value_bound, tree, whole
-from discreet.workload.plan import GAUSSIAN, LAPLACE, Bounds, Noise, Planner, Strategy, strategy
+from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Planner, Strategy, VarianceLimits, strategy
 from kinds import examples
 from workload_tools import NOISES, asked, best_estimator, workloads
 
@@ -25,7 +25,7 @@ SAME = {"rtol": 1e-6, "atol": 1e-9}
 KINDS = st.sampled_from(NOISES)
 
 
-def strategies(items: list[Item], sizes: tuple[int, ...], noise: Noise) -> list[Strategy]:
+def strategies(items: list[Item], sizes: tuple[int, ...], noise: NoiseBudget) -> list[Strategy]:
     """Every kind of strategy that the planner tries."""
     planner = Planner(items, sizes, noise)
     return [planner.planned(), planner.one_by_one(), *planner.dense()]
@@ -33,7 +33,7 @@ def strategies(items: list[Item], sizes: tuple[int, ...], noise: Noise) -> list[
 
 @given(workloads(), KINDS)
 @settings(max_examples=examples(40), deadline=None)
-def test_variances_are_those_of_the_best_linear_estimate(case: tuple[Any, Any], noise: Noise) -> None:
+def test_variances_are_those_of_the_best_linear_estimate(case: tuple[Any, Any], noise: NoiseBudget) -> None:
     items, sizes = case
     for one in strategies(items, sizes, noise):
         inverse, _ = best_estimator(one.measurements, sizes)
@@ -43,7 +43,7 @@ def test_variances_are_those_of_the_best_linear_estimate(case: tuple[Any, Any], 
 
 @given(workloads(), KINDS, st.integers(0, 2**32 - 1))
 @settings(max_examples=15, deadline=None)
-def test_answers_are_the_best_linear_estimate_and_agree(case: tuple[Any, Any], noise: Noise, seed: int) -> None:
+def test_answers_are_the_best_linear_estimate_and_agree(case: tuple[Any, Any], noise: NoiseBudget, seed: int) -> None:
     """Of made-up noise: the estimates are the dense ones, so they are linear functions of one table."""
     items, sizes = case
     made_up = np.random.default_rng(seed)
@@ -77,7 +77,7 @@ def test_answers_are_the_best_linear_estimate_and_agree(case: tuple[Any, Any], n
 
 @given(workloads(), KINDS)
 @settings(max_examples=examples(60), deadline=None)
-def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: Noise) -> None:
+def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: NoiseBudget) -> None:
     """No answer's variance is above that of its own question with an equal share, by the mechanism that a single count
     would have; nor is the sum of all, or the mean of an item, of which both bounds can be kept."""
     items, sizes = case
@@ -88,7 +88,7 @@ def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: Noise) -> Non
         assert own.max() <= alone * (1 + 1e-9)
     single = Planner(items, sizes, noise).one_by_one()
     assert all(own.max() <= alone * (1 + 1e-9) for own in single.variances)
-    bounds = Bounds.of(items, [noise])
+    bounds = VarianceLimits.of(items, [noise])
     if bounds.fair(single) or not bounds.fair(found):
         assert found.total(items) <= single.total(items) * (1 + 1e-9)
 
@@ -97,7 +97,7 @@ def test_never_worse_than_one_by_one(case: tuple[Any, Any], noise: Noise) -> Non
 @settings(max_examples=15, deadline=None)
 def test_the_better_kind_of_noise_is_taken(case: tuple[Any, Any]) -> None:
     items, sizes = case
-    noises = [Noise(LAPLACE, Fraction(1), 1), Noise(GAUSSIAN, Fraction(1, 5), 1)]
+    noises = [NoiseBudget(LAPLACE, Fraction(1), 1), NoiseBudget(GAUSSIAN, Fraction(1, 5), 1)]
     found, alone = strategy(items, sizes, noises)
     assert alone == min(noise.alone(sum(item.questions for item in items)) for noise in noises)
     assert all(own.max() <= alone * (1 + 1e-9) for own in found.variances)
@@ -105,7 +105,7 @@ def test_the_better_kind_of_noise_is_taken(case: tuple[Any, Any]) -> None:
 
 @given(workloads(), KINDS)
 @settings(max_examples=examples(40), deadline=None)
-def test_the_loss_is_the_price_at_most(case: tuple[Any, Any], noise: Noise) -> None:
+def test_the_loss_is_the_price_at_most(case: tuple[Any, Any], noise: NoiseBudget) -> None:
     items, sizes = case
     for one in strategies(items, sizes, noise):
         loss = loss_of(one.measurements, noise.rows_per_person)
@@ -172,7 +172,7 @@ def test_large_workloads_are_planned_at_once() -> None:
     ]
     items.append(Intervals((3,), (33,), 32, RANGES))
     items.append(Count((0, 2, 4), (9, 7, 16), ((True,) + (False,) * 8, (True, True) + (False,) * 5, (True,) * 16)))
-    found, alone = strategy(items, sizes, [Noise(GAUSSIAN, Fraction(1), 1)])
+    found, alone = strategy(items, sizes, [NoiseBudget(GAUSSIAN, Fraction(1), 1)])
     ratios = [float(own.max()) / alone for own in found.variances]
     assert max(ratios) <= 1
     assert sum(ratios) / len(ratios) < 0.6

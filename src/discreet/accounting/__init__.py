@@ -11,12 +11,15 @@ from discreet.trusted.ring_a.loss import (
     Batch,
     DiscreteLaplace,
     EquivalentGaussian,
-    Gaussian,
     Loss,
     Pure,
     loss_from_json,
 )
-from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_a.loss import (
+    GaussianLoss as Gaussian,
+)
+from discreet.trusted.ring_b.further_losses import BoundedRange, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_b.further_losses import LaplaceLoss as Laplace
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What is left of a budget, as prices: for one more question, or for publishing one table.
+"""The remaining budget as prices: for one more question, or for publishing one table.
 
 Losses do not add, so these stand beside each other: either the one or the other. Found in floating point, then held
 against the filter itself: what is said to be left is admitted.
@@ -13,37 +13,37 @@ from typing import Any
 
 from discreet.trusted.ring_a.curves import guessed_delta, mu_of_budget
 from discreet.trusted.ring_a.exact import floor, show
-from discreet.trusted.ring_a.filter import GAUSSIAN_PART, Filter
-from discreet.trusted.ring_a.loss import EquivalentGaussian, Gaussian, Loss, Pure
+from discreet.trusted.ring_a.filter import GAUSSIAN_PART, PrivacyFilter
+from discreet.trusted.ring_a.loss import EquivalentGaussian, GaussianLoss, Loss, Pure
 
 _DIGITS, _SHORT = 6, 3
 _HALVINGS = 40
 _TRIES = 8
 
 
-def price_delta(whole: Filter, epsilon: Fraction, event: bool = True) -> Fraction:
+def price_delta(whole: PrivacyFilter, epsilon: Fraction, event: bool = True) -> Fraction:
     """The δ of a price that names none: in the share of ε, that part of the budget's which one release can take, so
     that the whole ε can be spent on one; rounded down. Without the `event` nothing of it goes to keys."""
     most = GAUSSIAN_PART * (whole.delta if event else whole.delta - whole.keys_delta)
     return floor(most * min(Fraction(1), epsilon / whole.epsilon), 3)
 
 
-def event_delta(whole: Filter, delta: Fraction) -> Fraction:
+def event_delta(whole: PrivacyFilter, delta: Fraction) -> Fraction:
     """The part of a price's δ that goes to keys: of what is published, that outside which one μ stands for it all. Not
     rounded: what the keys did not get would be the Gaussian part's, which may have no more than its own."""
     return delta * whole.keys_delta / whole.delta if whole.delta else Fraction(0)
 
 
-def published(whole: Filter, epsilon: Fraction, event: bool = True) -> Loss:
+def published(whole: PrivacyFilter, epsilon: Fraction, event: bool = True) -> Loss:
     """What publishing a table at this price takes of the budget `whole`, at most: the batch that it declares is made as
     large as one Gaussian release of the price's μ allows. Without the `event` it is one Gaussian release."""
     delta = price_delta(whole, epsilon, event)
     keys = event_delta(whole, delta) if event else Fraction(0)
     mu = floor(mu_of_budget(epsilon, delta - keys), 12)  # its square is then no longer than a filter's own
-    return EquivalentGaussian(mu, keys) if event else Gaussian(mu)
+    return EquivalentGaussian(mu, keys) if event else GaussianLoss(mu)
 
 
-def price_of(whole: Filter, mu_squared: Fraction, event: bool = True) -> tuple[Fraction, Fraction]:
+def price_of(whole: PrivacyFilter, mu_squared: Fraction, event: bool = True) -> tuple[Fraction, Fraction]:
     """The price (ε, δ) that names no δ and buys noise of this μ²: for people, to two digits and in floating point. The
     δ of the budget is not 0, or there would be no such noise."""
     rate = float(price_delta(whole, whole.epsilon, event) / whole.epsilon)
@@ -57,7 +57,7 @@ def price_of(whole: Filter, mu_squared: Fraction, event: bool = True) -> tuple[F
     return epsilon, price_delta(whole, epsilon, event)
 
 
-def for_publishing(account: Filter, whole: Filter, event: bool = True) -> Fraction:
+def for_publishing(account: PrivacyFilter, whole: PrivacyFilter, event: bool = True) -> Fraction:
     """The largest price at which a table can be published, the whole or rounded down to two digits; 0 where none
     can."""
     room, keys = account.gaussian_room, account.keys_delta - account.spent.keys
@@ -80,7 +80,7 @@ def for_publishing(account: Filter, whole: Filter, event: bool = True) -> Fracti
     return Fraction(0)
 
 
-def for_questions(account: Filter) -> Fraction:
+def for_questions(account: PrivacyFilter) -> Fraction:
     """The largest ε, nearly and rounded down, that one more question may cost."""
     low = floor(account.room, _DIGITS)
     high = max(low, 2 * Fraction(math.sqrt(account.residue or 0)))
@@ -96,9 +96,9 @@ class Balance:
     the account of an `analyst` who has one, `own`. Each charge is debited from both, so what is left is what both
     admit."""
 
-    total: Filter
+    total: PrivacyFilter
     analyst: str = ""
-    own: Filter | None = None
+    own: PrivacyFilter | None = None
     kept: Loss | None = None
 
     def after(self, loss: Loss) -> Balance:
@@ -138,27 +138,27 @@ class Balance:
         return found if more is None else found | {"percent": percent_of(self.own, more)}
 
     @property
-    def _free(self) -> Filter:
+    def _free(self) -> PrivacyFilter:
         """The whole budget without what the owner keeps."""
         return self.total if self.kept is None else self.total.after(self.kept)
 
 
-def promise(account: Filter) -> dict[str, str]:
+def promise(account: PrivacyFilter) -> dict[str, str]:
     """What is promised for all that an account ever pays."""
     return {"epsilon": show(account.epsilon), "delta": show(account.promised_delta)}
 
 
-def used(account: Filter) -> float:
+def used(account: PrivacyFilter) -> float:
     """The part of an account that is used, in percent."""
     return float(min(Fraction(1), account.used()) * 100)
 
 
-def percent_of(account: Filter, loss: Loss) -> float:
+def percent_of(account: PrivacyFilter, loss: Loss) -> float:
     """What a release takes of an account, in percent."""
     return float(max(Fraction(0), account.after(loss).used() - account.used()) * 100)
 
 
-def ends(before: Filter, after: Filter) -> str:
+def ends(before: PrivacyFilter, after: PrivacyFilter) -> str:
     """What a charge of the whole budget would end, for people: where tables could then be published at less than half
     the price. Empty where nothing ends."""
     if 4 * after.gaussian_room >= before.gaussian_room:

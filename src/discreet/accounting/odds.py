@@ -1,4 +1,4 @@
-"""The former name of `discreet.odds`, kept for who imports it."""
+"""The former name of `discreet.odds`, kept for those who import it."""
 
 from discreet.odds import best_guess, best_guess_of_budget
 

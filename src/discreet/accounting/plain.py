@@ -1,4 +1,4 @@
-"""The former name of `discreet.reference.baseline_filters`, kept for who imports it."""
+"""The former name of `discreet.reference.baseline_filters`, kept for those who import it."""
 
 from discreet.reference.baseline_filters import ConcentratedFilter, GaussianFilter, SumFilter
 

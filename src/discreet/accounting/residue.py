@@ -1,4 +1,4 @@
-"""The former name of `ring_b.gdp_filter`, kept for who imports it."""
+"""The former name of `ring_b.gdp_filter`, kept for those who import it."""
 
 from discreet.trusted.ring_b.gdp_filter import charge, opening, times
 

@@ -46,7 +46,7 @@ def audit(
     them.
     """
     start = perf_counter()
-    sizes = textbook.Sizes(30_000, 120_000) if thorough else textbook.Sizes()
+    sizes = textbook.DrawCounts(30_000, 120_000) if thorough else textbook.DrawCounts()
     rounds = 5 if thorough else 4
     with ExitStack() as stack:
         targets: list[Target] = [*textbook.everything(sizes), *channels.everything(sizes)]

@@ -1,4 +1,4 @@
-"""Questions aimed at time: each makes one person's rows, if they are there, cost far more than everybody else's.
+"""Questions for timing attacks: each makes one person's rows take far longer than all others.
 
 They are asked about a world in which nobody but the target has a certain value, and long texts stand beside it. Each
 must be refused before anything is paid, or take a time that says nothing about the person.

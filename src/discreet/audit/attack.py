@@ -20,7 +20,7 @@ from discreet.audit import pmf
 from discreet.audit.claims import Claim, Result
 from discreet.audit.events import Feature, answered, kind
 from discreet.audit.made_up import Person, Stage, extremes
-from discreet.audit.targets import Computed, Fitted, Late, Sampled, Target
+from discreet.audit.targets import ComputedAttack, Fitted, Late, SampledAttack, Target
 from discreet.catalog import Table
 from discreet.engines.protocol import Row
 from discreet.errors import EngineError
@@ -142,7 +142,7 @@ class Attack:
         pairs = max(FEWEST, min(draws, draws * CELLS // cells))
         alone = [(index, measured) for index, measured in self._noisy if not isinstance(measured.mechanism, Ball)]
         fits = [Late(self.name, partial(self._fitted, index, measured, draws)) for index, measured in alone]
-        return [Computed(self.name, self._change), Late(self.name, partial(self._sampled, pairs)), *fits]
+        return [ComputedAttack(self.name, self._change), Late(self.name, partial(self._sampled, pairs)), *fits]
 
     @cached_property
     def neighbours(self) -> list[Neighbour]:
@@ -233,12 +233,12 @@ class Attack:
                 break
         return found
 
-    def _sampled(self, draws: int) -> Sampled:
+    def _sampled(self, draws: int) -> SampledAttack:
         """Releases without and with the person whose loss is largest."""
         losses = self.losses()
         nobody, person = self.neighbours[0], self.neighbours[1 + losses.index(max(losses))]
         doors = self._door(nobody), self._door(person)
-        return Sampled(self.name, self.claim, doors, self._release, self._features(nobody, person), draws)
+        return SampledAttack(self.name, self.claim, doors, self._release, self._features(nobody, person), draws)
 
     def _features(self, nobody: Neighbour, person: Neighbour) -> list[Feature]:
         own = person.groups() - nobody.groups()

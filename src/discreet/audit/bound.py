@@ -1,4 +1,4 @@
-"""From counts of two samples to what must be true of the mechanism: bounds that are wrong with a stated chance only.
+"""Confidence bounds of a mechanism's privacy loss from counts of two samples, wrong with at most a stated probability.
 
 Clopper & Pearson (1934): if an event was seen `hits` times in `draws` independent draws, its probability is at least
 the p at which so many or more hits have the chance `miss`, a quantile of a beta distribution. No approximation by a

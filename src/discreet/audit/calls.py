@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.audit.hostile import CONSTANTS, EDGES, PATTERNS, TEXTS
 from discreet.catalog import Type
-from discreet.dialect.functions import Argument, Function, Kind
+from discreet.dialect.functions import Argument, ArgumentKind, SqlFunction
 from discreet.dialect.table import TABLE
 from discreet.dialect.texts import UNITS
 
@@ -144,7 +144,7 @@ class Expressions:
             return "1e299"
         return f"({edge!r})" if edge < 0 else f"{edge!r}"
 
-    def call(self, row: Function, kind: Type, names: Names, depth: int) -> str:
+    def call(self, row: SqlFunction, kind: Type, names: Names, depth: int) -> str:
         """A function of the table, giving a value of this type."""
         dice, name = self.dice, row.names[0] if row.names else ""
         if row.form == "replace":
@@ -188,7 +188,7 @@ class Expressions:
         number = self.pick(["1", "'-7'", "9999" if unit in ("YEAR", "MONTH", "DAY") else "300"])
         return str(self.pick(["({0} + INTERVAL {1} {2})", "({0} - INTERVAL {1} {2})"])).format(moment, number, unit)
 
-    def _arguments(self, row: Function, kind: Type, names: Names, depth: int) -> list[str]:
+    def _arguments(self, row: SqlFunction, kind: Type, names: Names, depth: int) -> list[str]:
         """What stands in the brackets of a call. Values of any type are of one."""
         alike = kind if row.gives == "common" else self.pick(list(Type))
         given = []
@@ -198,31 +198,31 @@ class Expressions:
             given.append(self._argument(argument, row, kind, alike, names, depth))
         return given
 
-    def _argument(self, argument: Argument, row: Function, kind: Type, alike: Type, names: Names, depth: int) -> str:
+    def _argument(self, argument: Argument, row: SqlFunction, kind: Type, alike: Type, names: Names, depth: int) -> str:
         if argument.constant:
             return self._constant(argument, row)
         match argument.kind:
-            case Kind.NUMBER:
+            case ArgumentKind.NUMBER:
                 exact = row.gives in ("same", "common") and kind.numeric
                 wanted = kind if exact else self.pick([Type.INTEGER, Type.NUMBER])
-            case Kind.WHOLE:
+            case ArgumentKind.WHOLE:
                 wanted = Type.INTEGER
-            case Kind.MOMENT:
+            case ArgumentKind.MOMENT:
                 wanted = kind if row.gives == "moment" else self.pick(MOMENTS)
-            case Kind.ANY:
+            case ArgumentKind.ANY:
                 wanted = self._source(row) if row.form == "cast" else alike
             case other:
-                wanted = Type(str({Kind.TEXT: Type.TEXT, Kind.BOOLEAN: Type.BOOLEAN}[other]))
+                wanted = Type(str({ArgumentKind.TEXT: Type.TEXT, ArgumentKind.BOOLEAN: Type.BOOLEAN}[other]))
         return self.value(wanted, names, depth)
 
-    def _source(self, row: Function) -> Type:
+    def _source(self, row: SqlFunction) -> Type:
         """A type that a cast takes."""
         moment = row.gives in MOMENTS
         kinds = (*MOMENTS, Type.TEXT) if moment else (Type.INTEGER, Type.NUMBER, Type.TEXT, Type.BOOLEAN)
         return Type(self.pick(list(Type) if row.gives is Type.TEXT else kinds))
 
-    def _constant(self, argument: Argument, row: Function) -> str:
-        if argument.kind is Kind.WHOLE:
+    def _constant(self, argument: Argument, row: SqlFunction) -> str:
+        if argument.kind is ArgumentKind.WHOLE:
             low, high = argument.low, argument.high
             return str(self.pick([low, high, min(low + 2, high), self.dice.randint(low, high)]))
         if row.operator == "extract_match":
@@ -230,13 +230,13 @@ class Expressions:
         return literal(self.pick(TEXTS.get(argument.name, CONSTANTS)))
 
 
-def gives(row: Function, kind: Type) -> bool:
+def gives(row: SqlFunction, kind: Type) -> bool:
     """Whether a function can give a value of this type."""
     if isinstance(row.gives, Type):
         return row.gives is kind
     if row.gives == "moment":
         return kind in MOMENTS
-    if row.gives == "common" and any(argument.kind is Kind.ANY for argument in row.takes):
+    if row.gives == "common" and any(argument.kind is ArgumentKind.ANY for argument in row.takes):
         return True
     return kind.numeric
 

@@ -12,8 +12,8 @@ import numpy as np
 from discreet.audit.claims import Claim
 from discreet.audit.events import LABEL, NUMBER, Feature
 from discreet.audit.pmf import Distribution
-from discreet.audit.targets import Exact, Fitted, Sampled, Target
-from discreet.audit.textbook import Sizes
+from discreet.audit.targets import ExactAttack, Fitted, SampledAttack, Target
+from discreet.audit.textbook import DrawCounts
 from discreet.local import choose
 from discreet.local.channels import Channel, Hashed, Projective, Response, mixed, odds_of
 from discreet.local.draws import fresh
@@ -23,7 +23,7 @@ TEXTS = (1, 2)
 """Two fingerprints of texts, which stand for any two."""
 
 
-def channel(known: Channel, epsilon: Fraction, sizes: Sizes, features: Sequence[Feature] = LABEL) -> list[Target]:
+def channel(known: Channel, epsilon: Fraction, sizes: DrawCounts, features: Sequence[Feature] = LABEL) -> list[Target]:
     """Any answer against any other, and draws of the first and the last one."""
     claim, name = Claim(float(epsilon)), f"local: {known.name}, {known.inputs} answers"
     rows = [_distribution(known.weights(answer)) for answer in range(known.inputs)]
@@ -38,8 +38,8 @@ def channel(known: Channel, epsilon: Fraction, sizes: Sizes, features: Sequence[
         return [report(0) for _ in range(count)]
 
     return [
-        Exact(name, claim, pairs),
-        Sampled(name, claim, (0, known.inputs - 1), report, features, sizes.pair),
+        ExactAttack(name, claim, pairs),
+        SampledAttack(name, claim, (0, known.inputs - 1), report, features, sizes.pair),
         Fitted(name, claim, draws, sizes.fit // 2, expected=lambda: rows[0]),
     ]
 
@@ -49,7 +49,7 @@ def _distribution(weights: Sequence[int]) -> Distribution:
     return {report: weight / whole for report, weight in enumerate(weights) if weight}
 
 
-def texts(known: Hashed, epsilon: Fraction, sizes: Sizes) -> list[Target]:
+def texts(known: Hashed, epsilon: Fraction, sizes: DrawCounts) -> list[Target]:
     """Local hashing: whether a report supports either of two texts, whose buckets under its seed may be any."""
     claim, name = Claim(float(epsilon)), f"local: {known.name}, {known.buckets} buckets"
     rows = [_distribution(known.weights(bucket)) for bucket in range(known.buckets)]
@@ -62,7 +62,7 @@ def texts(known: Hashed, epsilon: Fraction, sizes: Sizes) -> list[Target]:
     def pairs() -> list[tuple[Distribution, Distribution, str]]:
         return [(a, b, "under any seed:") for a, b in combinations(rows, 2)]
 
-    return [Exact(name, claim, pairs), Sampled(name, claim, TEXTS, supported, LABEL, sizes.pair)]
+    return [ExactAttack(name, claim, pairs), SampledAttack(name, claim, TEXTS, supported, LABEL, sizes.pair)]
 
 
 def twice(first: Response, second: Response, epsilon: Fraction, each: Fraction) -> list[Target]:
@@ -88,12 +88,12 @@ def twice(first: Response, second: Response, epsilon: Fraction, each: Fraction) 
         return [(courses[a], courses[b], f"answers {a} and {b}:") for a, b in combinations(chosen, 2)]
 
     return [
-        Exact("local: two reports a window", Claim(2 * float(each)), lambda: pairs(lambda _: True)),
-        Exact("local: two reports, no change", Claim(float(epsilon)), lambda: pairs(lambda a: a[0] == a[1])),
+        ExactAttack("local: two reports a window", Claim(2 * float(each)), lambda: pairs(lambda _: True)),
+        ExactAttack("local: two reports, no change", Claim(float(epsilon)), lambda: pairs(lambda a: a[0] == a[1])),
     ]
 
 
-def everything(sizes: Sizes) -> list[Target]:
+def everything(sizes: DrawCounts) -> list[Target]:
     """Every channel at ε = 1, and the memory with two reports."""
     one = Fraction(1)
     odds = odds_of(one)

@@ -1,4 +1,4 @@
-"""What is promised of a release, and what an attack says of the promise."""
+"""The claimed privacy loss of a release, and the result of an attack on the claim."""
 
 from __future__ import annotations
 

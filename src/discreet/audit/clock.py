@@ -1,4 +1,4 @@
-"""Times as an attacker reads them: a threshold is fitted on half of the answers and tried on the other half."""
+"""A timing attack: a threshold is fitted on half of the response times and tested on the other half."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart two known distributions are: no draws, so no chance of error either."""
+"""Exact privacy loss between two known distributions, without sampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values and constants at the edges of what tables and questions can hold, and persons who have nothing else."""
+"""Edge-case values and constants for tables and questions, and made-up persons who have only such values."""
 
 from __future__ import annotations
 

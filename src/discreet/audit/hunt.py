@@ -1,4 +1,4 @@
-"""The hunt: whole questions made up at random, asked with awkward persons in the tables and without them.
+"""Fuzzing: whole random questions, asked on neighbouring tables with and without persons of edge-case values.
 
 Whether a question fails, what it costs, and everything that is printed beside noise must not depend on anybody. So two
 curators over neighbouring tables, each with a ledger in memory, are asked the same: neither fails, and whatever follows
@@ -19,7 +19,7 @@ from discreet.audit.claims import Claim, Result
 from discreet.audit.hostile import World, crowd, with_persons, written
 from discreet.audit.made_up import Stage
 from discreet.audit.maker import Maker
-from discreet.audit.targets import Computed
+from discreet.audit.targets import ComputedAttack
 from discreet.catalog import Budget, Declaration, Source, Table
 from discreet.curator import Curator
 from discreet.errors import EngineError, QuestionError
@@ -44,7 +44,7 @@ Seen = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
+class DistinguishingQuestion:
     """A question that tells the neighbours apart, or fails; and how."""
 
     question: str
@@ -142,7 +142,10 @@ def _explained(curator: Curator, question: str, price: Price) -> Seen:
 
 
 _NOISY = ("rows", "intervals", "simultaneous", "used", "charged")
-_MISSING = re.compile(r"(; )?at most [^ ]+ is missing( in the groups shown)?, with 95 %(, of at most [\d,]+ persons)?")
+_MISSING = re.compile(
+    r"(; )?at most [^ ]+ is missing( in the groups shown)?, (?:with 95 %|at 95 % confidence)"
+    r"(, of at most [\d,]+ persons)?"
+)
 """What limits may have left out is worked out from the noisy number."""
 _NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -175,15 +178,17 @@ def _footer(printed: str) -> str:
     return "\n".join(lines[place:])
 
 
-def hunt(known: Declaration, pair: Pair, seed: int, questions: int, *, smaller: bool = True) -> list[Found]:
+def hunt(
+    known: Declaration, pair: Pair, seed: int, questions: int, *, smaller: bool = True
+) -> list[DistinguishingQuestion]:
     """What was found in so many questions; with `smaller` each is made as short as it can be."""
     maker, dice = Maker(known, seed, slips=0.01), Random(seed)
-    found: list[Found] = []
+    found: list[DistinguishingQuestion] = []
     for number in range(questions):
         text, price = maker.question(), dice.choice(PRICES)
         what = pair.ask(text, price, explained=number % EXPLAINED == 0)
         if what:
-            found.append(Found(shrunk(text, pair, price, what) if smaller else text, what))
+            found.append(DistinguishingQuestion(shrunk(text, pair, price, what) if smaller else text, what))
     return found
 
 
@@ -237,7 +242,7 @@ def _shorter(words: Sequence[str]) -> Iterator[list[str]]:
         yield [*words[:before], *words[opening + 1 : close], *words[close + 1 :]]
 
 
-def target(known: Declaration, stage: Stage, questions: int, seed: int) -> Computed:
+def target(known: Declaration, stage: Stage, questions: int, seed: int) -> ComputedAttack:
     """The hunt as a subject of the audit, over files of its own."""
     subject = f"{questions:,} whole questions, with hostile persons and without"
 
@@ -251,4 +256,4 @@ def target(known: Declaration, stage: Stage, questions: int, seed: int) -> Compu
         words = f"{len(found)} questions fail or differ, among them {found[0]}" if found else "nothing"
         return Result(subject, "hunted", Claim(), None, bool(found), words, 2 * questions)
 
-    return Computed(subject, compute)
+    return ComputedAttack(subject, compute)

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from discreet.accounting import Approximate, Batch, DiscreteLaplace, Filter, Gaussian, Loss, Pure
 from discreet.audit.claims import TINY, Claim, Result
-from discreet.audit.targets import Computed, Target
+from discreet.audit.targets import ComputedAttack, Target
 from discreet.catalog import Budget
 
 NEVER = math.inf
@@ -222,5 +222,5 @@ def everything(budgets: Sequence[Budget], rounds: int) -> list[Target]:
         words = f"filter ε {float(budget.epsilon):g}, δ {float(budget.delta):g}"
         words += f", keys {float(budget.keys_delta):g}" if budget.keys_delta else ""
         guard = Filter(budget.epsilon, budget.delta, budget.keys_delta)
-        found += [Computed(one.name, one.play) for one in courses(words, guard, budget, rounds=rounds)]
+        found += [ComputedAttack(one.name, one.play) for one in courses(words, guard, budget, rounds=rounds)]
     return found

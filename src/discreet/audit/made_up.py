@@ -85,7 +85,7 @@ class Stage:
     def load(self, table: Table) -> Table:
         """The table in the engine, under a name of its own."""
         if table.source.path is None or table.source.path.parent != Path(self._folder.name):
-            raise ValueError("the audit reads nothing but what it has made up")
+            raise ValueError("the audit reads only tables that it has made up")
         loaded = replace(table, name=f"{table.name} {table.source.path.stem}")
         self._engine.load(loaded, b"made up")
         return loaded

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.audit.report import Line, Report
+from discreet.audit.report import Report, ReportLine
 from discreet.release.plot import _write, figure_class, target
 
 FURTHEST = 2.5  # of a claim: what lies beyond stands at the edge
@@ -52,6 +52,6 @@ def _figure(report: Report, figure_class: Any) -> Any:
     return figure
 
 
-def _label(line: Line) -> str:
+def _label(line: ReportLine) -> str:
     claim = f"{line.claim.unit} {line.claim.amount:.3g}"
     return f"{'FOUND  ' if line.broken else ''}{line.subject}  ({claim})"

@@ -1,4 +1,4 @@
-"""The exact distributions that the mechanisms claim to have, computed here a second time, from their definitions.
+"""The exact distributions of the mechanisms, computed independently from their definitions.
 
 Two things are held against them: the claim, by comparing the distributions of neighbours, and the draws. Doubles are
 enough: values are right to 1e-12 of themselves unless something else is said, and a finding needs more.
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Distribution = Mapping[Hashable, float]
-Doubles = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 Law = Callable[[int], float]
 """P(X ≤ k) of a random integer."""
@@ -130,9 +130,9 @@ def lead(rate: float, counts: Sequence[int], gaps: int) -> dict[Hashable, float]
         for place, count in enumerate(counts):
             rivals = [other + (order[j] > order[place]) for j, other in enumerate(counts) if j != place]
 
-            def below(r: Doubles, rivals: Sequence[int] = rivals) -> Doubles:
+            def below(r: Floats, rivals: Sequence[int] = rivals) -> Floats:
                 each = [1 - q ** np.maximum(0.0, r - rival + 1) for rival in rivals]
-                below_all: Doubles = np.prod(each, axis=0)
+                below_all: Floats = np.prod(each, axis=0)
                 return below_all
 
             for gap in range(gaps):
@@ -148,12 +148,12 @@ def replies(threshold: int, scales: tuple[float, float], limit: int, answers: Se
     reach = math.ceil(40 * first)
     places = np.arange(-reach, reach + 1)
     q, r = math.exp(-1 / first), math.exp(-1 / second)
-    found: dict[Hashable, Doubles] = {(): (1 - q) / (1 + q) * q ** np.abs(places)}
+    found: dict[Hashable, Floats] = {(): (1 - q) / (1 + q) * q ** np.abs(places)}
     for answer in answers:
         needed = threshold + places - answer
         tail = r ** np.maximum(needed, 1.0) / (1 + r)
         yes = np.where(needed > 0, tail, 1 - r ** (1.0 - np.minimum(needed, 0)) / (1 + r))
-        longer: dict[Hashable, Doubles] = {}
+        longer: dict[Hashable, Floats] = {}
         for said, masses in found.items():
             assert isinstance(said, tuple)
             if sum(said) == limit:

@@ -14,7 +14,7 @@ from discreet.audit.attack import Attack
 from discreet.audit.claims import Claim
 from discreet.audit.events import Feature, answered, kind
 from discreet.audit.made_up import GROUPS, Person, Stage, crowd, rows_of
-from discreet.audit.targets import Late, Sampled, Target
+from discreet.audit.targets import Late, SampledAttack, Target
 from discreet.catalog import Budget, Column, Declaration, Table
 from discreet.curator import Curator
 from discreet.errors import QuestionError
@@ -36,7 +36,7 @@ BOUNDS = "contribution_bounds_per_group"
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedAggregate:
     """A question: an aggregate, and the columns that it is grouped by. `sort` names what kind of question it is."""
 
     aggregate: str
@@ -64,15 +64,15 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def asked_of(table: Table, *, each: bool) -> list[Asked]:
+def asked_of(table: Table, *, each: bool) -> list[AskedAggregate]:
     """The questions of a table: one of each kind, or, with `each`, of every column."""
-    found: dict[tuple[Any, ...], Asked] = {}
+    found: dict[tuple[Any, ...], AskedAggregate] = {}
     for number, question in enumerate(_every(table)):
         found.setdefault((number,) if each else question.sort, question)
     return list(found.values())
 
 
-def _every(table: Table) -> Iterator[Asked]:
+def _every(table: Table) -> Iterator[AskedAggregate]:
     single = table.person is None or table.one_row_per_person
     keys = [column for column in table.columns if column.name != table.person]
     groupings: list[tuple[Column, ...]] = [(), *((column,) for column in keys)]
@@ -81,31 +81,31 @@ def _every(table: Table) -> Iterator[Asked]:
         groupings.append((public[0], public[1]))
     for grouping in groupings:
         shape = tuple((key.type, key.keys() is None) for key in grouping)
-        yield Asked("COUNT(*)", grouping, ("rows", shape))
+        yield AskedAggregate("COUNT(*)", grouping, ("rows", shape))
         if table.person is not None:
-            yield Asked(f"COUNT(DISTINCT {_quoted(table.person)})", grouping, ("persons", shape))
+            yield AskedAggregate(f"COUNT(DISTINCT {_quoted(table.person)})", grouping, ("persons", shape))
         if not single:
-            yield Asked(f"COUNT(*, {BOUNDS} => (0, 2))", grouping, ("bounded", shape))
+            yield AskedAggregate(f"COUNT(*, {BOUNDS} => (0, 2))", grouping, ("bounded", shape))
         for column in keys:
             if column.type is not None and column.type.numeric and column not in grouping:
                 yield from _numbers(column, grouping, single)
 
 
-def _numbers(column: Column, grouping: tuple[Column, ...], single: bool) -> Iterator[Asked]:
+def _numbers(column: Column, grouping: tuple[Column, ...], single: bool) -> Iterator[AskedAggregate]:
     shape = tuple(key.keys() is None for key in grouping)
     kinds = (column.type, column.step is None, shape)
     name = _quoted(column.name)
     if column.minimum is not None and column.maximum is not None:
-        yield Asked(f"SUM({name})", grouping, ("sum", kinds))
-        yield Asked(f"AVG({name})", grouping, ("mean", kinds))
+        yield AskedAggregate(f"SUM({name})", grouping, ("sum", kinds))
+        yield AskedAggregate(f"AVG({name})", grouping, ("mean", kinds))
     if not single or column.minimum is None or column.maximum is None:
-        yield Asked(f"SUM({name}, {BOUNDS} => (-2, 3))", grouping, ("clamped", kinds))
+        yield AskedAggregate(f"SUM({name}, {BOUNDS} => (-2, 3))", grouping, ("clamped", kinds))
 
 
 def of_declaration(declaration: Declaration, stage: Stage, draws: int, asks: int, *, each: bool) -> list[Target]:
     """All attacks on all questions of all tables about people. Columns must have their types."""
     found: list[Target] = []
-    wholes: list[tuple[Table, Asked]] = []
+    wholes: list[tuple[Table, AskedAggregate]] = []
     for table in declaration.tables.values():
         if table.public:
             continue
@@ -126,7 +126,7 @@ def of_declaration(declaration: Declaration, stage: Stage, draws: int, asks: int
     return found
 
 
-def _answerable(question: Asked, table: Table, declaration: Declaration) -> bool:
+def _answerable(question: AskedAggregate, table: Table, declaration: Declaration) -> bool:
     """Whether the curator takes the question: what it refuses, it refuses to everybody."""
     try:
         lower(question.text(table), declaration)
@@ -135,7 +135,7 @@ def _answerable(question: Asked, table: Table, declaration: Declaration) -> bool
     return True
 
 
-def _whole(declaration: Declaration, stage: Stage, table: Table, question: Asked, asks: int) -> Sampled:
+def _whole(declaration: Declaration, stage: Stage, table: Table, question: AskedAggregate, asks: int) -> SampledAttack:
     """Whole questions to two curators over made-up neighbours: ledger in memory, engine, door, release and all."""
     keys = [key.name for key in question.keys]
     base = crowd(table, keys, 8)
@@ -168,10 +168,12 @@ def _whole(declaration: Declaration, stage: Stage, table: Table, question: Asked
         Feature("outcome", kind),
     ]
     claim = Claim(float(WHOLE), float(delta))
-    return Sampled(_whole_name(question, table), claim, (curators[0], curators[1]), ask, features, asks, "asked", close)
+    return SampledAttack(
+        _whole_name(question, table), claim, (curators[0], curators[1]), ask, features, asks, "asked", close
+    )
 
 
-def _whole_name(question: Asked, table: Table) -> str:
+def _whole_name(question: AskedAggregate, table: Table) -> str:
     return f"{question.name(table)}, asked"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """All results of one subject under one claim."""
 
     subject: str
@@ -56,12 +56,12 @@ class Report:
         return tuple(result for result in self.results if result.broken)
 
     @property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ReportLine, ...]:
         """The results by subject, in the order in which they were found."""
         found: dict[tuple[str, Claim], list[Result]] = {}
         for result in self.results:
             found.setdefault((result.subject, result.claim), []).append(result)
-        return tuple(Line(subject, claim, tuple(results)) for (subject, claim), results in found.items())
+        return tuple(ReportLine(subject, claim, tuple(results)) for (subject, claim), results in found.items())
 
     @property
     def draws(self) -> int:

@@ -17,7 +17,7 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledAttack:
     """Draws on two neighbours, an event chosen on half of them, and its two probabilities bounded on the other half.
 
     `draw` makes one outcome from one of `neighbours`; what it raises is an outcome too. The neighbours take turns, so
@@ -44,7 +44,7 @@ class Sampled:
             if self.close is not None:
                 noticed = self.close()
         if all(isinstance(outcome, Raised) for outcome in (*one, *two)):
-            raise RuntimeError("every draw failed: nothing was attacked")
+            raise RuntimeError("every draw failed: nothing was tested")
         half = self.draws // 2
         event = choose(self.features, one[:half], two[:half], self.claim)
         if event is None:
@@ -75,7 +75,7 @@ def _tried(draw: Draw, neighbour: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactAttack:
     """The distributions of neighbours, compared outcome by outcome. Pairs come with words that say where they lie."""
 
     subject: str
@@ -112,7 +112,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Computed:
+class ComputedAttack:
     """An attack that computes its result by itself: no chance takes part."""
 
     subject: str
@@ -128,14 +128,14 @@ class Late:
     """An attack that is made ready only when its turn comes."""
 
     subject: str
-    make: Callable[[], Sampled | Fitted]
+    make: Callable[[], SampledAttack | Fitted]
     tests: int = 1
 
     def attack(self, miss: float) -> Result:
         return self.make().attack(miss)
 
 
-Target = Sampled | Exact | Fitted | Computed | Late
+Target = SampledAttack | ExactAttack | Fitted | ComputedAttack | Late
 
 
 def run(targets: Sequence[Target], false_alarm: float, progress: Progress | None = None) -> list[Result]:

@@ -15,7 +15,7 @@ from discreet.audit import pmf
 from discreet.audit.claims import Claim, Result
 from discreet.audit.events import LABEL, NUMBER, Feature, answered
 from discreet.audit.pmf import Distribution
-from discreet.audit.targets import Computed, Exact, Fitted, Sampled, Target
+from discreet.audit.targets import ComputedAttack, ExactAttack, Fitted, SampledAttack, Target
 from discreet.mechanisms import (
     AboveThreshold,
     ExponentialMechanism,
@@ -34,14 +34,14 @@ Neighbours = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class Sizes:
+class DrawCounts:
     """How many draws: on either neighbour of a pair, and for a fit."""
 
     pair: int = 3_000
     fit: int = 12_000
 
 
-def additive(mechanism: Laplace | Gaussian, sensitivity: int, sizes: Sizes) -> list[Target]:
+def additive(mechanism: Laplace | Gaussian, sensitivity: int, sizes: DrawCounts) -> list[Target]:
     """Noise on integers: one coordinate at the whole sensitivity, and two that share it."""
     gaussian = isinstance(mechanism, Gaussian)
     claim = Claim.of(mechanism.loss(sensitivity**2 if gaussian else sensitivity))
@@ -58,8 +58,8 @@ def additive(mechanism: Laplace | Gaussian, sensitivity: int, sizes: Sizes) -> l
 
     name = mechanism.name
     found: list[Target] = [
-        Sampled(name, claim, (0, sensitivity), one, NUMBER, sizes.pair),
-        Exact(name, claim, pairs),
+        SampledAttack(name, claim, (0, sensitivity), one, NUMBER, sizes.pair),
+        ExactAttack(name, claim, pairs),
         Fitted(name, claim, lambda count: mechanism.release([0] * count), sizes.fit, law(width)),
     ]
     if sensitivity > 1:
@@ -69,11 +69,11 @@ def additive(mechanism: Laplace | Gaussian, sensitivity: int, sizes: Sizes) -> l
             Feature("difference", answered(lambda pair: pair[1] - pair[0]), ordered=True),
             Feature("likelihood", answered(lambda pair: _towards(pair, sides)), ordered=True),
         ]
-        found.append(Sampled(f"{name}, two numbers", claim, sides, mechanism.release, features, sizes.pair))
+        found.append(SampledAttack(f"{name}, two numbers", claim, sides, mechanism.release, features, sizes.pair))
     return found
 
 
-def together(mechanism: LaplaceShares, sizes: Sizes) -> list[Target]:
+def together(mechanism: LaplaceShares, sizes: DrawCounts) -> list[Target]:
     """Several parties' shares of a number and of its noise: what colluders can make of all that they get is the total
     of the honest parties. Its distribution is computed from the shares', and compared with the whole noise's."""
     claim, name, count = Claim.of(mechanism.loss()), mechanism.name, mechanism.honest
@@ -94,8 +94,8 @@ def together(mechanism: LaplaceShares, sizes: Sizes) -> list[Target]:
         return [(start, pmf.shared(width, count, step, reach), f"0 and {step}") for step in range(1, moved + 1)]
 
     return [
-        Sampled(name, claim, (0, moved), total, NUMBER, sizes.pair),
-        Exact(name, claim, pairs),
+        SampledAttack(name, claim, (0, moved), total, NUMBER, sizes.pair),
+        ExactAttack(name, claim, pairs),
         Fitted(name, claim, draws, sizes.fit, pmf.laplace_law(width)),
     ]
 
@@ -106,7 +106,7 @@ def _towards(outcome: Sequence[float], sides: Sequence[Sequence[int]]) -> float:
     return float(sum(abs(x - a) - abs(x - b) for x, a, b in zip(outcome, first, second, strict=True)))
 
 
-def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: Sizes) -> list[Target]:
+def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: DrawCounts) -> list[Target]:
     """Private keys. A neighbour is the number of persons in each of some groups; in a group of 0 nobody has a row."""
     claim = Claim.of(mechanism.loss())
     chance, turn = _chance(mechanism)
@@ -128,9 +128,9 @@ def groups(mechanism: LaplaceThreshold | PartitionSelection, sizes: Sizes) -> li
 
     name = f"{mechanism.name}, {cells} groups" if cells > 1 else mechanism.name
     near = (turn,) * cells, (turn + 1,) * cells
-    found: list[Target] = [Exact(name, claim, pairs)]
+    found: list[Target] = [ExactAttack(name, claim, pairs)]
     for neighbours in (((0,) * cells, (1,) * cells), near, (near[0], (turn - 1,) * cells)):
-        found.append(Sampled(name, claim, neighbours, release, LABEL, sizes.pair))
+        found.append(SampledAttack(name, claim, neighbours, release, LABEL, sizes.pair))
 
     def draws(count: int) -> list[tuple[bool, ...]]:
         return [release(near[0]) for _ in range(count)]
@@ -150,9 +150,9 @@ def _chance(mechanism: LaplaceThreshold | PartitionSelection) -> tuple[Callable[
     return lambda persons: law(persons - threshold) if persons else 0.0, threshold
 
 
-def thresholds(sizes: Sizes) -> list[Target]:
+def thresholds(sizes: DrawCounts) -> list[Target]:
     """The threshold that the project computes: its δ at many prices, and all attacks at two of them."""
-    found: list[Target] = [Computed("thresholds at 36 prices", _least_margin)]
+    found: list[Target] = [ComputedAttack("thresholds at 36 prices", _least_margin)]
     for cells in (1, 2):
         found += groups(mechanisms.laplace_threshold(Fraction(2), Fraction(1, 20), cells), sizes)
     return found
@@ -179,7 +179,7 @@ def choice(
     distribution: Callable[[Any], Distribution],
     moves: tuple[Sequence[Any], Sequence[int]],
     hardest: Neighbours,
-    sizes: Sizes,
+    sizes: DrawCounts,
 ) -> list[Target]:
     """A choice among few: exact over all starts and all moves of one person, draws on the hardest neighbours."""
     starts, steps = moves
@@ -197,8 +197,8 @@ def choice(
         return [release(hardest[0]) for _ in range(count)]
 
     return [
-        Exact(name, claim, pairs),
-        Sampled(name, claim, hardest, release, LABEL, sizes.pair),
+        ExactAttack(name, claim, pairs),
+        SampledAttack(name, claim, hardest, release, LABEL, sizes.pair),
         Fitted(name, claim, draws, sizes.fit // 2, expected=lambda: distribution(hardest[0])),
     ]
 
@@ -206,7 +206,7 @@ def choice(
 _STARTS = ((0, 0), (2, 0), (1, 1, 0), (3, 0, 1))
 
 
-def selections(sizes: Sizes, epsilon: Fraction = Fraction(1)) -> list[Target]:
+def selections(sizes: DrawCounts, epsilon: Fraction = Fraction(1)) -> list[Target]:
     """Exponential mechanism, permute-and-flip and top-k, for scores that move either way, and monotone ones."""
     found: list[Target] = []
     for monotone, steps, start, after in (
@@ -239,7 +239,7 @@ def _ordered(mechanism: TopK, scores: Sequence[int]) -> tuple[int, ...]:
     return tuple(mechanism.release(scores))
 
 
-def largest(mechanism: NoisyMax, sizes: Sizes) -> list[Target]:
+def largest(mechanism: NoisyMax, sizes: DrawCounts) -> list[Target]:
     """Report noisy max on counts of persons: the place alone, and with the gap."""
     claim, rate = Claim.of(mechanism.loss()), float(mechanism.rate)
     moves = (((0, 0), (2, 0), (1, 0, 0)), (0, 1))
@@ -252,7 +252,7 @@ def largest(mechanism: NoisyMax, sizes: Sizes) -> list[Target]:
     ]
 
 
-def watch(mechanism: AboveThreshold, sizes: Sizes) -> list[Target]:
+def watch(mechanism: AboveThreshold, sizes: DrawCounts) -> list[Target]:
     """Above threshold: three questions, of which one person moves each by at most 1."""
 
     def said(answers: Sequence[int]) -> tuple[bool, ...]:
@@ -266,7 +266,7 @@ def watch(mechanism: AboveThreshold, sizes: Sizes) -> list[Target]:
     return choice(mechanism.name, claim, said, distribution, moves, ((0, 0, 0), (-1, -1, 1)), sizes)
 
 
-def response(mechanism: RandomisedResponse, sizes: Sizes) -> list[Target]:
+def response(mechanism: RandomisedResponse, sizes: DrawCounts) -> list[Target]:
     """Randomised response: any answer against any other, from the integers that decide."""
     name, claim = f"{mechanism.name} of {mechanism.choices}", Claim.of(mechanism.loss())
     rows: list[Distribution] = [dict(enumerate(map(float, row))) for row in mechanism.channel()]
@@ -278,13 +278,13 @@ def response(mechanism: RandomisedResponse, sizes: Sizes) -> list[Target]:
         return mechanism.release([answer])[0]
 
     return [
-        Exact(name, claim, pairs),
-        Sampled(name, claim, (0, 1), report, LABEL, sizes.pair),
+        ExactAttack(name, claim, pairs),
+        SampledAttack(name, claim, (0, 1), report, LABEL, sizes.pair),
         Fitted(name, claim, lambda count: mechanism.release([0] * count), sizes.fit, expected=lambda: rows[0]),
     ]
 
 
-def everything(sizes: Sizes) -> list[Target]:
+def everything(sizes: DrawCounts) -> list[Target]:
     """Every mechanism at ε = 1 (or μ = 1), where an attack sees most for its draws."""
     one = Fraction(1)
     return [

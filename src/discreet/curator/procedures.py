@@ -19,7 +19,7 @@ from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
-from discreet.trusted.ring_b.watching import Watch, Watching
+from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.contribution import Agreed, OpenedContribution, Terms
@@ -94,7 +94,7 @@ class Curator(Asking):
         kind = mechanism(threshold, price, limit, sensitivity)
         words = f"above threshold {threshold}, up to {limit} times"
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
-        grant = self._door.open(Watch(kind), analyst=account, question=words, key=key, request=None)
+        grant = self._door.open(WatchMeasurement(kind), analyst=account, question=words, key=key, request=None)
         assert not isinstance(grant, Stored)
         return AboveThresholdRun(Watching(grant), kind, self._lowered, self._holdings.load)
 

@@ -1,4 +1,4 @@
-"""What is asked of expressions before anything is known of their values."""
+"""Properties of expressions that do not depend on ranges of values."""
 
 from __future__ import annotations
 

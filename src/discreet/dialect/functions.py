@@ -1,4 +1,4 @@
-"""The dialect: what may be computed from one row, as one table.
+"""The dialect: the functions that a question may compute from one row, as one table.
 
 The reader finds functions here by their names, the engine's builders are held against it, `docs/dialect.md` is written
 from it. Every operator is total: whatever a row holds, it gives a value or NULL, in time and memory that the question
@@ -14,7 +14,7 @@ from enum import StrEnum
 from discreet.trusted.ring_a.table import Type, Value
 
 
-class Kind(StrEnum):
+class ArgumentKind(StrEnum):
     """What an argument may be. A number may be whole; a moment is a date or a timestamp."""
 
     NUMBER = "number"
@@ -30,7 +30,7 @@ class Argument:
     """One argument. A `constant` is written in the question: an integer within `low` and `high`, or a text of so many
     characters. `default` stands for it where it is left out."""
 
-    kind: Kind
+    kind: ArgumentKind
     constant: bool = False
     low: int = 0
     high: int = 0
@@ -44,7 +44,7 @@ class Argument:
 
 
 @dataclass(frozen=True)
-class Function:
+class SqlFunction:
     """A row of the table.
 
     `operator` is its name in a plan, `names` are its names in SQL; `written` says how it is written where it is no
@@ -87,12 +87,12 @@ class Function:
         return self.takes[min(place, len(self.takes) - 1)]
 
 
-NUMBER = Argument(Kind.NUMBER)
-WHOLE = Argument(Kind.WHOLE)
-TEXT = Argument(Kind.TEXT)
-BOOLEAN = Argument(Kind.BOOLEAN)
-MOMENT = Argument(Kind.MOMENT)
-ANY = Argument(Kind.ANY)
+NUMBER = Argument(ArgumentKind.NUMBER)
+WHOLE = Argument(ArgumentKind.WHOLE)
+TEXT = Argument(ArgumentKind.TEXT)
+BOOLEAN = Argument(ArgumentKind.BOOLEAN)
+MOMENT = Argument(ArgumentKind.MOMENT)
+ANY = Argument(ArgumentKind.ANY)
 
 LONGEST_PATTERN = 200
 """Characters of a constant that a row's text is searched for."""
@@ -106,12 +106,12 @@ MOST_TEXTS = 20
 
 def whole_constant(low: int, high: int, default: int | None = None, name: str = "") -> Argument:
     """A constant integer."""
-    return Argument(Kind.WHOLE, True, low, high, default, name or "n")
+    return Argument(ArgumentKind.WHOLE, True, low, high, default, name or "n")
 
 
 def text_constant(shortest: int, longest: int, default: str | None = None, name: str = "") -> Argument:
     """A constant text."""
-    return Argument(Kind.TEXT, True, shortest, longest, default, name or "'text'")
+    return Argument(ArgumentKind.TEXT, True, shortest, longest, default, name or "'text'")
 
 
 def named(argument: Argument, name: str) -> Argument:
@@ -119,7 +119,7 @@ def named(argument: Argument, name: str) -> Argument:
     return replace(argument, name=name)
 
 
-def result_type(function: Function, given: Sequence[Type]) -> Type:
+def result_type(function: SqlFunction, given: Sequence[Type]) -> Type:
     """The type of a call with arguments of these types."""
     if isinstance(function.gives, Type):
         return function.gives

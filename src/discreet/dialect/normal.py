@@ -1,4 +1,4 @@
-"""One form for expressions that are computed alike: what is measured is the same however it was written.
+"""Normal form of expressions: equivalent spellings give the same measurement.
 
 Each rule gives an expression with the same value on every row, NULL and NaN included (NaN is above all other numbers,
 and equal to itself). So to write an expression in normal form changes no answer and no bound. Where two that are alike

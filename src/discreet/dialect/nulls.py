@@ -1,4 +1,4 @@
-"""Where NULL can stand, from declarations alone.
+"""Which expressions can be NULL, from declarations alone.
 
 A column has no NULL where the owner declared so (`nulls = false`), where it holds the person, or where a condition that
 every row meets is not true of NULL. It decides which keys get a group for NULL and what is measured of rows without

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.dialect.functions import ANY, BOOLEAN, NUMBER, WHOLE, Function, named, whole_constant
+from discreet.dialect.functions import ANY, BOOLEAN, NUMBER, WHOLE, SqlFunction, named, whole_constant
 from discreet.trusted.ring_a.table import LARGEST, Type
 
 _INTEGER, _NUMBER, _BOOLEAN = Type.INTEGER, Type.NUMBER, Type.BOOLEAN
@@ -14,8 +14,8 @@ _BITS = "an integer computed beyond 64 bits counts as NULL"
 _TEXTUAL = "a text that does not convert is NULL"
 
 CONDITIONS = (
-    Function("equal", (), (ANY, ANY), _BOOLEAN, "2 = 2", "true", "", "both sides are of one type", "x = y"),
-    Function(
+    SqlFunction("equal", (), (ANY, ANY), _BOOLEAN, "2 = 2", "true", "", "both sides are of one type", "x = y"),
+    SqlFunction(
         "not_equal",
         (),
         (ANY, ANY),
@@ -26,10 +26,10 @@ CONDITIONS = (
         "both sides are of one type",
         "x <> y, x != y, a XOR b",
     ),
-    Function(
+    SqlFunction(
         "less", (), (ANY, ANY), _BOOLEAN, "1 < 2", "true", "NaN is above all", "both sides are of one type", "x < y"
     ),
-    Function(
+    SqlFunction(
         "less_equal",
         (),
         (ANY, ANY),
@@ -40,10 +40,10 @@ CONDITIONS = (
         "both sides are of one type",
         "x <= y",
     ),
-    Function(
+    SqlFunction(
         "greater", (), (ANY, ANY), _BOOLEAN, "2 > 1", "true", "NaN is above all", "both sides are of one type", "x > y"
     ),
-    Function(
+    SqlFunction(
         "greater_equal",
         (),
         (ANY, ANY),
@@ -54,7 +54,7 @@ CONDITIONS = (
         "both sides are of one type",
         "x >= y, x BETWEEN y AND z",
     ),
-    Function(
+    SqlFunction(
         "same",
         (),
         (ANY, ANY),
@@ -65,16 +65,20 @@ CONDITIONS = (
         "both sides are of one type",
         "x IS [NOT] DISTINCT FROM y, x <=> y",
     ),
-    Function("and", (), (BOOLEAN, BOOLEAN), _BOOLEAN, "1 > 2 AND NULL = 1", "false", "as in SQL", "", "a AND b"),
-    Function("or", (), (BOOLEAN, BOOLEAN), _BOOLEAN, "1 < 2 OR NULL = 1", "true", "as in SQL", "", "a OR b"),
-    Function("not", (), (BOOLEAN,), _BOOLEAN, "NOT 1 > 2", "true", "", "", "NOT a"),
-    Function(
+    SqlFunction("and", (), (BOOLEAN, BOOLEAN), _BOOLEAN, "1 > 2 AND NULL = 1", "false", "as in SQL", "", "a AND b"),
+    SqlFunction("or", (), (BOOLEAN, BOOLEAN), _BOOLEAN, "1 < 2 OR NULL = 1", "true", "as in SQL", "", "a OR b"),
+    SqlFunction("not", (), (BOOLEAN,), _BOOLEAN, "NOT 1 > 2", "true", "", "", "NOT a"),
+    SqlFunction(
         "is_null", (), (ANY,), _BOOLEAN, "NULL IS NULL", "true", "never NULL", "", "x IS [NOT] NULL, a IS UNKNOWN"
     ),
-    Function("is_true", (), (BOOLEAN,), _BOOLEAN, "(1 > 0) IS TRUE", "true", "never NULL", "", "a IS [NOT] TRUE"),
-    Function("is_false", (), (BOOLEAN,), _BOOLEAN, "(1 > 0) IS FALSE", "false", "never NULL", "", "a IS [NOT] FALSE"),
-    Function("in", (), (ANY, ANY), _BOOLEAN, "2 IN (1, 2)", "true", "", "constants of one type", "x [NOT] IN (1, 2)"),
-    Function(
+    SqlFunction("is_true", (), (BOOLEAN,), _BOOLEAN, "(1 > 0) IS TRUE", "true", "never NULL", "", "a IS [NOT] TRUE"),
+    SqlFunction(
+        "is_false", (), (BOOLEAN,), _BOOLEAN, "(1 > 0) IS FALSE", "false", "never NULL", "", "a IS [NOT] FALSE"
+    ),
+    SqlFunction(
+        "in", (), (ANY, ANY), _BOOLEAN, "2 IN (1, 2)", "true", "", "constants of one type", "x [NOT] IN (1, 2)"
+    ),
+    SqlFunction(
         "case",
         ("IF", "IFF", "NVL2"),
         (BOOLEAN, ANY, ANY),
@@ -86,7 +90,7 @@ CONDITIONS = (
         "CASE … END, IF(a, x, y), NVL2(x, y, z)",
         form="case",
     ),
-    Function(
+    SqlFunction(
         "coalesce",
         ("COALESCE", "IFNULL", "NVL"),
         (ANY,),
@@ -98,10 +102,10 @@ CONDITIONS = (
         most=100,
         form="alike",
     ),
-    Function(
+    SqlFunction(
         "nullif", ("NULLIF",), (ANY, ANY), "common", "NULLIF(3, 3)", None, "NULL where both are equal", form="alike"
     ),
-    Function(
+    SqlFunction(
         "greatest",
         ("GREATEST",),
         (ANY,),
@@ -112,13 +116,13 @@ CONDITIONS = (
         most=50,
         form="alike",
     ),
-    Function(
+    SqlFunction(
         "least", ("LEAST",), (ANY,), "common", "LEAST(4, 2)", "2", "NULL where any is NULL", most=50, form="alike"
     ),
 )
 
 CASTS = (
-    Function(
+    SqlFunction(
         "to_integer",
         (),
         (ANY,),
@@ -131,7 +135,7 @@ CASTS = (
         whole=True,
         form="cast",
     ),
-    Function(
+    SqlFunction(
         "to_number",
         (),
         (ANY,),
@@ -143,7 +147,7 @@ CASTS = (
         "CAST(x AS DOUBLE) (FLOAT, FLOAT64, REAL, NUMERIC, DECIMAL)",
         form="cast",
     ),
-    Function(
+    SqlFunction(
         "to_text",
         (),
         (ANY,),
@@ -155,7 +159,7 @@ CASTS = (
         "CAST(x AS TEXT) (STRING, VARCHAR)",
         form="cast",
     ),
-    Function(
+    SqlFunction(
         "to_boolean",
         (),
         (ANY,),
@@ -167,7 +171,7 @@ CASTS = (
         "CAST(x AS BOOLEAN) (BOOL)",
         form="cast",
     ),
-    Function(
+    SqlFunction(
         "to_date",
         ("DATE", "TO_DATE"),
         (ANY,),
@@ -179,7 +183,7 @@ CASTS = (
         "CAST(x AS DATE), DATE(x), DATE '2020-01-31'",
         form="cast",
     ),
-    Function(
+    SqlFunction(
         "to_timestamp",
         ("TIMESTAMP", "DATETIME"),
         (ANY,),
@@ -194,14 +198,14 @@ CASTS = (
 )
 
 ARITHMETIC = (
-    Function("add", ("SAFE_ADD",), _PAIR, "common", "2 + 3", "5", _LARGE, _DOUBLE, "x + y, SAFE_ADD(x, y)"),
-    Function(
+    SqlFunction("add", ("SAFE_ADD",), _PAIR, "common", "2 + 3", "5", _LARGE, _DOUBLE, "x + y, SAFE_ADD(x, y)"),
+    SqlFunction(
         "subtract", ("SAFE_SUBTRACT",), _PAIR, "common", "2 - 3", "-1", _LARGE, _DOUBLE, "x - y, SAFE_SUBTRACT(x, y)"
     ),
-    Function(
+    SqlFunction(
         "multiply", ("SAFE_MULTIPLY",), _PAIR, "common", "2 * 3", "6", _LARGE, _DOUBLE, "x * y, SAFE_MULTIPLY(x, y)"
     ),
-    Function(
+    SqlFunction(
         "divide",
         ("SAFE_DIVIDE",),
         _PAIR,
@@ -212,9 +216,9 @@ ARITHMETIC = (
         "the divisor 0 becomes NULL",
         "x / y, SAFE_DIVIDE(x, y)",
     ),
-    Function("negate", ("SAFE_NEGATE",), (NUMBER,), "same", "-(3)", "-3", _LARGE, _DOUBLE, "-x, SAFE_NEGATE(x)"),
-    Function("absolute", ("ABS",), (NUMBER,), "same", "ABS(-3)", "3", _LARGE, _DOUBLE),
-    Function(
+    SqlFunction("negate", ("SAFE_NEGATE",), (NUMBER,), "same", "-(3)", "-3", _LARGE, _DOUBLE, "-x, SAFE_NEGATE(x)"),
+    SqlFunction("absolute", ("ABS",), (NUMBER,), "same", "ABS(-3)", "3", _LARGE, _DOUBLE),
+    SqlFunction(
         "ieee_divide",
         ("IEEE_DIVIDE",),
         _PAIR,
@@ -224,7 +228,7 @@ ARITHMETIC = (
         "x / 0 is infinite, 0 / 0 is NULL",
         _NOT_NUMBER,
     ),
-    Function(
+    SqlFunction(
         "modulo",
         ("MOD",),
         _PAIR,
@@ -235,7 +239,7 @@ ARITHMETIC = (
         "the divisor 0 becomes NULL",
         "x % y, MOD(x, y)",
     ),
-    Function(
+    SqlFunction(
         "quotient",
         ("DIV",),
         _PAIR,
@@ -246,10 +250,10 @@ ARITHMETIC = (
         "the divisor 0 becomes NULL",
         "x DIV y, DIV(x, y)",
     ),
-    Function("sign", ("SIGN",), (NUMBER,), _INTEGER, "SIGN(-2.5)", "-1", "", _NOT_NUMBER, whole=True),
-    Function("floor", ("FLOOR",), (NUMBER,), _INTEGER, "FLOOR(-1.5)", "-2", _LARGE, _DOUBLE),
-    Function("ceiling", ("CEIL", "CEILING"), (NUMBER,), _INTEGER, "CEIL(1.2)", "2", _LARGE, _DOUBLE),
-    Function(
+    SqlFunction("sign", ("SIGN",), (NUMBER,), _INTEGER, "SIGN(-2.5)", "-1", "", _NOT_NUMBER, whole=True),
+    SqlFunction("floor", ("FLOOR",), (NUMBER,), _INTEGER, "FLOOR(-1.5)", "-2", _LARGE, _DOUBLE),
+    SqlFunction("ceiling", ("CEIL", "CEILING"), (NUMBER,), _INTEGER, "CEIL(1.2)", "2", _LARGE, _DOUBLE),
+    SqlFunction(
         "round",
         ("ROUND",),
         (NUMBER, whole_constant(-15, 15, 0)),
@@ -261,7 +265,7 @@ ARITHMETIC = (
         "n is a constant",
         form="round",
     ),
-    Function(
+    SqlFunction(
         "truncate",
         ("TRUNC",),
         (NUMBER, whole_constant(-15, 15, 0)),
@@ -272,7 +276,7 @@ ARITHMETIC = (
         "n is a constant",
         form="round",
     ),
-    Function(
+    SqlFunction(
         "width_bucket",
         ("WIDTH_BUCKET",),
         (
@@ -289,17 +293,17 @@ ARITHMETIC = (
         whole=True,
         form="bucket",
     ),
-    Function("is_nan", ("IS_NAN", "ISNAN"), (NUMBER,), _BOOLEAN, "IS_NAN(1.5)", "false"),
-    Function("is_infinite", ("IS_INF", "ISINF"), (NUMBER,), _BOOLEAN, "IS_INF(1.5)", "false"),
-    Function("is_finite", ("IS_FINITE", "ISFINITE"), (NUMBER,), _BOOLEAN, "IS_FINITE(1.5)", "true"),
-    Function("zero_if_null", ("ZEROIFNULL",), (NUMBER,), "same", "ZEROIFNULL(4)", "4", "0 where it is NULL"),
-    Function("null_if_zero", ("NULLIFZERO",), (NUMBER,), "same", "NULLIFZERO(0)", None, "NULL where it is 0"),
+    SqlFunction("is_nan", ("IS_NAN", "ISNAN"), (NUMBER,), _BOOLEAN, "IS_NAN(1.5)", "false"),
+    SqlFunction("is_infinite", ("IS_INF", "ISINF"), (NUMBER,), _BOOLEAN, "IS_INF(1.5)", "false"),
+    SqlFunction("is_finite", ("IS_FINITE", "ISFINITE"), (NUMBER,), _BOOLEAN, "IS_FINITE(1.5)", "true"),
+    SqlFunction("zero_if_null", ("ZEROIFNULL",), (NUMBER,), "same", "ZEROIFNULL(4)", "4", "0 where it is NULL"),
+    SqlFunction("null_if_zero", ("NULLIFZERO",), (NUMBER,), "same", "NULLIFZERO(0)", None, "NULL where it is 0"),
 )
 
 
-def _curve(operator: str, names: tuple[str, ...], example: str, result: str | None, edges: str = "") -> Function:
+def _curve(operator: str, names: tuple[str, ...], example: str, result: str | None, edges: str = "") -> SqlFunction:
     """A function of one number that gives a number."""
-    return Function(operator, names, (NUMBER,), _NUMBER, example, result, edges, _NOT_NUMBER)
+    return SqlFunction(operator, names, (NUMBER,), _NUMBER, example, result, edges, _NOT_NUMBER)
 
 
 CURVES = (
@@ -309,7 +313,7 @@ CURVES = (
     _curve("logarithm", ("LN",), "LN(1)", "0.0", "0 and below are NULL"),
     _curve("logarithm_10", ("LOG10",), "LOG10(1000)", "3.0", "0 and below are NULL"),
     _curve("logarithm_2", ("LOG2",), "LOG2(8)", "3.0", "0 and below are NULL"),
-    Function(
+    SqlFunction(
         "logarithm_base",
         ("LOG",),
         (NUMBER, named(NUMBER, "base")),
@@ -321,7 +325,7 @@ CURVES = (
         "LOG(x), LOG(x, base)",
         form="logarithm",
     ),
-    Function(
+    SqlFunction(
         "power",
         ("POWER", "POW"),
         _PAIR,
@@ -337,7 +341,7 @@ CURVES = (
     _curve("arc_sine", ("ASIN",), "ASIN(0)", "0.0", "NULL outside −1 to 1"),
     _curve("arc_cosine", ("ACOS",), "ACOS(1)", "0.0", "NULL outside −1 to 1"),
     _curve("arc_tangent", ("ATAN",), "ATAN(0)", "0.0"),
-    Function("arc_tangent_2", ("ATAN2",), _PAIR, _NUMBER, "ATAN2(0, 1)", "0.0", "ATAN2(y, x)", _NOT_NUMBER),
+    SqlFunction("arc_tangent_2", ("ATAN2",), _PAIR, _NUMBER, "ATAN2(0, 1)", "0.0", "ATAN2(y, x)", _NOT_NUMBER),
     _curve("hyperbolic_sine", ("SINH",), "SINH(0)", "0.0", _LARGE),
     _curve("hyperbolic_cosine", ("COSH",), "COSH(0)", "1.0", _LARGE),
     _curve("hyperbolic_tangent", ("TANH",), "TANH(0)", "0.0"),
@@ -346,15 +350,21 @@ CURVES = (
     _curve("area_tangent", ("ATANH",), "ATANH(0)", "0.0", "NULL outside −1 to 1"),
     _curve("degrees", ("DEGREES",), "DEGREES(0)", "0.0", _LARGE),
     _curve("radians", ("RADIANS",), "RADIANS(0)", "0.0"),
-    Function("pi", ("PI",), (), _NUMBER, "PI()", "3.141592653589793"),
+    SqlFunction("pi", ("PI",), (), _NUMBER, "PI()", "3.141592653589793"),
 )
 
 BITS = (
-    Function("bit_and", (), (WHOLE, WHOLE), _INTEGER, "6 & 3", "2", _BITS, "TRY_CAST to 64 bits", "x & y", whole=True),
-    Function("bit_or", (), (WHOLE, WHOLE), _INTEGER, "6 | 3", "7", _BITS, "TRY_CAST to 64 bits", "x | y", whole=True),
-    Function("bit_xor", (), (WHOLE, WHOLE), _INTEGER, "6 ^ 3", "5", _BITS, "TRY_CAST to 64 bits", "x ^ y", whole=True),
-    Function("bit_not", (), (WHOLE,), _INTEGER, "~6", "-7", _BITS, "TRY_CAST to 64 bits", "~x", whole=True),
-    Function(
+    SqlFunction(
+        "bit_and", (), (WHOLE, WHOLE), _INTEGER, "6 & 3", "2", _BITS, "TRY_CAST to 64 bits", "x & y", whole=True
+    ),
+    SqlFunction(
+        "bit_or", (), (WHOLE, WHOLE), _INTEGER, "6 | 3", "7", _BITS, "TRY_CAST to 64 bits", "x | y", whole=True
+    ),
+    SqlFunction(
+        "bit_xor", (), (WHOLE, WHOLE), _INTEGER, "6 ^ 3", "5", _BITS, "TRY_CAST to 64 bits", "x ^ y", whole=True
+    ),
+    SqlFunction("bit_not", (), (WHOLE,), _INTEGER, "~6", "-7", _BITS, "TRY_CAST to 64 bits", "~x", whole=True),
+    SqlFunction(
         "shift_right",
         (),
         (WHOLE, whole_constant(0, 62)),
@@ -366,13 +376,13 @@ BITS = (
         "x >> n",
         whole=True,
     ),
-    Function("bit_count", ("BIT_COUNT",), (WHOLE,), _INTEGER, "BIT_COUNT(7)", "3", _BITS, whole=True),
+    SqlFunction("bit_count", ("BIT_COUNT",), (WHOLE,), _INTEGER, "BIT_COUNT(7)", "3", _BITS, whole=True),
 )
 
 _STEP = (NUMBER, whole_constant(1, LARGEST), whole_constant(1, LARGEST))
 
 STEPS = (
-    Function("in_steps", (), _STEP, _NUMBER, "", None, "the whole number nearest to x·q/p", _DOUBLE),
-    Function("from_steps", (), _STEP, _NUMBER, "", None, "x·p/q", _DOUBLE),
+    SqlFunction("in_steps", (), _STEP, _NUMBER, "", None, "the whole number nearest to x·q/p", _DOUBLE),
+    SqlFunction("from_steps", (), _STEP, _NUMBER, "", None, "x·p/q", _DOUBLE),
 )
 """What nobody writes: plans have them around arithmetic on decimals (`dialect.steps`)."""

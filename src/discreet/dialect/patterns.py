@@ -1,4 +1,4 @@
-"""Regular expressions that a question may write: plain enough that every engine takes them, and none takes long.
+"""Regular expressions that a question may write: a subset that every engine accepts and matches quickly.
 
 An automaton reads a text in time linear in its length (Thompson 1968), times the size of the expression. So the size is
 bounded, repetitions counted out, and what needs more than an automaton (references, look-around) is not there. How long
@@ -49,7 +49,7 @@ def regular(pattern: str) -> Regular:
     scanner = _Scanner(pattern.removeprefix("(?i)"))
     size = scanner.alternatives()
     if not scanner.done:
-        raise PatternError("there is a ) too many")
+        raise PatternError("there is one ) too many")
     if size > LARGEST:
         raise PatternError(f"it is larger than {LARGEST} characters, repetitions counted out")
     return Regular(size, scanner.groups, scanner.branches)
@@ -152,7 +152,7 @@ class _Scanner:
     def group(self) -> int:
         if not self.skip("?:"):
             if self.next == "?":
-                raise PatternError("of groups there are (…) and (?:…), and (?i) at the start")
+                raise PatternError("the groups allowed are (…) and (?:…), and (?i) at the start")
             self.groups += 1
         size = self.alternatives()
         if not self.skip(")"):
@@ -188,7 +188,7 @@ class _Scanner:
     def member(self) -> str | None:
         if self.skip("[:"):
             if not any(self.skip(f"{name}:]") for name in _NAMED):
-                raise PatternError(f"of named classes there are {', '.join(_NAMED)}")
+                raise PatternError(f"the named classes allowed are {', '.join(_NAMED)}")
             return None
         letter = self.take()
         if letter == "\\":

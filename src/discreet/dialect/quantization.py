@@ -1,4 +1,4 @@
-"""Which lattice a question's numbers are counted on: from declared bounds and steps, or those that it names."""
+"""Chooses the lattice of a question's sums: from declared bounds and steps, or from those that the question names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the values of an expression lie, from the declared bounds: `interval`, and a rule for each function.
+"""Interval arithmetic: the range of an expression's values from declared bounds, with a rule for each function.
 
 Each rule encloses what the engine's doubles give for arguments within their intervals: ends are taken as the doubles
 that the engine holds, and where a library's function may be off by a last digit, the ends are moved outwards.

@@ -1,4 +1,4 @@
-"""Decimals as whole numbers of steps: arithmetic on them without the rounding of doubles.
+"""Fixed-point arithmetic: decimals as whole numbers of steps, without the rounding of doubles.
 
 A number column with a `step` holds multiples of it: it is rounded when the table is loaded (`Column.steps`). The engine
 keeps each as the double nearest to it. A *stepped* expression is one whose value, on every row, is the double nearest

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from discreet.dialect import numbers as dialect_numbers
 from discreet.dialect import texts as dialect_texts
-from discreet.dialect.functions import Function
+from discreet.dialect.functions import SqlFunction
 
-CHAPTERS: Mapping[str, tuple[Function, ...]] = {
+CHAPTERS: Mapping[str, tuple[SqlFunction, ...]] = {
     "Conditions and choices": dialect_numbers.CONDITIONS,
     "Casts": dialect_numbers.CASTS,
     "Arithmetic": dialect_numbers.ARITHMETIC,
@@ -17,9 +17,9 @@ CHAPTERS: Mapping[str, tuple[Function, ...]] = {
     "Texts": dialect_texts.TEXTS,
     "Dates and timestamps": dialect_texts.DATES,
 }
-TABLE: tuple[Function, ...] = tuple(row for rows in CHAPTERS.values() for row in rows)
-BY_OPERATOR: Mapping[str, Function] = {row.operator: row for row in (*TABLE, *dialect_numbers.STEPS)}
-BY_NAME: Mapping[str, Function] = {name: row for row in TABLE for name in row.names}
+TABLE: tuple[SqlFunction, ...] = tuple(row for rows in CHAPTERS.values() for row in rows)
+BY_OPERATOR: Mapping[str, SqlFunction] = {row.operator: row for row in (*TABLE, *dialect_numbers.STEPS)}
+BY_NAME: Mapping[str, SqlFunction] = {name: row for row in TABLE for name in row.names}
 
 ON_ANSWERS = frozenset(
     [

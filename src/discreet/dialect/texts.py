@@ -9,8 +9,8 @@ from discreet.dialect.functions import (
     TEXT,
     WHOLE,
     Argument,
-    Function,
-    Kind,
+    ArgumentKind,
+    SqlFunction,
     named,
     text_constant,
     whole_constant,
@@ -29,10 +29,12 @@ _LINEAR_EXPRESSION = "a constant of plain syntax, without reference or look-arou
 _FIRST = "the first 10,000 characters are looked at"
 
 TEXTS = (
-    Function("upper", ("UPPER", "UCASE"), (TEXT,), _TEXT, "UPPER('aü')", "AÜ"),
-    Function("lower", ("LOWER", "LCASE"), (TEXT,), _TEXT, "LOWER('AÜ')", "aü"),
-    Function("initcap", ("INITCAP",), (TEXT,), _TEXT, "INITCAP('new york')", "New York", "a word begins after a space"),
-    Function(
+    SqlFunction("upper", ("UPPER", "UCASE"), (TEXT,), _TEXT, "UPPER('aü')", "AÜ"),
+    SqlFunction("lower", ("LOWER", "LCASE"), (TEXT,), _TEXT, "LOWER('AÜ')", "aü"),
+    SqlFunction(
+        "initcap", ("INITCAP",), (TEXT,), _TEXT, "INITCAP('new york')", "New York", "a word begins after a space"
+    ),
+    SqlFunction(
         "length",
         ("LENGTH", "CHAR_LENGTH", "CHARACTER_LENGTH", "LEN"),
         (TEXT,),
@@ -42,11 +44,13 @@ TEXTS = (
         "characters",
         whole=True,
     ),
-    Function("byte_length", ("BYTE_LENGTH", "OCTET_LENGTH"), (TEXT,), _INTEGER, "BYTE_LENGTH('aü')", "3", whole=True),
-    Function(
+    SqlFunction(
+        "byte_length", ("BYTE_LENGTH", "OCTET_LENGTH"), (TEXT,), _INTEGER, "BYTE_LENGTH('aü')", "3", whole=True
+    ),
+    SqlFunction(
         "substring",
         ("SUBSTR", "SUBSTRING", "MID"),
-        (TEXT, named(WHOLE, "from"), Argument(Kind.WHOLE, default=2**31 - 1, name="length")),
+        (TEXT, named(WHOLE, "from"), Argument(ArgumentKind.WHOLE, default=2**31 - 1, name="length")),
         _TEXT,
         "SUBSTR('abcd', 2, 2)",
         "bc",
@@ -54,7 +58,7 @@ TEXTS = (
         "TRY_CAST to 32 bits",
         "SUBSTR(text, from [, length]), SUBSTRING(text FROM 2 FOR 3)",
     ),
-    Function(
+    SqlFunction(
         "left",
         ("LEFT",),
         (TEXT, WHOLE),
@@ -64,7 +68,7 @@ TEXTS = (
         f"a negative number leaves so many out; {_PLACES}",
         "TRY_CAST to 32 bits",
     ),
-    Function(
+    SqlFunction(
         "right",
         ("RIGHT",),
         (TEXT, WHOLE),
@@ -74,7 +78,7 @@ TEXTS = (
         f"a negative number leaves so many out; {_PLACES}",
         "TRY_CAST to 32 bits",
     ),
-    Function(
+    SqlFunction(
         "trim",
         ("TRIM", "BTRIM"),
         (TEXT, _CHARACTERS),
@@ -85,11 +89,11 @@ TEXTS = (
         "",
         "TRIM(text [, 'characters']), TRIM(BOTH 'x' FROM text)",
     ),
-    Function("trim_left", ("LTRIM",), (TEXT, _CHARACTERS), _TEXT, "LTRIM('xxa', 'x')", "a"),
-    Function("trim_right", ("RTRIM",), (TEXT, _CHARACTERS), _TEXT, "RTRIM('axx', 'x')", "a"),
-    Function("pad_left", ("LPAD",), _PAD, _TEXT, "LPAD('7', 3, '0')", "007", "", f"n is at most {LONGEST_PAD}"),
-    Function("pad_right", ("RPAD",), _PAD, _TEXT, "RPAD('7', 3, '0')", "700", "", f"n is at most {LONGEST_PAD}"),
-    Function(
+    SqlFunction("trim_left", ("LTRIM",), (TEXT, _CHARACTERS), _TEXT, "LTRIM('xxa', 'x')", "a"),
+    SqlFunction("trim_right", ("RTRIM",), (TEXT, _CHARACTERS), _TEXT, "RTRIM('axx', 'x')", "a"),
+    SqlFunction("pad_left", ("LPAD",), _PAD, _TEXT, "LPAD('7', 3, '0')", "007", "", f"n is at most {LONGEST_PAD}"),
+    SqlFunction("pad_right", ("RPAD",), _PAD, _TEXT, "RPAD('7', 3, '0')", "700", "", f"n is at most {LONGEST_PAD}"),
+    SqlFunction(
         "concatenate",
         ("CONCAT",),
         (TEXT,),
@@ -101,7 +105,7 @@ TEXTS = (
         "x || y, CONCAT(x, y, …)",
         most=40,
     ),
-    Function(
+    SqlFunction(
         "concatenate_with",
         ("CONCAT_WS",),
         (text_constant(0, 100, name="'between'"), TEXT),
@@ -112,7 +116,7 @@ TEXTS = (
         "at most 20 texts of columns in one",
         most=41,
     ),
-    Function(
+    SqlFunction(
         "replace",
         ("REPLACE",),
         (TEXT, text_constant(1, LONGEST_PATTERN, name="'old'"), text_constant(0, LONGEST_PATTERN, name="'new'")),
@@ -123,7 +127,7 @@ TEXTS = (
         "'new' is not longer than 'old'",
         form="replace",
     ),
-    Function(
+    SqlFunction(
         "translate",
         ("TRANSLATE",),
         (TEXT, text_constant(1, LONGEST_PATTERN, name="'old'"), text_constant(0, LONGEST_PATTERN, name="'new'")),
@@ -134,9 +138,9 @@ TEXTS = (
         "'new' is not longer than 'old'",
         form="replace",
     ),
-    Function("reverse", ("REVERSE",), (TEXT,), _TEXT, "REVERSE('abc')", "cba"),
-    Function("strip_accents", ("STRIP_ACCENTS", "UNACCENT"), (TEXT,), _TEXT, "STRIP_ACCENTS('é')", "e"),
-    Function(
+    SqlFunction("reverse", ("REVERSE",), (TEXT,), _TEXT, "REVERSE('abc')", "cba"),
+    SqlFunction("strip_accents", ("STRIP_ACCENTS", "UNACCENT"), (TEXT,), _TEXT, "STRIP_ACCENTS('é')", "e"),
+    SqlFunction(
         "split_part",
         ("SPLIT_PART",),
         (TEXT, text_constant(1, 100), whole_constant(1, 1_000)),
@@ -146,10 +150,14 @@ TEXTS = (
         "empty where there is no such part",
         _LINEAR,
     ),
-    Function("character_code", ("ASCII", "UNICODE"), (TEXT,), _INTEGER, "ASCII('a')", "97", "0 if empty", whole=True),
-    Function("starts_with", ("STARTS_WITH", "STARTSWITH"), (TEXT, TEXT), _BOOLEAN, "STARTS_WITH('abc', 'a')", "true"),
-    Function("ends_with", ("ENDS_WITH", "ENDSWITH"), (TEXT, TEXT), _BOOLEAN, "ENDS_WITH('abc', 'bc')", "true"),
-    Function(
+    SqlFunction(
+        "character_code", ("ASCII", "UNICODE"), (TEXT,), _INTEGER, "ASCII('a')", "97", "0 if empty", whole=True
+    ),
+    SqlFunction(
+        "starts_with", ("STARTS_WITH", "STARTSWITH"), (TEXT, TEXT), _BOOLEAN, "STARTS_WITH('abc', 'a')", "true"
+    ),
+    SqlFunction("ends_with", ("ENDS_WITH", "ENDSWITH"), (TEXT, TEXT), _BOOLEAN, "ENDS_WITH('abc', 'bc')", "true"),
+    SqlFunction(
         "contains",
         ("CONTAINS", "CONTAINS_SUBSTR"),
         (TEXT, _NEEDLE),
@@ -159,7 +167,7 @@ TEXTS = (
         "",
         _LINEAR,
     ),
-    Function(
+    SqlFunction(
         "position",
         ("STRPOS", "INSTR"),
         (TEXT, _NEEDLE),
@@ -171,10 +179,10 @@ TEXTS = (
         "STRPOS(text, 'c'), INSTR(text, 'c'), POSITION('c' IN text)",
         whole=True,
     ),
-    Function(
+    SqlFunction(
         "like", (), _LIKE, _BOOLEAN, "'abc' LIKE 'a%'", "true", "", "linear in the row's text", "x [NOT] LIKE 'a%'"
     ),
-    Function(
+    SqlFunction(
         "like_escape",
         (),
         (*_LIKE, text_constant(1, 1, name="'!'")),
@@ -186,8 +194,8 @@ TEXTS = (
         "x [NOT] LIKE 'a!%' ESCAPE '!'",
         form="like",
     ),
-    Function("ilike", (), _LIKE, _BOOLEAN, "'ABC' ILIKE 'a%'", "true", "", "as for LIKE", "x [NOT] ILIKE 'a%'"),
-    Function(
+    SqlFunction("ilike", (), _LIKE, _BOOLEAN, "'ABC' ILIKE 'a%'", "true", "", "as for LIKE", "x [NOT] ILIKE 'a%'"),
+    SqlFunction(
         "matches",
         ("REGEXP_CONTAINS", "REGEXP_LIKE", "REGEXP_MATCHES"),
         _EXPRESSION,
@@ -199,7 +207,7 @@ TEXTS = (
         "REGEXP_CONTAINS(x, 'a+'), REGEXP_LIKE, x ~ 'a+'",
         form="regular",
     ),
-    Function(
+    SqlFunction(
         "matches_all",
         ("REGEXP_FULL_MATCH",),
         _EXPRESSION,
@@ -210,7 +218,7 @@ TEXTS = (
         _LINEAR_EXPRESSION,
         form="regular",
     ),
-    Function(
+    SqlFunction(
         "extract_match",
         ("REGEXP_EXTRACT", "REGEXP_SUBSTR"),
         _EXPRESSION,
@@ -224,11 +232,11 @@ TEXTS = (
 )
 
 
-def _part(operator: str, names: tuple[str, ...], parts: str, result: str, edges: str = "") -> Function:
+def _part(operator: str, names: tuple[str, ...], parts: str, result: str, edges: str = "") -> SqlFunction:
     """A part of a date or timestamp."""
     example = f"EXTRACT({parts.split(', ')[0]} FROM TIMESTAMP '2020-02-29 12:30:45')"
     usage = f"EXTRACT({parts.split(', ')[0]} FROM date)" + "".join(f", {name}(date)" for name in names)
-    return Function(operator, names, (MOMENT,), _INTEGER, example, result, edges, "", usage, whole=True)
+    return SqlFunction(operator, names, (MOMENT,), _INTEGER, example, result, edges, "", usage, whole=True)
 
 
 PARTS = {
@@ -271,7 +279,7 @@ DATES = (
     _part("minute", ("MINUTE",), "MINUTE", "30", "0 for a date"),
     _part("second", ("SECOND",), "SECOND", "45", "whole seconds; 0 for a date"),
     _part("unix_seconds", ("UNIX_SECONDS", "EPOCH"), "EPOCH", "1582979445", "whole seconds since 1970"),
-    Function(
+    SqlFunction(
         "unix_date",
         ("UNIX_DATE",),
         (MOMENT,),
@@ -281,10 +289,10 @@ DATES = (
         "days since 1970",
         whole=True,
     ),
-    Function("day_name", ("DAYNAME",), (MOMENT,), _TEXT, "DAYNAME(DATE '2020-02-29')", "Saturday"),
-    Function("month_name", ("MONTHNAME",), (MOMENT,), _TEXT, "MONTHNAME(DATE '2020-02-29')", "February"),
-    Function("last_day", ("LAST_DAY",), (MOMENT,), Type.DATE, "LAST_DAY(DATE '2020-02-03')", "2020-02-29"),
-    Function(
+    SqlFunction("day_name", ("DAYNAME",), (MOMENT,), _TEXT, "DAYNAME(DATE '2020-02-29')", "Saturday"),
+    SqlFunction("month_name", ("MONTHNAME",), (MOMENT,), _TEXT, "MONTHNAME(DATE '2020-02-29')", "February"),
+    SqlFunction("last_day", ("LAST_DAY",), (MOMENT,), Type.DATE, "LAST_DAY(DATE '2020-02-03')", "2020-02-29"),
+    SqlFunction(
         "date_trunc",
         ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC"),
         (_UNIT, MOMENT),
@@ -296,7 +304,7 @@ DATES = (
         "DATE_TRUNC('month', date), DATE_TRUNC(date, MONTH)",
         form="truncate",
     ),
-    Function(
+    SqlFunction(
         "date_diff",
         ("DATE_DIFF", "DATEDIFF", "DATETIME_DIFF"),
         (_UNIT, MOMENT, MOMENT),
@@ -309,7 +317,7 @@ DATES = (
         whole=True,
         form="difference",
     ),
-    Function(
+    SqlFunction(
         "date_add",
         ("DATE_ADD", "TIMESTAMP_ADD", "DATETIME_ADD"),
         (_UNIT, MOMENT, whole_constant(-(10**12), 10**12)),
@@ -321,7 +329,7 @@ DATES = (
         "DATE_ADD(date, INTERVAL 1 DAY), DATE_SUB, date + INTERVAL 1 DAY, date - INTERVAL 1 DAY",
         form="addition",
     ),
-    Function(
+    SqlFunction(
         "format_moment",
         ("FORMAT_DATE", "FORMAT_TIMESTAMP", "FORMAT_DATETIME", "STRFTIME"),
         (MOMENT, text_constant(1, 50, name="'%Y-%m'")),

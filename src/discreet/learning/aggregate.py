@@ -60,7 +60,7 @@ class Aggregation:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What decides the answer, beside the table."""
+        """The arguments that determine the answer, besides the table."""
         names = [column.name for column in self.columns]
         described = (names, self.blocks, self.aggregate, self.bounds, self.lattice, self.epsilon, self.limits)
         return ("sample and aggregate", hashlib.sha256(self.function).hexdigest(), self.code, repr(described))
@@ -72,9 +72,7 @@ class Aggregation:
             processes = BlockProcesses(self.function, self.limits, self.blocks)
         except Unusable:
             fix = "define all it needs inside it, or in a module that can be imported"
-            raise refused(
-                "function", "the function cannot be loaded in a process of its own", "function", fix
-            ) from None
+            raise refused("function", "the function cannot be loaded in a separate process", "function", fix) from None
         with processes, progress("blocks", self.blocks) as tell:
             yield Blocks(self.table, self.columns, self.blocks, self.lattice, self.mechanism, processes, tell)
 
@@ -150,7 +148,7 @@ def aggregation(declaration: Declaration, function: Callable[[Any], object], opt
     """
     if options.analyst is not None:
         fix = "leave analyst out: only the owner, who reads the rows anyway, runs functions on them"
-        raise refused("analyst", "an analyst's function cannot be run on private rows", "analyst", fix)
+        raise refused("analyst", "an analyst cannot run functions on private rows", "analyst", fix)
     known = private_table(declaration, options.table)
     chosen = tuple(columns_of(known, options.columns, "columns"))
     price = epsilon_of(declaration, options.epsilon)
@@ -182,15 +180,15 @@ def _grid(bounds: tuple[Fraction, Fraction], aggregate: str, step: Number | None
         raise refused("step", f"a median is chosen among at most {MOST_POINTS:,} points", "step", fix)
     each = named or width / MOST_POINTS
     if 2 * max(abs(bound) for bound in bounds) / each > ROW_LIMIT:
-        fix = "let the function give the difference from a number in between"
-        raise refused("bounds", "the bounds lie too close together for numbers of their size", "low", fix)
+        fix = "let the function return the difference from a number between them"
+        raise refused("bounds", "the bounds are too close together for doubles of this size", "low", fix)
     return Lattice(each, bounds[0] // each, -(-bounds[1] // each))
 
 
 def _packed(function: Callable[[Any], object]) -> bytes:
     """The function as bytes that another process can load."""
     if not callable(function):
-        raise refused("function", "this is no function", "function", "give a function of a pandas frame")
+        raise refused("function", "this is not a function", "function", "give a function of a pandas frame")
     for module in ("cloudpickle", "pandas"):
         if find_spec(module) is None:
             fix = 'run pip install "discreet[functions]"'

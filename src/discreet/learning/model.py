@@ -10,7 +10,7 @@ from discreet.accounting import Filter
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
 from discreet.errors import refused
-from discreet.learning.noise import Noise, noise_for
+from discreet.learning.noise import TrainingNoise, noise_for
 from discreet.procedures.arguments import columns_of, epsilon_of, private_table, whole, within
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.exact import Number, show
@@ -31,7 +31,7 @@ class Fit:
     target: OneHot | Scaled
     epsilon: Fraction
     delta: Fraction
-    noise: Noise
+    noise: TrainingNoise
     sample_rate: Fraction
     steps: int
     clip: Fraction
@@ -49,11 +49,11 @@ class Fit:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What decides the answer, beside the table."""
+        """The arguments that determine the answer, besides the table."""
         return ("fit", repr(self))
 
     def measurement(self, tell: Callable[[int], None]) -> Training:
-        """What the door measures."""
+        """The measurement that the gate carries out."""
         return Training(
             self.table,
             self.features,
@@ -148,7 +148,9 @@ def fit(declaration: Declaration, options: FitOptions) -> Fit:
     whole_delta, event = _deltas(declaration, price, options.delta, rate)
     noise = noise_for(price, whole_delta, event, rate, count)
     if noise is None:
-        raise refused("price", "no noise makes a run so cheap", "epsilon", "write a larger epsilon or delta")
+        raise refused(
+            "price", "epsilon is too small for this training run", "epsilon", "write a larger epsilon or delta"
+        )
     return Fit(known, model, used, aim, price, whole_delta, noise, rate, count, length, speed)
 
 
@@ -182,12 +184,12 @@ def _two_values(column: Column, positive: Value | None) -> OneHot:
     values = column.keys()
     if values is None or len(values) != 2:
         fix = f'declare {column.name} as boolean, or with two values, or write model="linear"'
-        raise refused("target", f"{column.name} has not exactly two declared values", "target", fix)
+        raise refused("target", f"{column.name} must have exactly two declared values", "target", fix)
     if positive is None:
         return OneHot(column, values)
     if not isinstance(positive, type(values[0])) or positive not in values:
         fix = f"write positive={values[1]!r}" if column.type is not Type.NUMBER else "name one of its values"
-        raise refused("target", f"positive is no declared value of {column.name}", "positive", fix)
+        raise refused("target", f"positive is not a declared value of {column.name}", "positive", fix)
     return OneHot(column, tuple(sorted(values, key=lambda value: value == positive)))
 
 
@@ -218,7 +220,9 @@ def _features(table: Table, target: Column, names: Sequence[str] | None) -> Feat
             fix = f"declare values or bounds for {column.name}, or leave it out"
             raise refused("columns", f"{column.name} has neither declared values nor bounds", "features", fix)
     if not parts:
-        raise refused("columns", "no column can be a feature", "features", "declare values or bounds for some columns")
+        raise refused(
+            "columns", "no column can be used as a feature", "features", "declare values or bounds for some columns"
+        )
     chosen = Features(tuple(parts))
     if len(chosen.names) > MOST_FEATURES:
         message = f"{len(chosen.names):,} features are too many"

@@ -1,4 +1,4 @@
-"""How much noise a run of gradient descent needs for its price, and what the ledger is charged for it."""
+"""The noise of a training run for its price, and the loss that the ledger is charged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TRIES = 12
 
 
 @dataclass(frozen=True)
-class Noise:
+class TrainingNoise:
     """The noise multiplier of a run, the ε of its count, and the probability of the event outside which the run counts
     as one Gaussian release; 0 where it needs none."""
 
@@ -30,7 +30,9 @@ class Noise:
 
 
 @lru_cache(maxsize=64)
-def noise_for(epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: Fraction, steps: int) -> Noise | None:
+def noise_for(
+    epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: Fraction, steps: int
+) -> TrainingNoise | None:
     """Nearly the least noise with which a run and its count cost no more than the price; None where none is found.
 
     The price (ε, δ) means: with μ the largest whose μ-GDP implies (ε, δ − event_delta), run and count together are
@@ -47,7 +49,11 @@ def noise_for(epsilon: Fraction, delta: Fraction, event_delta: Fraction, rate: F
     mu = float(left) ** 0.5 * (1 - 1e-9)
     plain = ceiling(sqrt_ceiling(steps / left) * (1 + Fraction(1, 10**9)), 12)
     found = _sampled(mu, event_delta, rate, steps) if rate < 1 and event_delta > 0 else None
-    return Noise(found, count, event_delta) if found is not None and found < plain else Noise(plain, count, Fraction(0))
+    return (
+        TrainingNoise(found, count, event_delta)
+        if found is not None and found < plain
+        else TrainingNoise(plain, count, Fraction(0))
+    )
 
 
 def _sampled(mu: float, delta: Fraction, rate: Fraction, steps: int) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""A trained model that predicts: plain arithmetic on weights that were released, with the face of scikit-learn."""
+"""A trained model: predictions from released weights, with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ class Predictor:
     def fit(self, *_: object, **__: object) -> Predictor:
         """Refuses: training needs a curator and a price. Raises QuestionError."""
         fix = "train with curator.fit(table, target=…, epsilon=…)"
-        raise QuestionError("fit", "a released model is not trained again", where="fit", fix=fix)
+        raise QuestionError("fit", "a released model cannot be trained again", where="fit", fix=fix)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - scikit-learn's signature
-        """Gives what the model is made of, as scikit-learn asks for it."""
+        """Gives the model's parameters, in the form that scikit-learn expects."""
         return {"release": self.release, "model": self.model, "features": self.features, "target": self.target}
 
     def set_params(self, **parameters: Any) -> Predictor:

@@ -10,13 +10,15 @@ from discreet.accounting.balance import for_publishing, for_questions, price_del
 from discreet.errors import BudgetError, LedgerError
 from discreet.trusted.ledger.accounts import TOTAL, Caps
 from discreet.trusted.ring_a.exact import ceiling, floor, show, sqrt_ceiling
-from discreet.trusted.ring_a.filter import Filter
-from discreet.trusted.ring_a.loss import Gaussian, Loss
+from discreet.trusted.ring_a.filter import PrivacyFilter
+from discreet.trusted.ring_a.loss import GaussianLoss, Loss
 
 _DIGITS = 6
 
 
-def refusal(account: str, filter_: Filter, loss: Loss, whole: Filter, keep: Loss | None = None) -> BudgetError:
+def refusal(
+    account: str, filter_: PrivacyFilter, loss: Loss, whole: PrivacyFilter, keep: Loss | None = None
+) -> BudgetError:
     """The error of an account that does not admit a loss; `whole` is the whole budget, `keep` what the owner keeps
     of it: what is left is what would be left after that. It depends on prices only.
 
@@ -39,7 +41,7 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
             longer = raised(account, known, wanted)
         case "apart", {"account": str(account), "most": Caps() as most, "wanted": Caps() as wanted}:
             longer = apart(account, most, wanted)
-        case "unit", {"table": str(table), "known": str(known), "total": Filter() as total} if table in persons:
+        case "unit", {"table": str(table), "known": str(known), "total": PrivacyFilter() as total} if table in persons:
             longer = other_unit(table, known, *persons[table], total)
         case _:
             return error
@@ -70,7 +72,7 @@ def apart(account: str, most: Caps, wanted: Caps) -> LedgerError:
     return LedgerError("apart", message, fix=f"declare what holds for both: {_caps(whole)}")
 
 
-def other_unit(table: str, known: str, person: str, k: int, total: Filter) -> LedgerError:
+def other_unit(table: str, known: str, person: str, k: int, total: PrivacyFilter) -> LedgerError:
     """The error of a declaration that means other persons than those for whom answers were charged.
 
     Whoever is k of the old persons was promised k times the ε (the group bound: Dwork & Roth 2014, Theorem 2.2); δ
@@ -93,13 +95,13 @@ def _caps(caps: Caps) -> str:
     return f"{caps}, of it {show(caps.keys_delta)} for private keys" if caps.keys_delta else str(caps)
 
 
-def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
+def _amounts(filter_: PrivacyFilter, loss: Loss) -> tuple[str, str]:
     spent = filter_.spent
     overdrawn = spent.keys > filter_.keys_delta  # its cap was lowered
     if loss.pure is not None:
         asked, left = f"ε {_up(loss.pure)}", f"ε {_down(filter_.room)}"
     else:
-        mu = loss.mu if isinstance(loss, Gaussian) else sqrt_ceiling(loss.mu_squared or Fraction(0))
+        mu = loss.mu if isinstance(loss, GaussianLoss) else sqrt_ceiling(loss.mu_squared or Fraction(0))
         asked, left = f"μ {_up(mu)}", f"μ {_down(_root(filter_.gaussian_room))}"
     if loss.keys_delta:
         asked += f" and δ {_up(loss.keys_delta)} for private keys"
@@ -107,7 +109,7 @@ def _amounts(filter_: Filter, loss: Loss) -> tuple[str, str]:
     return asked, "nothing, its δ for private keys is overdrawn" if overdrawn else left
 
 
-def _fits(filter_: Filter, loss: Loss, whole: Filter) -> str:
+def _fits(filter_: PrivacyFilter, loss: Loss, whole: PrivacyFilter) -> str:
     """The largest price that is admitted, nearly, and never above it; with its δ where what was asked needs one."""
     if loss.pure is None:
         event = bool(loss.keys_delta)

@@ -1,4 +1,4 @@
-"""What may be answered: one of some values, a number, a place in an order, an open text; or a record of several."""
+"""The kinds of answers: one of several values, a number, an ordered number, a text; or a record of several."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def plain(text: object, where: str, longest: int = _TEXT) -> str:
     if not isinstance(text, str) or not text or len(text) > longest:
         raise fault(where, f"{where} must be a text of 1 to {longest} characters", f'write {where}="…"')
     if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in text):
-        raise fault(where, "control characters and half characters have no place here", "write one line of text")
+        raise fault(where, "control characters and lone surrogates are not allowed", "write one line of text")
     return unicodedata.normalize("NFC", text)
 
 
 @dataclass(frozen=True)
-class Part:
+class ReportPart:
     """What one report is about: an answer through one channel. For a tree over bins a node holds `size` bins; for texts
     the report is about the first `size` bytes."""
 
@@ -66,11 +66,11 @@ class Choice:
 
     def __init__(self, values: Sequence[Value]) -> None:
         if isinstance(values, str) or not isinstance(values, Sequence) or not 2 <= len(values) <= choose.MOST_VALUES:
-            raise fault("values", "values must be a list of two at least", 'write values=["yes", "no"]')
+            raise fault("values", "values must be a list of at least two values", 'write values=["yes", "no"]')
         found = tuple(int(value) if _whole(value) else plain(value, "values") for value in values)
         if len({str(value) for value in found}) != len(found):
             fix = "write each once; é is one letter however it is typed, and 1 reads like the text 1"
-            raise fault("values", "a value stands there twice", fix)
+            raise fault("values", "a value is listed twice", fix)
         object.__setattr__(self, "values", found)
         object.__setattr__(self, "_places", {value: place for place, value in enumerate(found)})
 
@@ -84,12 +84,14 @@ class Choice:
                 return int(place)
         raise outside("answer one of the values of the collection, written as they are there")
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         channel = choose.best(len(self.values), odds, again)
         if channel is None:
-            raise fault("values", "so many values fit in no report at this epsilon", "use local.Text, or fewer values")
-        return [Part(channel)]
+            raise fault(
+                "values", "there are too many values for one report at this epsilon", "use local.Text, or fewer values"
+            )
+        return [ReportPart(channel)]
 
     def to_dict(self) -> dict[str, Any]:
         """Gives what a collection's document says of it."""
@@ -101,7 +103,7 @@ def _whole(value: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class NumberLattice:
     """The range of a number: low, low + step, …, high.
 
     What lies outside is clamped, and rounded to the nearest step (the upper one of two).
@@ -116,7 +118,9 @@ class Lattice:
         for name, value in zip(("low", "high", "step"), ends, strict=True):
             object.__setattr__(self, name, value)
         if self.step <= 0 or self.low >= self.high or (self.high - self.low) % self.step:
-            raise fault("range", "high must lie some whole steps above low", "write for instance (0, 100, step=5)")
+            raise fault(
+                "range", "high must be a whole number of steps above low", "write for instance (0, 100, step=5)"
+            )
         if self.steps > MOST_STEPS:
             raise fault("range", f"a range has at most {MOST_STEPS:,} steps", "write a wider step")
 
@@ -144,7 +148,7 @@ class Lattice:
         return {"low": written(self.low), "high": written(self.high), "step": written(self.step)}
 
 
-class Number(Lattice):
+class Number(NumberLattice):
     """A number from low to high: estimated is the mean.
 
     What lies outside is clamped, and rounded to the nearest `step`. Raises DeclarationError where high does not lie
@@ -153,17 +157,17 @@ class Number(Lattice):
 
     kind = "number"
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "a mean cannot be asked for several times a window", "leave each out, or use Ordered")
         channel = hybrid(self.steps, odds)
         if channel is None:
-            raise fault("step", "so many steps fit in no report at this epsilon", "write a wider step")
-        return [Part(channel)]
+            raise fault("step", "there are too many steps for one report at this epsilon", "write a wider step")
+        return [ReportPart(channel)]
 
 
-class Ordered(Lattice):
+class Ordered(NumberLattice):
     """A number from low to high in bins of one step: estimated are the shares of bins and ranges, and quantiles.
 
     A respondent reports one level of a tree over the bins, drawn uniformly, with the whole epsilon (Cormode, Kulkarni &
@@ -177,15 +181,15 @@ class Ordered(Lattice):
         """How many bins there are: one more than steps."""
         return self.steps + 1
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         split = choose.branching(self.bins, odds, again)
         found, size = [], 1
         for nodes in reversed(choose.levels(self.bins, split) if split else [0]):
             channel = choose.best(nodes, odds, again) if nodes else None
             if channel is None:
-                raise fault("step", "so many bins fit in no report at this epsilon", "write a wider step")
-            found.append(Part(channel, size))
+                raise fault("step", "there are too many bins for one report at this epsilon", "write a wider step")
+            found.append(ReportPart(channel, size))
             size *= split
         return found[::-1]
 
@@ -218,15 +222,15 @@ class Text:
         try:
             whole = unicodedata.normalize("NFC", value).encode("utf-8")
         except UnicodeEncodeError:
-            raise outside("answer a text of whole characters") from None
+            raise outside("answer a text without lone surrogates") from None
         cut = whole[: self.length].decode("utf-8", "ignore").encode("utf-8")
         return cut.ljust(self.length, b"\0")
 
-    def parts(self, odds: Odds, again: Odds | None) -> list[Part]:
+    def parts(self, odds: Odds, again: Odds | None) -> list[ReportPart]:
         """Lists what one report of this answer may be about, with the channel of each. Raises DeclarationError."""
         if again is not None:
             raise fault("each", "texts cannot be asked for several times a window", "leave each out")
-        return [Part(choose.hashed(odds), size) for size in range(1, self.length + 1)]
+        return [ReportPart(choose.hashed(odds), size) for size in range(1, self.length + 1)]
 
     def to_dict(self) -> dict[str, Any]:
         """Gives what a collection's document says of it."""
@@ -246,7 +250,7 @@ def answer_of(document: Mapping[str, Any]) -> Answer:
         return Number(*ends) if kind == Number.kind else Ordered(*ends)
     if kind == Text.kind:
         return Text(document.get("length", 0))
-    raise fault("kind", "this kind of answer is not known", "write values, number, ordered or text")
+    raise fault("kind", "this kind of answer is unknown", "write values, number, ordered or text")
 
 
 def amount(where: str, value: object) -> Fraction:

@@ -101,7 +101,7 @@ class App:
             collection, day = self._collector.collection, today()
             near = [collection.window_of(day + datetime.timedelta(days=days)) for days in (-1, 0, 1)]
             if report.window not in near:
-                raise refused("its window is over, or yet to come", "look at the clock of the device")
+                raise refused("its window is over, or has not begun", "look at the clock of the device")
             self._collector.add(report)
         except QuestionError as error:
             return 400, "application/json", json.dumps(error.to_dict()), {}

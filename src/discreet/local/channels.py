@@ -1,4 +1,5 @@
-"""Channels: what happens to one person's answer before it leaves the device. Every chance is a quotient of integers.
+"""Local randomisers (channels), which randomise one person's answer before it leaves the device. All probabilities are
+quotients of integers.
 
 Units: one report of one person. Neighbours: any two answers of that person; that the person reports is public. Each
 channel has odds (A, B), integers with A/B ≤ e^ε, and gives every report a weight between B and A times the same number
@@ -42,7 +43,7 @@ def odds_of(epsilon: Fraction) -> Odds:
 
 
 class Channel(Protocol):
-    """What the channels share. `inputs` answers are numbered from 0, and so are `outputs` reports."""
+    """The interface of all channels. `inputs` answers are numbered from 0, and so are `outputs` reports."""
 
     @property
     def name(self) -> str: ...
@@ -358,7 +359,7 @@ def composed(channel: Supporting | Hashed, again: Response | None) -> tuple[Frac
 
 
 def spread(truth: Fraction, other: Fraction) -> Fraction:
-    """n times the variance of the estimate for a value that nobody holds: q(1 − q)/(p − q)²."""
+    """n times the variance of the estimate for a value of true frequency 0: q(1 − q)/(p − q)²."""
     return other * (1 - other) / (truth - other) ** 2
 
 

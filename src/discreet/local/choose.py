@@ -13,7 +13,7 @@ MOST_VALUES = 1 << 22
 
 @lru_cache(maxsize=256)
 def best(inputs: int, odds: Odds, again: Odds | None = None) -> Response | Projective | None:
-    """The channel with the least variance for a value that nobody holds; on a tie, k-ary randomised response.
+    """The channel with the least variance at true frequency 0; on a tie, k-ary randomised response.
 
     With `again`, reports are randomised once more, with these odds, and the variance is that of both together. None
     where no client could draw any.

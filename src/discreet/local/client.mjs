@@ -125,7 +125,7 @@ function least(things, worth) {
   }
   return found;
 }
-const wrong = () => new TypeError("this is no document of a collection");
+const wrong = () => new TypeError("this is not a valid collection document");
 /** `known`, or an error. */
 function must(known) {
   if (!known) throw wrong();

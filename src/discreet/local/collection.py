@@ -20,7 +20,7 @@ from discreet.local.answers import (
     Choice,
     Number,
     Ordered,
-    Part,
+    ReportPart,
     Text,
     Value,
     amount,
@@ -51,7 +51,7 @@ class Attribute:
 
     name: str
     answer: Answer
-    parts: tuple[Part, ...]
+    parts: tuple[ReportPart, ...]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -135,7 +135,7 @@ class Collection:
             object.__setattr__(self, field, value)
 
     @functools.cached_property
-    def parts(self) -> tuple[tuple[int, Part], ...]:
+    def parts(self) -> tuple[tuple[int, ReportPart], ...]:
         """All that a report may be about, with the place of its attribute; a report names the place in this list."""
         return tuple((place, part) for place, one in enumerate(self.attributes) for part in one.parts)
 
@@ -149,7 +149,7 @@ class Collection:
         """How many reports a respondent may give in a window."""
         return 1 if self.each is None else int(self.cap / self.each)
 
-    def again(self, part: Part) -> Response | None:
+    def again(self, part: ReportPart) -> Response | None:
         """Gives the second, fresh randomisation of a part's reports."""
         return redrawn(part.channel, self.each_odds) if isinstance(part.channel, Response | Projective) else None
 
@@ -226,9 +226,9 @@ class Collection:
                 public=document["public"],
             )
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
-            raise fault("document", "this is no document of a collection", "publish what to_json gives") from None
+            raise fault("document", "this is not a valid collection document", "publish what to_json gives") from None
         if text != found.text:
-            what = "it is not what follows from its epsilon and answers, or written in another way"
+            what = "it does not follow from its epsilon and answers, or is written in another form"
             raise fault("document", what, "publish what to_json gives")
         return found
 
@@ -238,7 +238,7 @@ class Collection:
         try:
             return cls.from_json(Path(path).read_text("utf-8"))
         except (OSError, UnicodeDecodeError):
-            raise fault(str(path), "there is no file of text here", "write one with to_json") from None
+            raise fault(str(path), "there is no text file at this path", "write one with to_json") from None
         except DeclarationError as error:
             error.file = str(path)
             raise
@@ -287,7 +287,7 @@ def _cap(cap: Amount | None, epsilon: Fraction, each: Fraction | None) -> Fracti
     if each is None:
         if known != epsilon:
             fix = "leave cap out, or say with each what one of several reports may cost"
-            raise fault("cap", "without each there is one report a window, and the cap is epsilon", fix)
+            raise fault("cap", "without each there is one report per window, and the cap is epsilon", fix)
     elif known < each or known > 1000 * each:
         raise fault("cap", "the cap must allow 1 to 1000 reports of each", "write for instance each=0.5, cap=15")
     return known

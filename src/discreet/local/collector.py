@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import QuestionError
-from discreet.local.answers import Choice, Number, Ordered, Part
+from discreet.local.answers import Choice, Number, Ordered, ReportPart
 from discreet.local.app import App
 from discreet.local.channels import Hashed, Projective, Response, composed
 from discreet.local.collection import Attribute, Collection, today
@@ -46,7 +46,7 @@ class Collector:
         Raises QuestionError where there is no such file, DeclarationError where its collection is none, LedgerError."""
         if not Path(path).is_file():
             fix = "name the file that discreet collect writes"
-            raise QuestionError("path", "there is no file of reports", where=str(path), fix=fix)
+            raise QuestionError("path", "there is no reports file at this path", where=str(path), fix=fix)
         return cls(Collection.from_json(document(path)), path)
 
     def add(self, reports: Report | str | Mapping[str, Any] | Iterable[Report | str | Mapping[str, Any]]) -> int:
@@ -59,12 +59,12 @@ class Collector:
         many = [reports] if isinstance(reports, Report | str | bytes | Mapping) else reports
         latest = self.collection.window_of(today() + datetime.timedelta(days=1))
         if not isinstance(many, Iterable):
-            raise refused("this is no report", "send what Client.report gives")
+            raise refused("this is not a valid report", "send what Client.report gives")
         known = [_report(one) for one in many]
         for one in known:
             check(self.collection, one)
             if one.window > latest:
-                raise refused("its window is yet to come", "look at the clock of the device")
+                raise refused("its window has not begun", "look at the clock of the device")
         return self._store.add(known)
 
     @property
@@ -78,17 +78,17 @@ class Collector:
         `confidence`, from 0 to 1, is that of the intervals. Nothing is spent: this is arithmetic on what is randomised
         already. Raises QuestionError."""
         if not isinstance(confidence, int | float) or not 0 < confidence < 1:
-            raise QuestionError("confidence", "confidence is a chance", where="confidence", fix="write 0.95")
+            raise QuestionError("confidence", "confidence must be a probability", where="confidence", fix="write 0.95")
         chosen, first = self._attribute(attribute)
         span = self._window(window)
         kinds = {Choice: self._shares, Number: self._mean, Ordered: self._ranges}
         if not any(self._store.has(span, first + place) for place in range(len(chosen.parts))):
             fix = "wait for reports, or name another window: " + (", ".join(self.windows[-3:]) or "there is none yet")
-            raise QuestionError("reports", "there is no report of this in this window", where="estimate", fix=fix)
+            raise QuestionError("reports", "this window has no report of this attribute", where="estimate", fix=fix)
         return kinds.get(type(chosen.answer), self._texts)(chosen, first, span, confidence)
 
     def central_epsilon(self, delta: Amount, *, shuffled_by: str, window: str | None = None) -> Central:
-        """Says what one report of a window costs towards those who see the reports only after they were mixed.
+        """Says the central epsilon of one report of a window, for observers who see only the shuffled reports.
 
         `shuffled_by` names who mixes them and takes off all that tells them apart. Nobody does by himself: without a
         third party that does, a report costs its local epsilon. Public attributes are not taken off: counted are the
@@ -96,7 +96,7 @@ class Collector:
         """
         if not isinstance(shuffled_by, str) or not shuffled_by.strip():
             fix = 'say who does, as in shuffled_by="the mix server of …", or keep to the local epsilon'
-            raise QuestionError("shuffled", "nobody is said to mix the reports", where="shuffled_by", fix=fix)
+            raise QuestionError("shuffled", "it is not said who shuffles the reports", where="shuffled_by", fix=fix)
         try:
             known = fraction(delta)
         except ValueError:
@@ -146,10 +146,10 @@ class Collector:
             return (self.windows or [self.collection.window_of(today())])[-1]
         if not isinstance(window, str) or not self.collection.is_window(window):
             fix = f"write it like {self.collection.window_of(today())}"
-            raise QuestionError("window", "this is no window of the collection", where="window", fix=fix)
+            raise QuestionError("window", "this is not a valid window of the collection", where="window", fix=fix)
         return window
 
-    def _oracle(self, part: Part, number: int, span: str) -> tuple[Oracle, Any]:
+    def _oracle(self, part: ReportPart, number: int, span: str) -> tuple[Oracle, Any]:
         channel = part.channel
         assert isinstance(channel, Response | Projective)
         counts = self._store.counts(span, number, channel.outputs)
@@ -215,7 +215,7 @@ class Collector:
             if isinstance(attribute.answer, Choice | Number):
                 pieces.append((attribute, first, *_weights(collection, attribute)))
         if not pieces:
-            raise QuestionError("weights", "no attribute has values to weigh", where="query", fix="use estimate()")
+            raise QuestionError("weights", "no attribute has values to weight", where="query", fix="use estimate()")
         columns: dict[str, list[Any]] = {"attribute": [], "value": [], "part": [], "output": [], "weight": []}
         for attribute, first, names, weights in pieces:
             shape = weights.shape
@@ -245,7 +245,7 @@ def _weights(collection: Collection, attribute: Attribute) -> tuple[list[str], A
     assert isinstance(answer, Choice)
     if channel.inputs * channel.outputs > MOST_WEIGHTS:
         fix = "use estimate(), or ask for fewer values"
-        raise QuestionError("weights", "there are too many values to weigh in SQL", where="query", fix=fix)
+        raise QuestionError("weights", "there are too many values to weight in SQL", where="query", fix=fix)
     p, q = map(float, composed(channel, collection.again(part)))
     return [str(value) for value in answer.values], (channel.rows(range(channel.inputs)) - q) / (p - q)
 

@@ -1,4 +1,5 @@
-"""Uniform integers for one report: from the system, or from a secret, so that the same answer gives the same report."""
+"""Uniform integers for one report: random from the system, or derived from a secret, so that the same answer gives the
+same report."""
 
 from __future__ import annotations
 

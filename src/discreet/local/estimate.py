@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.errors import QuestionError
-from discreet.local.answers import Lattice
+from discreet.local.answers import NumberLattice
 from discreet.local.channels import Counts, Floats, Hashed, Projective, Response, composed, passed
 from discreet.local.hybrid import Hybrid
 
@@ -190,7 +190,7 @@ def rows_of(
 
 
 def mean_of(
-    lattice: Lattice, channel: Hybrid, counts: Counts, confidence: float, sampled: bool
+    lattice: NumberLattice, channel: Hybrid, counts: Counts, confidence: float, sampled: bool
 ) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The row of a mean, and warnings. Where all report, the randomisation alone makes it vary: its variance is at most
     the channel's largest, which is nearly the same for all answers. Where the lot decides who reports (`sampled`), so

@@ -1,4 +1,4 @@
-"""Texts that many share, found letter by letter from hashed prefixes."""
+"""Frequent texts (heavy hitters), found prefix by prefix from hashed prefixes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A respondent's own ledger: the secret, what was reported in each window, and what that cost. One file."""
+"""A respondent's own budget store: the secret, the reports of each window, and their cost. One file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of ranges and quantiles, from reports about the levels of a tree."""
+"""Range queries and quantiles, from reports about the levels of a tree (hierarchical histograms)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Level:
 
     @property
     def precision(self) -> float:
-        """One over the variance of a node that nobody is in."""
+        """The inverse variance of a node of true frequency 0."""
         return 1 / float(self.oracle.variances(np.zeros(1))[0])
 
 
@@ -128,7 +128,7 @@ class Ranges(Estimate):
         lattice, tree = self._known()
         if not isinstance(share, int | float) or not 0 < share < 1:
             raise QuestionError(
-                "quantile", "a quantile is a share of all", where="quantile", fix="write for instance 0.5"
+                "quantile", "a quantile must lie between 0 and 1", where="quantile", fix="write for instance 0.5"
             )
         sums = np.cumsum(tree.known)
         rising = (np.maximum.accumulate(sums) + np.minimum.accumulate(sums[::-1])[::-1]) / 2

@@ -55,13 +55,13 @@ class Report:
             document = json.loads(text)
             return cls.of(document)
         except (ValueError, TypeError, RecursionError):
-            raise refused("this is no report", "send what Client.report gives") from None
+            raise refused("this is not a valid report", "send what Client.report gives") from None
 
     @classmethod
     def of(cls, document: object) -> Report:
         """Reads the report that a JSON object describes. Raises QuestionError."""
         if not isinstance(document, dict) or not set(document) <= {*cls.__dataclass_fields__}:
-            raise refused("this is no report", "send what Client.report gives")
+            raise refused("this is not a valid report", "send what Client.report gives")
         texts = [document.get(name) for name in ("collection", "window", "token")]
         numbers = [document.get(name) for name in ("part", "report")]
         public = document.get("public", {})
@@ -70,7 +70,7 @@ class Report:
             and all(isinstance(one, int) and not isinstance(one, bool) for one in numbers)
             and isinstance(public, dict)
         ):
-            raise refused("this is no report", "send what Client.report gives")
+            raise refused("this is not a valid report", "send what Client.report gives")
         return cls(**document)
 
 
@@ -82,13 +82,13 @@ def refused(message: str, fix: str) -> QuestionError:
 def check(collection: Collection, report: Report) -> None:
     """Raises QuestionError where no client of the collection can have made the report."""
     if report.collection != collection.hash:
-        raise refused("the report is of another collection", "send it to the collector of its collection")
+        raise refused("the report belongs to another collection", "send it to the collector of its collection")
     if not _TOKEN.fullmatch(report.token) or not collection.is_window(report.window):
-        raise refused("its token or window is none", "send what Client.report gives")
+        raise refused("its token or window is not valid", "send what Client.report gives")
     if not 0 <= report.part < len(collection.parts):
         raise refused("its part is not in the collection", "send what Client.report gives")
     if not 0 <= report.report < collection.parts[report.part][1].channel.outputs:
-        raise refused("no report of this part looks like this", "send what Client.report gives")
+        raise refused("this is not a valid report of its part", "send what Client.report gives")
     public_of(collection, report.public)
 
 
@@ -144,7 +144,7 @@ def _attributes(collection: Collection, value: object) -> Mapping[str, object]:
     names = [one.name for one in collection.attributes]
     if not isinstance(value, Mapping) or set(value) != set(names):
         fix = f"answer with exactly these attributes: {', '.join(names)}"
-        raise QuestionError("value", "this is no record of the collection", where="value", fix=fix)
+        raise QuestionError("value", "this is not a valid record of the collection", where="value", fix=fix)
     for one in collection.attributes:
         one.answer.code(value[one.name])
     return value

@@ -1,4 +1,5 @@
-"""What a report costs towards somebody who only sees all reports of a window in random order."""
+"""Privacy amplification by shuffling: the central loss of a report when only the shuffled reports of a window are
+seen."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ class Clones:
 
 @dataclass(frozen=True)
 class Central:
-    """(ε, δ) of one report towards those who see only what the shuffler gives on.
+    """The central (ε, δ) of one report, for observers who see only the shuffled reports.
 
     It holds if `shuffled_by` mixes `reports` reports of honest respondents of one window, and takes off them all that
     tells them apart: tokens, addresses, times. Public attributes stay, so `reports` counts those that have the same

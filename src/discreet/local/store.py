@@ -1,4 +1,4 @@
-"""Where reports lie: one DuckDB file. What is in it is randomised already; it holds no answer of anybody."""
+"""The file of reports, in DuckDB. All reports are randomised already; no true answer is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.forks import Lock
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_HELD = "the file cannot be opened: another process holds it, or it is no file of reports"
+_HELD = "the file cannot be opened: another process holds it, or it is not a reports file"
 _FIX = "end the other process, or look at the file and its folder"
 
 
@@ -74,7 +74,9 @@ class Store:
         if known and known != [(collection.text,)]:
             self.close()
             fix = "open it with its own collection, or name a new file"
-            raise LedgerError("collection", "the file holds reports of another collection", where=self._where, fix=fix)
+            raise LedgerError(
+                "collection", "the file holds the reports of another collection", where=self._where, fix=fix
+            )
 
     @_alone
     def add(self, reports: Sequence[Report]) -> int:

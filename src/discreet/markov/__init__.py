@@ -3,6 +3,6 @@
 from discreet.markov.domain import Clique, Domain
 from discreet.markov.field import MarkovRandomField
 from discreet.markov.likelihood import fit
-from discreet.markov.measurement import Measurement
+from discreet.markov.measurement import MarginalMeasurement
 
-__all__ = ["Clique", "Domain", "MarkovRandomField", "Measurement", "fit"]
+__all__ = ["Clique", "Domain", "MarginalMeasurement", "MarkovRandomField", "fit"]

@@ -48,11 +48,12 @@ class Domain:
         return math.prod(self.shape(clique))
 
     def clique(self, names: Iterable[str]) -> Clique:
-        """These columns in the order of the domain. Raises QuestionError on one that is not there, or is twice."""
+        """The columns as a clique, in the order of the domain. Raises QuestionError on an unknown or repeated
+        column."""
         given = tuple(names)
         for name in given:
             if name not in self.place:
                 raise QuestionError("domain", "no such column", where=str(name), fix=f"one of {', '.join(self.names)}")
         if len(set(given)) != len(given):
-            raise QuestionError("domain", "a column stands twice", where=", ".join(given), fix="name it once")
+            raise QuestionError("domain", "a column is named twice", where=", ".join(given), fix="name it once")
         return tuple(sorted(given, key=self.place.__getitem__))

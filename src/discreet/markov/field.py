@@ -49,7 +49,7 @@ class MarkovRandomField:
         return self.total * self._joined(wanted)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """Those of many cliques."""
+        """The marginals of many cliques: arrays of expected counts in rows, each of its clique's shape."""
         return [self.marginal(clique) for clique in cliques]
 
     def sample(self, rows: int) -> NDArray[np.int64]:
@@ -119,7 +119,9 @@ def _product(parts: Sequence[tuple[Floats, Clique]], kept: Clique, domain: Domai
         result = tuple(n for n in dict.fromkeys([*names, *other_names]) if n in kept or n in later)
         if domain.cells(result) > LARGEST:
             raise QuestionError(
-                "marginal", f"an array of {domain.cells(result):,} cells on the way", fix="ask for fewer columns"
+                "marginal",
+                f"an intermediate array of {domain.cells(result):,} cells is too large",
+                fix="ask for fewer columns",
             )
         letters = {name: chr(97 + place) for place, name in enumerate(dict.fromkeys([*names, *other_names]))}
         one, two, out = ("".join(letters[name] for name in axes) for axes in (names, other_names, result))

@@ -1,4 +1,4 @@
-"""The table most like noisy counts of cliques: a Markov random field by penalised least squares.
+"""Fits a Markov random field to noisy marginals by penalised least squares.
 
 Let y_m be the counts of a clique m, each with noise of deviation σ_m, and p a distribution over all rows, N of them.
 `fit` minimises, over p that are 0 at structural zeros, with r_m = c·σ_m and c the `shrinkage`,
@@ -16,7 +16,9 @@ With p ∝ q·e^(Σ θ_m) the optimum is also that of the dual, which is smooth,
 
 Its gradient N·p_m − y_m + r_m·θ_m needs marginals on measured cliques only. It is minimised by a limited-memory
 quasi-Newton method (Nocedal & Wright 2006, Algorithm 7.4) whose first guess of the curvature is max(N·p_m, y_m) + r_m:
-the curvature itself, or where a cell is far too small the one at the end of the way.
+the curvature itself, or where a cell is far too small the curvature at the optimum. scipy's L-BFGS-B
+takes no such curvature: on Adult, in the many short fits between rounds, it ends farther from the optimum after as many
+evaluations, and takes a little longer; in the one long fit at the end neither is always nearer.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from discreet.errors import QuestionError
 from discreet.markov.calibrate import Calibrator, Floats, aligned, summed, zeros_by_clique
 from discreet.markov.domain import Clique, Domain
 from discreet.markov.field import MarkovRandomField
-from discreet.markov.measurement import Average, Key, Measurement, averages, total_rows
+from discreet.markov.measurement import Average, Key, MarginalMeasurement, averages, total_rows
 from discreet.markov.tree import junction_tree
 
 LIMIT = 1 << 22
@@ -42,7 +44,7 @@ _MEMORY, _HALVINGS, _FAR = 8, 12, 100.0
 
 def fit(
     domain: Domain,
-    measurements: Sequence[Measurement],
+    measurements: Sequence[MarginalMeasurement],
     *,
     potentials: Mapping[Key, Floats] | None = None,
     zeros: Mapping[Clique, NDArray[np.bool_]] | None = None,
@@ -80,7 +82,7 @@ def fit(
 
 
 def outermost(cliques: Sequence[Clique]) -> list[Clique]:
-    """Those that lie in no other."""
+    """The maximal cliques: those that no other clique contains."""
     found: list[Clique] = []
     for clique in sorted(set(cliques), key=lambda clique: (-len(clique), clique)):
         if not any(set(clique) <= set(other) for other in found):

@@ -1,4 +1,4 @@
-"""Noisy counts of the cells of a clique, and what several of them say together."""
+"""Noisy marginals, and their averages where several measure the same clique."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[Clique, Merged]
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class MarginalMeasurement:
     """Counts of rows on a clique, each with independent noise of deviation `sigma` (in rows).
 
     `merged` is empty, or says for each column of the clique which coarser cell each of its cells went into before
@@ -37,10 +37,10 @@ class Measurement:
         where = ", ".join(self.clique)
         shape = domain.shape(domain.clique(self.clique))
         if domain.clique(self.clique) != self.clique:
-            raise QuestionError("measurement", "columns stand in the order of the domain", where=where)
+            raise QuestionError("measurement", "columns must be in the order of the domain", where=where)
         if self.merged:
             if len(self.merged) != len(shape):
-                raise QuestionError("measurement", "one merging, or None, for each column", where=where)
+                raise QuestionError("measurement", "merged needs one mapping, or None, for each column", where=where)
             for size, places in zip(shape, self.merged, strict=True):
                 if places is not None and (len(places) != size or set(places) != set(range(max(places) + 1))):
                     raise QuestionError("measurement", "each cell goes into one of the coarser cells", where=where)
@@ -82,12 +82,12 @@ class Measurement:
 class Average:
     """The repetitions of one measurement, weighted by 1/σ²: the least variance among unbiased averages."""
 
-    like: Measurement
+    like: MarginalMeasurement
     values: Floats
     sigma: float
 
     @staticmethod
-    def of(repetitions: Sequence[Measurement]) -> Average:
+    def of(repetitions: Sequence[MarginalMeasurement]) -> Average:
         precisions = [1 / float(one.sigma) ** 2 for one in repetitions]
         total = sum(precisions)
         values = sum(
@@ -97,15 +97,15 @@ class Average:
         return Average(repetitions[0], values / total, 1 / math.sqrt(total))
 
 
-def averages(measurements: Sequence[Measurement]) -> list[Average]:
+def averages(measurements: Sequence[MarginalMeasurement]) -> list[Average]:
     """One for each thing that was measured."""
-    groups: dict[Key, list[Measurement]] = {}
+    groups: dict[Key, list[MarginalMeasurement]] = {}
     for one in measurements:
         groups.setdefault(one.key, []).append(one)
     return [Average.of(group) for group in groups.values()]
 
 
-def total_rows(measurements: Sequence[Measurement]) -> float:
+def total_rows(measurements: Sequence[MarginalMeasurement]) -> float:
     """How many rows there are: the sums of all measurements, weighted by 1/(cells·σ²); never negative."""
     if not measurements:
         return 0.0

@@ -1,4 +1,4 @@
-"""Rows that follow a Markov random field, with less scatter than independent draws have.
+"""Draws rows from a Markov random field, with less variance than independent draws.
 
 Columns are drawn clique by clique down the tree. The rows that agree in what a clique shares with its parent are a
 group; the g rows of a group get the values at (k + U)/g of the distribution that the model gives it, k = 0, …, g − 1

@@ -1,4 +1,4 @@
-"""Junction trees: cliques that hold every factor, joined so that what two of them share lies on the path between."""
+"""Junction trees: cliques that contain every factor, with the running intersection property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The former name of `ring_a.bits`, kept for who imports it."""
+"""The former name of `ring_a.bits`, kept for those who import it."""
 
 from discreet.trusted.ring_a.bits import SystemWords, Words
 

@@ -55,7 +55,7 @@ from discreet.trusted.ring_a.nodes import (
 from discreet.trusted.ring_a.sensitivity import touched
 from discreet.trusted.ring_a.table import Table, Type, Value
 from discreet.trusted.ring_b.order_statistics import Distinct
-from discreet.trusted.ring_b.relations import Base, Computed, Joined, Listed, Matched, Renamed, Where, beside
+from discreet.trusted.ring_b.relations import Base, Computed, Joined, ListedKeys, Matched, Renamed, Where, beside
 
 MOST_VALUES = 20
 """Keys with more declared values than these are not spelled out in a question."""
@@ -132,7 +132,7 @@ def one_table(table: Table) -> Table | None:
     relation = table.relation
     if relation is None:
         return table
-    while isinstance(relation, Where | Renamed | Computed | Listed | Matched | Joined):
+    while isinstance(relation, Where | Renamed | Computed | ListedKeys | Matched | Joined):
         relation = beside(relation) if isinstance(relation, Joined) else relation.child
     return relation.table if isinstance(relation, Base) else None
 

@@ -23,7 +23,7 @@ from discreet.dialect.nulls import EXACT
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
-from discreet.trusted.ring_b.relations import Computed, Joined, Listed, Matched, PerPerson, Renamed, Where, shape
+from discreet.trusted.ring_b.relations import Computed, Joined, ListedKeys, Matched, PerPerson, Renamed, Where, shape
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def conditions(relation: Relation) -> tuple[Expression, ...]:
     row below it, with the same keys."""
     if isinstance(relation, Where):
         return (*conditions(relation.child), relation.predicate)
-    if isinstance(relation, Matched | Listed):
+    if isinstance(relation, Matched | ListedKeys):
         return conditions(relation.child)
     if isinstance(relation, Joined):
         both = relation.kind == "inner"

@@ -35,7 +35,7 @@ from discreet.trusted.ring_a.nodes import (
 )
 from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
-from discreet.trusted.ring_b.order_statistics import Distinct, Histogram, Special
+from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms, Special
 
 MOMENTS = (
     AggregateKind.VARIANCE,
@@ -147,7 +147,7 @@ def special(builder: SpecialBuilder, one: Any) -> Special:
             grid = buckets(sized(bounds, one.text[:60]), builder.step(one.expression), most)
         else:
             grid = _moments(bounds, one, most)
-        root = Histogram(builder.rows(keys, (Quantity(one.expression, grid),)))
+        root = GroupHistograms(builder.rows(keys, (Quantity(one.expression, grid),)))
         return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
     assert column.type is not None

@@ -38,7 +38,7 @@ from discreet.trusted.ring_a.nodes import (
 from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import clamped_by_person, touched
 from discreet.trusted.ring_a.table import Column, Table, Type, own_name
-from discreet.trusted.ring_b.order_statistics import Histogram, Range, Special
+from discreet.trusted.ring_b.order_statistics import GroupHistograms, Range, Special
 
 MAXIMUM_CELLS = 100_000
 """The most groups that public keys may make in one answer."""
@@ -245,7 +245,7 @@ class _Builder:
 
     def range(self, expression: Expression) -> Range:
         """Counts of the powers of two that an expression's values have."""
-        return Range(expression, Histogram(self.rows((), (Quantity(expression, None, powers=True),))))
+        return Range(expression, GroupHistograms(self.rows((), (Quantity(expression, None, powers=True),))))
 
     def rows(self, keys: tuple[Key, ...], quantities: tuple[Quantity, ...]) -> Project | LimitRows:
         """The rows, as many as count of each person."""

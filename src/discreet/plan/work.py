@@ -40,13 +40,13 @@ from discreet.errors import QuestionError
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Filter, LimitGroups, LimitRows, PersonGroup, Root, project_of
 from discreet.trusted.ring_a.table import Relation, Table, Type
-from discreet.trusted.ring_b.order_statistics import Histogram
+from discreet.trusted.ring_b.order_statistics import GroupHistograms
 from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
     Joined,
-    Listed,
+    ListedKeys,
     Matched,
     PerPerson,
     Renamed,
@@ -173,7 +173,7 @@ def work(root: Root, table: Table, public: Public) -> tuple[int, int]:
         steps += side.seen * _ROW + side.of(replace(found, whole=found.whole + 50 * found.constant))
     node: Any = root
     while not hasattr(node, "quantities"):  # limits rank, groups are hashed, totals add up
-        sorted_ = isinstance(node, LimitRows | LimitGroups | PersonGroup | Histogram)
+        sorted_ = isinstance(node, LimitRows | LimitGroups | PersonGroup | GroupHistograms)
         steps += side.seen * _ROW * (3 if sorted_ else 1 + len(getattr(node, "totals", ())))
         node = node.child
     return measure.largest, steps + _read(root, side)
@@ -183,7 +183,7 @@ def _read(root: Root, side: Side) -> int:
     """The steps of handing over, in text, what the engine found: the groups that one person's rows may make by
     themselves, and for quantiles their values. Groups by public keys are there in any case."""
     keys = [key for key in project_of(root).keys if key.values is None]
-    if not keys and not isinstance(root, Histogram):
+    if not keys and not isinstance(root, GroupHistograms):
         return 0
     node: Any = root.child
     rows = side.seen
@@ -234,7 +234,7 @@ class _Measure:
         columns = {new: below.columns[old] for old, new in zip(names, relation.names, strict=True)}
         return replace(below, columns=columns)
 
-    def _listed(self, relation: Listed) -> Side:
+    def _listed(self, relation: ListedKeys) -> Side:
         return self.side(relation.child)
 
     def _where(self, relation: Where) -> Side:
@@ -327,7 +327,7 @@ class _Measure:
         Base: _base,
         Attributed: _attributed,
         Renamed: _renamed,
-        Listed: _listed,
+        ListedKeys: _listed,
         Where: _where,
         Computed: _computed,
         Joined: _joined,

@@ -1,8 +1,9 @@
-"""The plain filters of the literature, one sum each: to compare with, and for owners who want one of them.
+"""Privacy filters from the literature, one sum each: to compare with, and for owners who want one of them.
 
-Each keeps a promise (ε, δ) to an analyst who chooses every release, its price and the end from all answers so far, and
-each has the interface of `Filter`: `admits`, `charge`, `left`. Amounts are exact, losses rounded up, budgets down. A
-loss of which a filter knows nothing is not admitted. In every case of the tests `Filter` admits at least as much.
+Each keeps a promise (ε, δ) to an adaptive analyst, who chooses every release, its price and the end from all answers
+so far. Each has the interface of `PrivacyFilter`: `admits`, `charge`, `left`. Amounts are exact, losses rounded up,
+budgets rounded down. A filter does not admit a loss of a kind that it does not know. In every case of the tests
+`PrivacyFilter` admits at least as much.
 """
 
 from __future__ import annotations

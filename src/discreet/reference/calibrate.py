@@ -1,4 +1,4 @@
-"""How much noise a declared batch needs for a budget: one-sided, so that what is returned keeps the promise."""
+"""Noise calibration of declared batches for a budget; rounded so that the result always keeps the budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction, sqrt_ceiling
-from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
 from discreet.trusted.ring_c.batch import Composition, compose
 
 _DIGITS = 8
@@ -39,7 +39,7 @@ def laplace_epsilon(epsilon: Number, delta: Number, count: int) -> Fraction:
     if count == 1 and least == 0:
         return total
     start = max(float(basic), min(float(total), math.sqrt(float(mu_of_budget(total, least)) ** 2 / count)))
-    found = _search(lambda each: compose({Laplace(each): count}).epsilon(least), float(total), start, floor, 1.0)
+    found = _search(lambda each: compose({LaplaceLoss(each): count}).epsilon(least), float(total), start, floor, 1.0)
     return max(basic, found.value or basic)
 
 

@@ -29,8 +29,8 @@ from statistics import NormalDist
 import numpy as np
 
 from discreet.trusted.ring_a.exact import Number, ceiling, exp_bounds, fraction, normal_cdf_bounds
-from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
-from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, GaussianLoss, Loss, Pure
+from discreet.trusted.ring_b.further_losses import BoundedRange, LaplaceLoss, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_c.batch import Composition
 from discreet.trusted.ring_c.equivalent import upper_sums
 
@@ -47,7 +47,7 @@ def renyi(losses: Iterable[Loss] | Mapping[Loss, int], order: float) -> float:
     at most 10^−14·(1 + order·loss)/(order − 1) above the value itself, but for bounded range, where it is a bound.
     """
     if not 1 < order < math.inf:
-        raise ValueError("an order is above 1 and finite")
+        raise ValueError("the order must be above 1 and finite")
     counted = losses.items() if isinstance(losses, Mapping) else [(loss, 1) for loss in losses]
     return math.fsum(count * _renyi(loss, order) for loss, count in counted)
 
@@ -70,7 +70,7 @@ def _renyi(loss: Loss, order: float) -> float:
 def _log_moment(loss: Pure | Approximate, t: float) -> float:
     """ln E e^(tℓ) under P. Discrete Laplace: the inner losses, q^k at ε·(1 − 2k/n), are a geometric series."""
     epsilon = float(loss.epsilon)
-    if isinstance(loss, Laplace):  # Mironov 2017, Proposition 6
+    if isinstance(loss, LaplaceLoss):  # Mironov 2017, Proposition 6
         weights = [(1 + t) / (1 + 2 * t), t / (1 + 2 * t)]
         return t * epsilon + math.log(weights[0] + weights[1] * math.exp(-(1 + 2 * t) * epsilon))
     steps = loss.sensitivity if isinstance(loss, DiscreteLaplace) else 1
@@ -115,12 +115,12 @@ def zero_concentrated(loss: Loss) -> Fraction:
         return loss.rho
     if loss.keys_delta:
         raise ValueError("events with delta > 0 have infinite Rényi divergence")
-    if isinstance(loss, (Gaussian, SubsampledGaussian)):
+    if isinstance(loss, (GaussianLoss, SubsampledGaussian)):
         return ceiling(_some(loss.mu_squared) / 2, 20)
     epsilon = _some(loss.pure)
     if isinstance(loss, BoundedRange):
         return ceiling(min(epsilon * epsilon / 8, _response_rho(epsilon)), 20)
-    if isinstance(loss, Laplace):
+    if isinstance(loss, LaplaceLoss):
         return ceiling(epsilon + _falling(epsilon, _bits(epsilon))[1] - 1, 20) if epsilon else epsilon
     if isinstance(loss, DiscreteLaplace) and loss.sensitivity != 1:
         return ceiling(_discrete_rho(epsilon, loss.sensitivity), 20) if loss.sensitivity else Fraction(0)
@@ -152,7 +152,7 @@ def _bits(epsilon: Fraction) -> int:
 
 def _some(amount: Fraction | None) -> Fraction:
     if amount is None:
-        raise ValueError("nothing follows from this loss")
+        raise ValueError("this loss has no such bound")
     return amount
 
 
@@ -165,8 +165,8 @@ def gaussian(loss: Loss) -> Fraction:
     if isinstance(loss, Batch):
         return sum((gaussian(part) for part in loss.parts), Fraction(0))
     if loss.keys_delta:
-        raise ValueError("events with delta > 0 are mu-GDP for no mu")
-    if isinstance(loss, Laplace) and _FINE <= loss.epsilon <= _COARSE:
+        raise ValueError("events with delta > 0 are not mu-GDP for any mu")
+    if isinstance(loss, LaplaceLoss) and _FINE <= loss.epsilon <= _COARSE:
         bits = 200 + int(loss.epsilon)
         target = exp_bounds(-loss.epsilon / 2, bits)[0] / 2
         guess = -2 * NormalDist().inv_cdf(math.exp(-float(loss.epsilon) / 2) / 2)
@@ -187,7 +187,7 @@ def trade_off(batch: Composition, false_alarm: Number) -> float:
     """
     alarm = fraction(false_alarm)
     if not 0 <= alarm <= 1:
-        raise ValueError("a rate lies between 0 and 1")
+        raise ValueError("the rate must lie between 0 and 1")
     if alarm == 1:
         return 0.0
     if batch.only_gaussian is not None and not batch.infinity_mass:

@@ -1,4 +1,4 @@
-"""Many draws from one distribution, with replacement: over private scores, and over weights that everybody may know."""
+"""Many draws with replacement: from the exponential mechanism over private scores, and from public weights."""
 
 from __future__ import annotations
 

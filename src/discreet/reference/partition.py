@@ -66,7 +66,7 @@ class PartitionSelection:
     def release(self, persons: Sequence[int], words: Words | None = None) -> list[bool]:
         """Which groups are shown, for the exact numbers of persons, each at least 1."""
         if any(count < 1 for count in persons):
-            raise ValueError("a group that nobody touches has no key to show")
+            raise ValueError("a group must have at least one person")
         table = self.table
         last = len(table) - 1
         shown: list[bool] = coins(words or SystemWords(), [table[min(count, last)] for count in persons]).tolist()

@@ -1,4 +1,4 @@
-"""Randomised response: each person's answer is disturbed before anybody sees it, and totals are estimated."""
+"""Randomised response: each person's answer is randomised before anybody sees it, and totals are estimated."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from discreet.trusted.ring_a.nodes import Clip, LimitGroups
 from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Type
-from discreet.trusted.ring_b.choice_measurement import Choice, Chosen
+from discreet.trusted.ring_b.choice_measurement import ChoiceMeasurement, Chosen
 
 _refused = partial(refused, "select")
 
@@ -49,12 +49,12 @@ class Select:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What decides the answer, beside the table."""
+        """The arguments that determine the answer, besides the table."""
         return ("select", repr(self.plan), repr(self.mechanism), repr(self.gap))
 
     @property
-    def measurement(self) -> Choice:
-        return Choice(self.plan, self.table, self.mechanism, self.gap)
+    def measurement(self) -> ChoiceMeasurement:
+        return ChoiceMeasurement(self.plan, self.table, self.mechanism, self.gap)
 
     def content(self, chosen: Chosen) -> ReleaseContent:
         """The content of the release: the winners' keys, best first."""
@@ -93,7 +93,7 @@ class Select:
         """How far a winner may be from the best, in counts (Theorem 3.11)."""
         below = self.mechanism.half_width(CONFIDENCE, group_count(self.plan.keys, self.table.relation) or 1)
         which = "the choice's count is" if isinstance(self.mechanism, NoisyMax) else "each choice's count is"
-        return f"with 95 %, {which} at most {three_digits(below)} below the best one's"
+        return f"at 95 % confidence, {which} at most {three_digits(below)} below the best one's"
 
 
 def select(question: Question, text: str, table: Table, *, k: int, epsilon: Fraction, gap: bool) -> Select:
@@ -112,7 +112,9 @@ def select(question: Question, text: str, table: Table, *, k: int, epsilon: Frac
     if len(counts) > 1 or (counts and (not usual or plan.parts[0].kind not in ("count", "persons"))):
         raise _refused("select compares one count", "SELECT", "write the keys and COUNT(DISTINCT person) or COUNT(*)")
     if plan.having is not None or plan.order or plan.limit is not None:
-        raise _refused("the counts are not shown, so nothing can be picked by them", "HAVING", "write k=3 for three")
+        raise _refused(
+            "HAVING, ORDER BY and LIMIT cannot be used: select() releases no counts", "HAVING", "write k=3 for three"
+        )
     if not counts:
         raise _refused("select compares a count", "SELECT", "add COUNT(*), or COUNT(DISTINCT person)")
     if gap and groups == 1:

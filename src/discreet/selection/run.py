@@ -1,4 +1,4 @@
-"""What open runs share: a price that is charged when they open, one count after another, and an end that is stored."""
+"""Open runs: the price is charged when the run opens, counts are asked one by one, and the end is stored."""
 
 from __future__ import annotations
 

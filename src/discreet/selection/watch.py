@@ -60,8 +60,8 @@ class AboveThresholdRun(OpenRun[bool]):
     def half_width(self, questions: int) -> float:
         """Gives the h, in the unit of the counts, by which replies may be off over this many questions.
 
-        With 95 % each yes stands for a count of at least threshold − h, each no for one of at most threshold + h
-        (Dwork & Roth 2014, Theorem 3.24).
+        At 95 % confidence each yes stands for a count of at least threshold − h, each no for one of at most threshold
+        + h (Dwork & Roth 2014, Theorem 3.24).
         """
         return self._kind.half_width(_CONFIDENCE, questions)
 

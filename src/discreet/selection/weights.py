@@ -1,5 +1,4 @@
-"""`curator.multiplicative_weights`: many counts at one price, answered from a guess that is corrected where it is
-wrong."""
+"""`curator.multiplicative_weights`: private multiplicative weights, which answer many counts at one price."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from fractions import Fraction
 from functools import partial
 
 from discreet.catalog import Declaration
-from discreet.constructions import OnlineMultiplicativeWeights, Universe
 from discreet.errors import refused
 from discreet.procedures import arguments
 from discreet.selection.run import OpenRun
 from discreet.sql import Question
+from discreet.textbook import OnlineMultiplicativeWeights, Universe
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.expressions import Expression, columns_of
 from discreet.trusted.ring_a.nodes import Aggregate, Filter, LimitRows, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.table import Column, Table
-from discreet.trusted.ring_c.coding import Coding, Listed, rows_of_person
+from discreet.trusted.ring_c.coding import Coding, ListedCells, rows_of_person
 from discreet.trusted.ring_c.weighing import Weighing
 
 _refused = partial(refused, "multiplicative-weights")
@@ -77,13 +76,13 @@ def weighted(
     return Weighted(known, coding, construction)
 
 
-def _listed(column: Column) -> Listed:
+def _listed(column: Column) -> ListedCells:
     values = column.keys()
     if values is None:
         fix = "declare its values, or leave it out"
         message = f"the values of {column.name!r} are not declared"
         raise refused("columns", message, "columns", fix)
-    return Listed(column, values)
+    return ListedCells(column, values)
 
 
 class WeightsRun(OpenRun[int]):
@@ -113,7 +112,7 @@ class WeightsRun(OpenRun[int]):
 
     @property
     def half_width(self) -> float:
-        """What all answers are within with probability 1 − beta, in rows."""
+        """The error, in rows, that no answer exceeds with probability 1 − beta."""
         return self._weighing.half_width
 
     def ask(self, question: str) -> int:
@@ -144,6 +143,6 @@ class WeightsRun(OpenRun[int]):
         predicate = below.predicate if isinstance(below, Filter) else None
         others = columns_of(predicate) - set(self._call.coding.names) if predicate is not None else frozenset()
         if others:
-            message = f"{', '.join(sorted(others))} is no column of the run"
+            message = f"{', '.join(sorted(others))} is not a column of the run"
             raise _refused(message, "WHERE", f"ask about {', '.join(self._call.coding.names)}")
         return predicate

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.dialect.functions import MOST_TEXTS, Argument, Function, Kind, result_type
+from discreet.dialect.functions import MOST_TEXTS, Argument, ArgumentKind, SqlFunction, result_type
 from discreet.dialect.patterns import PatternError, regular
 from discreet.dialect.table import BY_NAME, BY_OPERATOR
 from discreet.dialect.texts import PARTS
@@ -66,34 +66,34 @@ def _by_name(reader: ArgumentReader, name: str, nodes: Nodes, node: exp.Expressi
     return _FORMS.get(row.form, _plain)(reader, row, nodes, node)
 
 
-def _plain(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _plain(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """A call whose arguments are read one by one."""
     arguments = [argument(reader, row, index, one) for index, one in enumerate(nodes)]
     for missing in row.takes[len(arguments) :]:
         assert missing.default is not None
-        arguments.append(Literal(missing.default, Type.TEXT if missing.kind is Kind.TEXT else Type.INTEGER))
+        arguments.append(Literal(missing.default, Type.TEXT if missing.kind is ArgumentKind.TEXT else Type.INTEGER))
     if row.operator.startswith("concatenate"):
         _bounded(arguments, node)
     return Call(row.operator, tuple(arguments), result_type(row, [one.type for one in arguments]))
 
 
-def argument(reader: ArgumentReader, row: Function, index: int, node: exp.Expression) -> Expression:
+def argument(reader: ArgumentReader, row: SqlFunction, index: int, node: exp.Expression) -> Expression:
     """One argument, of the kind that the table says."""
     wanted = row.argument(index)
     if wanted.constant:
         return _constant(reader, row, wanted, node)
-    if wanted.kind is Kind.NUMBER:
+    if wanted.kind is ArgumentKind.NUMBER:
         return reader.number(node)
-    if wanted.kind is Kind.BOOLEAN:
+    if wanted.kind is ArgumentKind.BOOLEAN:
         return reader.boolean(node)
     expression = reader.read(node)
-    if wanted.kind is Kind.MOMENT:
+    if wanted.kind is ArgumentKind.MOMENT:
         expression = dated(expression, Type.DATE, node)
         fits, fix = expression.type in (Type.DATE, Type.TIMESTAMP), "write CAST(x AS DATE)"
-    elif wanted.kind is Kind.WHOLE:
+    elif wanted.kind is ArgumentKind.WHOLE:
         fits, fix = expression.type is Type.INTEGER, "write CAST(x AS INTEGER)"
     else:
-        fits, fix = wanted.kind is Kind.ANY or expression.type is Type.TEXT, "write CAST(x AS TEXT)"
+        fits, fix = wanted.kind is ArgumentKind.ANY or expression.type is Type.TEXT, "write CAST(x AS TEXT)"
         if row.operator.startswith("concatenate"):
             fix += "; OR joins conditions"
     if not fits:
@@ -102,11 +102,11 @@ def argument(reader: ArgumentReader, row: Function, index: int, node: exp.Expres
     return expression
 
 
-def _constant(reader: ArgumentReader, row: Function, wanted: Argument, node: exp.Expression) -> Literal:
+def _constant(reader: ArgumentReader, row: SqlFunction, wanted: Argument, node: exp.Expression) -> Literal:
     """A constant within the bounds of the table."""
     expression = reader.read(node)
     value = expression.value if isinstance(expression, Literal) else None
-    if wanted.kind is Kind.TEXT:
+    if wanted.kind is ArgumentKind.TEXT:
         fits = isinstance(value, str) and wanted.low <= len(value) <= wanted.high
         words = f"a constant text of {wanted.low} to {wanted.high:,} characters"
     else:
@@ -132,13 +132,13 @@ def _leaves(expression: Expression) -> int:
     return int(isinstance(expression, ColumnOf))
 
 
-def _alike(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _alike(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """Values of one type, one of which is the result."""
     sides = reader.alike([reader.read(one) for one in nodes], node)
     return Call(row.operator, tuple(sides), common_type(sides, node))
 
 
-def _case(reader: ArgumentReader, _row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _case(reader: ArgumentReader, _row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """IF(condition, x [, y]) and NVL2(x, y, z)."""
     if len(nodes) > 3 or (node.name.upper() == "NVL2" and len(nodes) != 3):
         raise refused(node, "write IF(condition, x, y) or CASE WHEN … END")
@@ -152,7 +152,7 @@ def _case(reader: ArgumentReader, _row: Function, nodes: Nodes, node: exp.Expres
     return reader.choice("case", [condition, results[0], otherwise], slice(1, -1, 2), node)
 
 
-def _round(reader: ArgumentReader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
+def _round(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, _node: exp.Expression) -> Expression:
     """An integer unless digits after the point are asked for."""
     value = argument(reader, row, 0, nodes[0])
     digits = argument(reader, row, 1, nodes[1]) if len(nodes) > 1 else Literal(0, Type.INTEGER)
@@ -163,13 +163,13 @@ def _round(reader: ArgumentReader, row: Function, nodes: Nodes, _node: exp.Expre
     return Call(row.operator, (value, digits), Type.INTEGER if digits.value <= 0 else Type.NUMBER)
 
 
-def _logarithm(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _logarithm(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     if len(nodes) == 1:
         return _plain(reader, BY_OPERATOR["logarithm"], nodes, node)
     return _plain(reader, row, nodes, node)
 
 
-def _bucket(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _bucket(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     low, high = (_value(one) for one in call.arguments[1:3])
@@ -183,7 +183,7 @@ def _value(expression: Expression) -> Fraction | None:
     return Fraction(value) if isinstance(value, int | Fraction) else None
 
 
-def _replace(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _replace(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     old, new = (_text(one) for one in call.arguments[1:])
@@ -197,7 +197,7 @@ def _text(expression: Expression) -> str:
     return str(expression.value)
 
 
-def _regular(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _regular(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     call = _plain(reader, row, nodes, node)
     assert isinstance(call, Call)
     return _checked(call, node)
@@ -215,7 +215,7 @@ def _checked(call: Call, node: exp.Expression) -> Call:
     return call
 
 
-def _cast_to(reader: ArgumentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _cast_to(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """A cast. Constant texts as dates are read here, so that one that is no date is refused."""
     inner = reader.read(nodes[0])
     target = row.gives
@@ -400,7 +400,7 @@ _SHAPES: dict[type[exp.Expression], Callable[[ArgumentReader, exp.Expression], E
     exp.Interval: _never("write date + INTERVAL 1 DAY"),
     exp.AtTimeZone: _never("timestamps have no zone here: add INTERVAL 1 HOUR"),
 }
-_FORMS: dict[str, Callable[[ArgumentReader, Function, Nodes, exp.Expression], Expression]] = {
+_FORMS: dict[str, Callable[[ArgumentReader, SqlFunction, Nodes, exp.Expression], Expression]] = {
     "alike": _alike,
     "case": _case,
     "cast": _cast_to,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from discreet.dialect.functions import Function
+from discreet.dialect.functions import SqlFunction
 from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
 from discreet.sql.refusals import dated, place, refused
@@ -61,7 +61,7 @@ def unit_of(node: exp.Expression | None) -> str | None:
     return None
 
 
-def _unit(node: exp.Expression, row: Function) -> Literal:
+def _unit(node: exp.Expression, row: SqlFunction) -> Literal:
     unit = unit_of(node)
     if unit is None:
         fix = f"write {row.usage} with one of {', '.join(UNITS)}"
@@ -69,7 +69,7 @@ def _unit(node: exp.Expression, row: Function) -> Literal:
     return Literal(unit.lower(), Type.TEXT)
 
 
-def _truncate(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _truncate(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """DATE_TRUNC('month', date) and DATE_TRUNC(date, MONTH)."""
     if len(nodes) != 2:
         raise refused(node, f"write {row.usage}")
@@ -79,7 +79,7 @@ def _truncate(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expre
     return Call(row.operator, (unit, value), value.type)
 
 
-def _difference(reader: MomentReader, row: Function, nodes: Nodes, _node: exp.Expression) -> Expression:
+def _difference(reader: MomentReader, row: SqlFunction, nodes: Nodes, _node: exp.Expression) -> Expression:
     """DATE_DIFF(end, start, DAY) as GoogleSQL has it, DATE_DIFF('day', start, end) and DATEDIFF(day, start, end)."""
     if unit_of(nodes[0]) is not None and (isinstance(nodes[0], exp.Literal) or unit_of(nodes[2]) is None):
         unit, start, end = nodes
@@ -93,7 +93,7 @@ def difference(unit: Literal, start: Expression, end: Expression) -> Call:
     return Call("date_diff", (unit, start, end), Type.INTEGER)
 
 
-def _addition(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _addition(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """DATE_ADD(date, INTERVAL 1 DAY), DATE_SUB(…)."""
     if len(nodes) != 2 or not isinstance(nodes[1], exp.Interval):
         raise refused(node, f"write {row.usage}")
@@ -118,7 +118,7 @@ def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Ca
     return Call("date_add", (Literal(unit.lower(), Type.TEXT), value, number), kind)
 
 
-def _formatted(reader: MomentReader, row: Function, nodes: Nodes, node: exp.Expression) -> Expression:
+def _formatted(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:
     """FORMAT_DATE('%Y-%m', date) and STRFTIME(date, '%Y-%m'), in either order."""
     first = node.name.upper().startswith("FORMAT") or isinstance(nodes[0], exp.Literal)
     one, other = nodes if first else (nodes[1], nodes[0])
@@ -135,7 +135,7 @@ def _is_format(words: str) -> bool:
     return all(piece[:1] and piece[0] in _FORMAT for piece in pieces[1:])
 
 
-FORMS: dict[str, Callable[[MomentReader, Function, Nodes, exp.Expression], Expression]] = {
+FORMS: dict[str, Callable[[MomentReader, SqlFunction, Nodes, exp.Expression], Expression]] = {
     "truncate": _truncate,
     "difference": _difference,
     "addition": _addition,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from discreet.dialect.functions import Function
+from discreet.dialect.functions import SqlFunction
 from discreet.dialect.table import CHAPTERS, REFUSED, TABLE
 
 _BEGINNING = """# The dialect
@@ -59,7 +59,7 @@ def page() -> str:
     return "".join(parts)
 
 
-def _line(row: Function) -> str:
+def _line(row: SqlFunction) -> str:
     usage = row.usage
     others = [name for name in row.names if f"{name}(" not in usage and name not in usage.split(", ")]
     also = f", also {', '.join(f'`{name}`' for name in others)}" if others else ""
@@ -78,7 +78,7 @@ def _plain(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _gives(row: Function) -> str:
+def _gives(row: SqlFunction) -> str:
     words = {
         "same": "the argument's type",
         "common": "integer or number" if row.form not in ("alike", "case") else "the arguments' type",

@@ -21,11 +21,11 @@ from discreet.trusted.ring_b.belonging import declared, leads, same_keys
 from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
-    Listed,
+    ListedKeys,
     Matched,
     PerPerson,
+    RelationShape,
     Renamed,
-    Shape,
     Stacked,
     bases,
     conjuncts,
@@ -247,7 +247,7 @@ class RelationReader:
             other = compared[key.name]
             same = {other.name} if isinstance(other, ColumnOf) and other.type is key.type else set()
             names.append(tuple(sorted({key.name} | same)))
-        return Scope(Listed(relation, tuple(names), rows), pair.sources)
+        return Scope(ListedKeys(relation, tuple(names), rows), pair.sources)
 
     # queries
 
@@ -411,7 +411,7 @@ def _reads_private(among: Relation) -> QuestionError:
     return QuestionError("subquery", message, where="IN", fix=fix)
 
 
-def _stackable(first: Shape, other: Shape, number: int) -> None:
+def _stackable(first: RelationShape, other: RelationShape, number: int) -> None:
     """Whether two queries can stand in one UNION ALL."""
     if len(first.columns) != len(other.columns):
         counts = f"query 1 has {len(first.columns)} columns, query {number} has {len(other.columns)} columns"

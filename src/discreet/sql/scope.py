@@ -11,7 +11,7 @@ from discreet.errors import QuestionError
 from discreet.sql.refusals import STAR, only, unknown_name
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation
-from discreet.trusted.ring_b.relations import Shape, shape
+from discreet.trusted.ring_b.relations import RelationShape, shape
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Scope:
     merged: Mapping[str, Expression] = field(default_factory=dict)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> RelationShape:
         return shape(self.relation)
 
     def read(self, node: exp.Column) -> Expression:

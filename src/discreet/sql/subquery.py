@@ -17,7 +17,7 @@ from discreet.sql.refusals import only, refused
 from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
-from discreet.trusted.ring_b.relations import Computed, Exact, PerPerson, Shape, Where, derived, shape
+from discreet.trusted.ring_b.relations import Computed, PerPerson, PersonTotal, RelationShape, Where, derived, shape
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",
@@ -62,7 +62,7 @@ class _Reading:
         self.below = below
         self.tree = tree
         self.keys: list[tuple[str, Expression]] = []
-        self.totals: list[tuple[str, Exact, Column]] = []
+        self.totals: list[tuple[str, PersonTotal, Column]] = []
         self.grouped_columns: dict[str, Column] = {}
         for node in tree.expressions:
             if (window := node.find(exp.Window)) is not None:
@@ -205,7 +205,7 @@ def group_item(tree: exp.Select, written: exp.Expression, scope: Scope) -> exp.E
     return written
 
 
-def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, Column] | None:
+def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[PersonTotal, Column] | None:
     """A total within a person, and what is known of it; None where the node is no aggregate."""
     reader = ExpressionReader(scope.read, scope.shape.by_name)
     rows = shape(below).rows if shape(below).private else None
@@ -214,18 +214,18 @@ def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, C
         counted = node.this
         column = Column("", Type.INTEGER, 0 if rows else None, rows)
         if isinstance(counted, exp.Star):
-            return Exact("rows"), column
+            return PersonTotal("rows"), column
         if isinstance(counted, exp.Distinct):
             only(counted, "expressions")
             if len(counted.expressions) != 1:
                 raise refused(node, "count one expression")
-            return Exact("distinct", reader.read(counted.expressions[0])), column
-        return Exact("present", reader.read(counted)), column
+            return PersonTotal("distinct", reader.read(counted.expressions[0])), column
+        return PersonTotal("present", reader.read(counted)), column
     if isinstance(node, exp.Min | exp.Max):
         only(node, "this")
         expression = reader.read(node.this)
         known = derived("", expression, shape(below).by_name)
-        return Exact("minimum" if isinstance(node, exp.Min) else "maximum", expression), known
+        return PersonTotal("minimum" if isinstance(node, exp.Min) else "maximum", expression), known
     if isinstance(node, exp.Sum | exp.Avg):
         only(node, "this")
         return _summed(node, reader.number(node.this), shape(below), rows)
@@ -234,7 +234,9 @@ def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[Exact, C
     return None
 
 
-def _summed(node: exp.Expression, expression: Expression, below: Shape, rows: int | None) -> tuple[Exact, Column]:
+def _summed(
+    node: exp.Expression, expression: Expression, below: RelationShape, rows: int | None
+) -> tuple[PersonTotal, Column]:
     bounds = interval(expression, below.by_name)
     step = step_of(expression, below.by_name)
     if bounds is not None:
@@ -243,11 +245,11 @@ def _summed(node: exp.Expression, expression: Expression, below: Shape, rows: in
     step = step if grid.step == step else None
     if isinstance(node, exp.Avg):
         low, high = bounds if bounds else (None, None)
-        return Exact("mean", expression, grid), Column("", Type.NUMBER, low, high)
+        return PersonTotal("mean", expression, grid), Column("", Type.NUMBER, low, high)
     kind = Type.INTEGER if expression.type is Type.INTEGER else Type.NUMBER
     if bounds is None or rows is None:
-        return Exact("sum", expression, grid), Column("", kind, step=step)
+        return PersonTotal("sum", expression, grid), Column("", kind, step=step)
     low, high = min(bounds[0], bounds[0] * rows), max(bounds[1], bounds[1] * rows)
     if kind is Type.INTEGER:
-        return Exact("sum", expression, grid), Column("", kind, int(low // 1), int(-(-high // 1)))
-    return Exact("sum", expression, grid), Column("", kind, low, high, step)
+        return PersonTotal("sum", expression, grid), Column("", kind, int(low // 1), int(-(-high // 1)))
+    return PersonTotal("sum", expression, grid), Column("", kind, low, high, step)

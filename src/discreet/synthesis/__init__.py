@@ -1,5 +1,5 @@
-"""Made-up tables that answer as the real one does, and what they may be trusted with; and, under the same name, the
-textbook's constructions of such tables on explicit universes."""
+"""Synthetic tables from adaptively chosen noisy marginals, with error bounds. The names of `discreet.textbook` can also
+be imported from here."""
 
-from discreet.constructions import *  # noqa: F403
-from discreet.constructions import __all__ as __all__
+from discreet.textbook import *  # noqa: F403
+from discreet.textbook import __all__ as __all__

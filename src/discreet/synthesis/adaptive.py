@@ -1,4 +1,5 @@
-"""Publishing a table: marginals chosen one by one where the model is worst, measured with noise, and a model of them.
+"""Adaptive selection and measurement of marginals, and a Markov random field fitted to them (select, measure,
+generate).
 
 The method is that of AIM (McKenna, Mullins, Sheldon & Miklau 2022) with a schedule fixed beforehand in place of their
 data-dependent one, so that it is one declared batch; `mst` measures the edges of a tree of pairs (McKenna, Miklau &
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from discreet.errors import QuestionError
-from discreet.markov import Clique, Domain, MarkovRandomField, Measurement, fit
+from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField, fit
 from discreet.markov.tree import Graph, junction_tree
 from discreet.synthesis.bounds import Bound, Distance, Evidence
 from discreet.synthesis.candidates import (
@@ -43,7 +44,7 @@ BETWEEN, LAST = 12, 100
 
 
 class Measurer(Protocol):
-    """The private side: what is chosen and counted there leaves with noise only, paid for by the schedule's loss."""
+    """The operations on private rows. Each result has noise; the loss of the schedule covers all of them."""
 
     def select(
         self,
@@ -53,7 +54,8 @@ class Measurer(Protocol):
         weights: Sequence[int],
         penalties: Sequence[int],
     ) -> int:
-        """A place, by the exponential mechanism of bounded range ε on scores weight·‖exact − prediction‖₁ − penalty.
+        """Returns an index, drawn by the exponential mechanism of bounded range ε on scores weight·‖exact −
+        prediction‖₁ − penalty.
 
         One person moves a score by at most weight·rows_per_person, either way: not monotone, so the probabilities are
         ∝ e^(ε·score/(2·rows_per_person·max weight)).
@@ -61,13 +63,15 @@ class Measurer(Protocol):
         ...
 
     def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
-        """The marginal, in C order and of the clique's shape, with rounded Gaussian noise of that deviation in rows."""
+        """Returns the marginal as int64 of the clique's shape (in C order), with rounded Gaussian noise of deviation
+        `sigma` in rows."""
         ...
 
     def distances(
         self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
     ) -> NDArray[np.int64]:
-        """‖exact − answer‖₁ for each clique, in rows, each with rounded Gaussian noise of that deviation.
+        """Returns ‖exact − answer‖₁ in rows, as int64 of shape (cliques,), each with rounded Gaussian noise of
+        deviation `sigma`.
 
         One person moves each by at most rows_per_person, so the vector by √len(cliques) times that in ℓ2.
         """
@@ -87,7 +91,7 @@ class Progress:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SynthesisResult:
     """What was measured, the model of it, and rows that follow it, coded as the domain says.
 
     `complete` is False where it was stopped early; all is charged then too. `log` has an entry for each step;
@@ -96,7 +100,7 @@ class Result:
 
     model: MarkovRandomField
     rows: NDArray[np.int64]
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[MarginalMeasurement, ...]
     workload: tuple[Clique, ...]
     log: tuple[Progress, ...]
     complete: bool
@@ -104,9 +108,10 @@ class Result:
 
     @cached_property
     def bounds(self) -> Mapping[Clique, Bound]:
-        """How far the rows' counts of the workload and its parts are from the table's, in rows, each with 95 %.
+        """Error bounds in rows for the counts of the workload's marginals and their sub-marginals, each at 95 %
+        confidence.
 
-        Where the number of rows is not the model's, each stands for as many as it must.
+        Where the number of rows differs from the model's total, counts are scaled to that total.
         """
         cliques = closure(self.model.domain, self.workload)
         counts = scaled_counts(self.rows, self.model.domain, cliques, self.model.total)
@@ -120,11 +125,11 @@ def synthesise(
     *,
     zeros: Zeros | None = None,
     rare: Mapping[str, int] | None = None,
-    initial: Sequence[Measurement] = (),
+    initial: Sequence[MarginalMeasurement] = (),
     rows: int | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
-) -> Result:
+) -> SynthesisResult:
     """Measures what the schedule says, and gives a model of it and rows.
 
     `zeros`: for cliques, which of their cells no row can have. `rare`: for columns, a cell that is taken for empty
@@ -150,13 +155,13 @@ def synthesise(
             complete, model = False, run.fitted(BETWEEN)
         table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
         complete = complete and run.compared(model, table)
-        return Result(
+        return SynthesisResult(
             model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial))
         )
 
 
 class _Stopped(Exception):
-    """The callback raised: measure no more."""
+    """The callback raised an error: measuring stops."""
 
 
 @dataclass
@@ -169,13 +174,13 @@ class _Run:
     rare: dict[str, int]
     tell: Callable[[Progress], None] | None
     limit: int
-    known: list[Measurement] = field(default_factory=list)
+    known: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
     used: float = 0.0
 
-    def prepare(self, initial: Sequence[Measurement]) -> None:
-        """Refuses what cannot be done, with nothing spent: a fit to the zeros and what is known tells."""
+    def prepare(self, initial: Sequence[MarginalMeasurement]) -> None:
+        """Checks by a first fit that a model is possible, before anything is measured."""
         self.workload = tuple(self.domain.clique(clique) for clique in self.workload)
         cells = sum(self.domain.cells(clique) for clique in self.workload)
         if cells > MOST_COMPARED:
@@ -211,7 +216,7 @@ class _Run:
 
     def measured(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         values = np.asarray(self.measurer.measure(clique, sigma), np.int64).reshape(self.domain.shape(clique))
-        self.known.append(Measurement(clique, values, sigma))
+        self.known.append(MarginalMeasurement(clique, values, sigma))
         self.used += 1 / float(sigma) ** 2
         self.room.add(clique)
         return values
@@ -228,7 +233,8 @@ class _Run:
                 raise _Stopped from raised
 
     def fixed(self) -> None:
-        """What is measured whatever comes out: columns alone, and the workload where that is the method."""
+        """Makes the measurements that do not depend on results: single columns, and the workload for the method
+        `workload`."""
         for name in self.schedule.singles:
             counts = self.measured((name,), self.schedule.single_sigma)
             if name in self.rare and float(counts[self.rare[name]]) < UNSEEN * float(self.schedule.single_sigma):
@@ -240,7 +246,7 @@ class _Run:
                 self.said(clique, 0.0)
 
     def adapt(self) -> None:
-        """The rounds: fit, choose, measure. The model may grow as the budget is used."""
+        """Runs the rounds: fit, select, measure. The limit on the model's size grows with the budget used."""
         candidates, importance = self._candidates()
         for done, one in enumerate(self.schedule.rounds, 1):
             model = self.fitted(BETWEEN)
@@ -257,8 +263,9 @@ class _Run:
         return candidates, weights(self.domain, candidates, self.workload)
 
     def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
-        """Where the model stays small enough, and the noise does not hide everything; for a tree, between its parts.
-        Of very many candidates some are looked at each time, by a draw that knows nothing of the rows."""
+        """Indices of candidates that keep the model within its limit and whose noise is smaller than the table; for
+        `mst`, of pairs between unconnected parts. Of very many candidates a data-independent sample is considered each
+        time."""
         tree = self.schedule.method == "mst"
         places = self.room.apart(candidates) if tree else list(range(len(candidates)))
         if len(places) > MOST_OFFERED:
@@ -274,7 +281,7 @@ class _Run:
     def _step(
         self, model: MarkovRandomField, one: Round, candidates: Sequence[Clique], importance: Sequence[int]
     ) -> None:
-        """Chooses by what the model misses, less a part of the noise that measuring brings, and measures."""
+        """Selects a clique by the model's error less a part of the expected noise, and measures it."""
         part = 0.0 if self.schedule.method == "mst" else PENALTY
         noise = [expected_noise(self.domain.cells(clique), float(one.sigma)) for clique in candidates]
         penalties = [round(part * weight * each) for weight, each in zip(importance, noise, strict=True)]
@@ -284,7 +291,7 @@ class _Run:
         self.said(candidates[place], max(0.0, missed - noise[place]) / max(1.0, model.total))
 
     def compared(self, model: MarkovRandomField, table: NDArray[np.int64]) -> bool:
-        """Measures how far the rows are from the table. False where the user interrupts."""
+        """Measures the distance of the synthetic rows from the table. False if the user interrupts."""
         cliques = closure(self.domain, self.workload)
         if not cliques:
             return True

@@ -1,4 +1,4 @@
-"""How far published counts can be from the table's: bounds that hold with 95 % each, after adaptive selection.
+"""Error bounds of published counts, each at a stated confidence, valid after adaptive selection.
 
 Let D_r be the table's counts on a clique r with n cells, and a the published ones, in rows.
 
@@ -40,7 +40,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.markov import Clique, Domain, Measurement
+from discreet.markov import Clique, Domain, MarginalMeasurement
 
 Floats = NDArray[np.float64]
 DISTANCE, MEASURED, ROWS = 0.7, 0.25, 0.05
@@ -51,7 +51,8 @@ _MOST = 8
 
 @dataclass(frozen=True)
 class Bound:
-    """With the stated confidence the ℓ1 distance is at most `l1` rows; and no cell is off by more than `cell` rows.
+    """Bounds at the stated confidence: the ℓ1 distance is at most `l1` rows, and the error of each cell at most `cell`
+    rows.
 
     `source` is "distance", "measured" or "trivial": which of the bounds says most of the ℓ1 distance.
     """
@@ -72,11 +73,11 @@ class Distance:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that bounds are made of. The first `certain` measurements would have been made whatever came out; `rounds` is
-    how many more the schedule had, and `shapes` the marginals that they might have been of."""
+    """The data from which bounds are computed. The first `certain` measurements would have been made whatever came out;
+    `rounds` is how many more the schedule had, and `shapes` the marginals that they might have been of."""
 
     domain: Domain
-    measurements: tuple[Measurement, ...]
+    measurements: tuple[MarginalMeasurement, ...]
     certain: int
     rounds: int
     shapes: tuple[Clique, ...]
@@ -135,7 +136,7 @@ class Evidence:
                     found.setdefault(part, set()).add(cells)
         return found
 
-    def _average(self, used: Sequence[Measurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
+    def _average(self, used: Sequence[MarginalMeasurement], clique: Clique, cells: int) -> tuple[Floats, float, float]:
         """The weighted average on the clique, its variance in each cell, and s of its rounding."""
         repeats = [one.values.size / cells for one in used]
         variances = [many * float(one.sigma) ** 2 for many, one in zip(repeats, used, strict=True)]
@@ -149,14 +150,14 @@ class Evidence:
 
 
 def norm(cells: int, variance: float, rounding: float, miss: float) -> float:
-    """What the ℓ1 norm of the noise stays below, but for that probability."""
+    """An upper bound of the noise's ℓ1 norm, exceeded with at most the given probability."""
     smooth, rough = (1 - ROUNDING) * miss, ROUNDING * miss
     gaussian = math.sqrt(2 / math.pi) * cells + math.sqrt(2 * cells * math.log(1 / smooth))
     return math.sqrt(variance) * gaussian + rounding * (cells / 2 + math.sqrt(cells * math.log(1 / rough) / 2))
 
 
 def largest(cells: int, variance: float, rounding: float, miss: float) -> float:
-    """What the noise of every cell stays below: a union bound, and Hoeffding's inequality for the rounding."""
+    """An upper bound of the noise of every cell at once: a union bound, and Hoeffding's inequality for the rounding."""
     smooth, rough = (1 - ROUNDING) * miss / cells, ROUNDING * miss / cells
     return -NormalDist().inv_cdf(smooth / 2) * math.sqrt(variance) + rounding * math.sqrt(math.log(2 / rough) / 2)
 
@@ -165,12 +166,12 @@ def _log_sets(times: int, count: int) -> float:
     return math.lgamma(times + 1) - math.lgamma(count + 1) - math.lgamma(times - count + 1)
 
 
-def _holds(one: Measurement, clique: Clique) -> bool:
-    """Whether it counts the clique's cells one by one."""
+def _holds(one: MarginalMeasurement, clique: Clique) -> bool:
+    """Whether the measurement counts each cell of the clique separately."""
     merged = dict(zip(one.clique, one.merged, strict=True)) if one.merged else {}
     return set(clique) <= set(one.clique) and all(merged.get(name) is None for name in clique)
 
 
-def _onto(one: Measurement, clique: Clique) -> Floats:
+def _onto(one: MarginalMeasurement, clique: Clique) -> Floats:
     axes = tuple(axis for axis, name in enumerate(one.clique) if name not in clique)
     return np.asarray(one.values.sum(axis=axes), float)

@@ -1,4 +1,4 @@
-"""Which marginals may be measured next, what the model says of them, and how much they matter. No private data."""
+"""Candidate marginals: which fit into the model, their predicted counts and their weights. Reads no private data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers, dates and times as places on a line, and cells of it: where a column with bounds is cut into bins."""
+"""Maps ordered values to a number line, and chooses the bins of columns with bounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
+class NumberLine:
     """A column with bounds as a line from `low` to `high`: whole numbers, days since the year 1, microseconds since
     1970, or numbers. `unit` is the least distance of two values, None where there is none."""
 
@@ -73,22 +73,22 @@ class Line:
         return self.unit is None or high - low > self.unit
 
 
-def line(column: Column) -> Line | None:
+def line(column: Column) -> NumberLine | None:
     """The line of a column with bounds; None where it has none."""
     if column.type is None or column.minimum is None or column.maximum is None:
         return None
     unit = column.step if column.type is Type.NUMBER else Fraction(1)
     if column.type is Type.TIMESTAMP:
         unit = Fraction(1_000_000)  # whole seconds
-    empty = Line(column, Fraction(0), Fraction(0), unit)
-    return Line(column, empty.place(column.minimum), empty.place(column.maximum), unit)
+    empty = NumberLine(column, Fraction(0), Fraction(0), unit)
+    return NumberLine(column, empty.place(column.minimum), empty.place(column.maximum), unit)
 
 
 @dataclass(frozen=True)
-class Histogram:
+class NoisyHistogram:
     """Noisy counts of the cells between cuts, from the line's low to its end, each with noise of deviation `sigma`."""
 
-    line: Line
+    line: NumberLine
     cuts: tuple[Fraction, ...]
     counts: tuple[int, ...]
     sigma: float
@@ -98,7 +98,7 @@ class Histogram:
         return [self.line.low, *self.cuts, self.line.end()]
 
 
-def refined(histogram: Histogram, parts: int) -> tuple[Fraction, ...]:
+def refined(histogram: NoisyHistogram, parts: int) -> tuple[Fraction, ...]:
     """The cuts of a second look: cells that seem to hold more than 1/parts of all rows, by more than the noise, are
     divided; the others are put together as far as the noise asks for it, so that a long tail keeps its shape."""
     ends, total = histogram.ends, max(1, sum(histogram.counts))
@@ -111,7 +111,7 @@ def refined(histogram: Histogram, parts: int) -> tuple[Fraction, ...]:
     return tuple(sorted({cut for cut in (*cuts, *merged) if histogram.line.low < cut < histogram.line.end()}))
 
 
-def gathered(histogram: Histogram, parts: int) -> list[Fraction]:
+def gathered(histogram: NoisyHistogram, parts: int) -> list[Fraction]:
     """At most about 2·parts cuts between the histogram's, such that each bin seems to hold about 1/parts of the rows,
     and a cell that holds more by itself is a bin by itself. A bin is closed only where its noisy count is also 4 times
     its noise: where there is nothing but noise, there is one wide bin."""
@@ -133,7 +133,7 @@ def gathered(histogram: Histogram, parts: int) -> list[Fraction]:
     return sorted(set(cuts))
 
 
-def weights(histogram: Histogram, low: Fraction, high: Fraction) -> tuple[list[Fraction], Floats]:
+def weights(histogram: NoisyHistogram, low: Fraction, high: Fraction) -> tuple[list[Fraction], Floats]:
     """The cells of a histogram, or what of them lies in a bin, by their ends, and how the bin's rows are spread over
     them. A cell that reaches beyond the bin brings its share by width.
 

@@ -1,4 +1,4 @@
-"""Which columns a synthetic table has, and how each becomes cells: first from declarations alone."""
+"""The columns of a synthetic table and how each is discretised, as far as declarations alone say it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from discreet.errors import refused
 from discreet.procedures.arguments import columns_of
-from discreet.synthesis.cells import FINE, Line, line
+from discreet.synthesis.cells import FINE, NumberLine, line
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type
-from discreet.trusted.ring_c.coding import Binned, Listed
+from discreet.trusted.ring_c.coding import Binned, ListedCells
 
 BINS = 32
 """At most about so many bins a column with bounds gets."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PublishedColumn:
     """A column of the synthetic table. `coded` is how it becomes cells, None where its values have to be found; with a
     `line` that is to be cut, `looks` says how often it is looked at before its bins stand."""
 
     column: Column
-    coded: Listed | Binned | None
-    line: Line | None = None
+    coded: ListedCells | Binned | None
+    line: NumberLine | None = None
     looks: int = 0
 
     @property
@@ -36,7 +36,7 @@ class Wanted:
 
 def wanted(
     table: Table, names: Sequence[str] | None, bins: Mapping[str, Any]
-) -> tuple[tuple[Wanted, ...], dict[str, str]]:
+) -> tuple[tuple[PublishedColumn, ...], dict[str, str]]:
     """The columns of the synthetic table, and those that are left out, with the reason.
 
     Raises QuestionError where a named column cannot be had, or nothing is left.
@@ -65,55 +65,57 @@ def _bins_of(column: Column, bins: Mapping[str, Any]) -> Any:
     return next((value for name, value in bins.items() if name.casefold() == column.name.casefold()), None)
 
 
-def _wanted(column: Column, bins: Any) -> Wanted | None:
+def _wanted(column: Column, bins: Any) -> PublishedColumn | None:
     if column.values is not None or column.type is Type.BOOLEAN:
         if bins is not None:
             raise refused("bins", f"{column.name} has declared values", "bins", "leave it out of bins")
-        return Wanted(column, Listed(column, column.keys() or (), null=column.nulls))
+        return PublishedColumn(column, ListedCells(column, column.keys() or (), null=column.nulls))
     along = line(column)
     if along is None:
         if bins is not None:
             raise refused(
                 "bins", f"{column.name} has no declared bounds", "bins", f"declare min and max of {column.name}"
             )
-        return Wanted(column, None) if column.type in (Type.TEXT, Type.INTEGER) else None
+        return PublishedColumn(column, None) if column.type in (Type.TEXT, Type.INTEGER) else None
     if bins is not None:
-        return Wanted(column, along.binned(_cuts(along, bins)), along)
+        return PublishedColumn(column, along.binned(_cuts(along, bins)), along)
     few = along.unit is not None and (along.end() - along.low) / along.unit <= BINS
     first = along.divided(along.low, along.end(), FINE) if along.end() > along.low else []
     if few or not first:
-        return Wanted(column, along.binned(first), along)
+        return PublishedColumn(column, along.binned(first), along)
     second = along.unit is None or (along.end() - along.low) / along.unit > FINE
-    return Wanted(column, along.binned(first), along, 2 if second else 1)
+    return PublishedColumn(column, along.binned(first), along, 2 if second else 1)
 
 
-def _cuts(along: Line, bins: Any) -> list[Fraction]:
+def _cuts(along: NumberLine, bins: Any) -> list[Fraction]:
     """Declared bins: how many of one width, or where they begin."""
     name = along.column.name
     if isinstance(bins, int) and not isinstance(bins, bool):
         if not 1 <= bins <= FINE:
             raise refused("bins", f"{name} can have 1 to {FINE:,} bins", "bins", f'write bins={{"{name}": 20}}')
         return along.divided(along.low, along.end(), bins) if along.end() > along.low else []
-    fix = f'write bins={{"{name}": 20}}, or where they begin, rising: bins={{"{name}": [{_example(along)}]}}'
+    fix = (
+        f'write bins={{"{name}": 20}}, or where they begin, in ascending order: bins={{"{name}": [{_example(along)}]}}'
+    )
     if isinstance(bins, str) or not isinstance(bins, Sequence):
         raise refused("bins", f"the bins of {name} are neither a number nor a list", "bins", fix)
     try:
         cuts = [_place(along, cut) for cut in bins]
     except (ValueError, TypeError, AssertionError, OverflowError):
-        raise refused("bins", f"a bin of {name} begins at no value of its type", "bins", fix) from None
+        raise refused("bins", f"a bin of {name} begins at a value that is not of its type", "bins", fix) from None
     inside = [cut for cut in cuts if along.low < cut <= along.high]
     if cuts != sorted(set(cuts)) or len(cuts) > FINE:
-        raise refused("bins", f"the bins of {name} do not rise, or are more than {FINE:,}", "bins", fix)
+        raise refused("bins", f"the bins of {name} are not in ascending order, or are more than {FINE:,}", "bins", fix)
     return inside
 
 
-def _place(along: Line, cut: Any) -> Fraction:
+def _place(along: NumberLine, cut: Any) -> Fraction:
     place = along.place(Fraction(str(cut)) if isinstance(cut, float) else cut)
     if along.place(along.value(place)) != place:
         raise ValueError
     return place
 
 
-def _example(along: Line) -> str:
+def _example(along: NumberLine) -> str:
     middle = along.value(along.low + (along.high - along.low) / 2)
     return show(middle) if isinstance(middle, Fraction) else str(middle)

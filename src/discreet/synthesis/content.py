@@ -10,22 +10,22 @@ import numpy as np
 
 from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
-from discreet.synthesis.adaptive import Result
-from discreet.synthesis.cells import Histogram
+from discreet.synthesis.adaptive import SynthesisResult
+from discreet.synthesis.cells import NoisyHistogram
 from discreet.synthesis.decode import stored
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed, rows_of_person
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
 
 def content(
     call: Publication,
     coding: Coding,
-    looks: Mapping[str, Histogram],
+    looks: Mapping[str, NoisyHistogram],
     left_out: Mapping[str, str],
-    result: Result,
+    result: SynthesisResult,
 ) -> ReleaseContent:
     """The content of the release: its rows stand packed in `more`."""
     drawn = result.rows
@@ -75,7 +75,7 @@ def content(
     )
 
 
-def _mechanisms(call: Publication, result: Result) -> list[dict[str, str]]:
+def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, str]]:
     person = rows_of_person(call.table)
     rows = "1 row" if person == 1 else f"{person} rows"
     found = [
@@ -121,7 +121,7 @@ def _declaration(call: Publication, coding: Coding) -> str:
     for one in coding.columns:
         column = one.column
         said = [f'type = "{column.type}"']
-        if isinstance(one, Listed) and one.values and column.type is not Type.BOOLEAN:
+        if isinstance(one, ListedCells) and one.values and column.type is not Type.BOOLEAN:
             said.append("values = [" + ", ".join(_written(value) for value in one.values) + "]")
         elif isinstance(one, Binned):
             assert column.minimum is not None

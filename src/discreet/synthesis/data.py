@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.release.data import ReleaseData
-from discreet.synthesis.decode import Column, read
+from discreet.synthesis.decode import SyntheticColumn, read
 from discreet.trusted.ring_a.table import Type
 
 
@@ -18,7 +18,7 @@ class SyntheticData(ReleaseData):
     """What a synthetic release says, apart from how it is shown. `Synthetic` has the words."""
 
     @functools.cached_property
-    def _read(self) -> dict[str, Column]:
+    def _read(self) -> dict[str, SyntheticColumn]:
         types = self.holds.types
         return {name: read(Type(types[name]), self.holds.more["table"][name]) for name in self.columns}
 
@@ -41,8 +41,8 @@ class SyntheticData(ReleaseData):
         """For sets of columns, by how much their counts are off at most.
 
         Each has `columns`; `rows`, the most by which all counts of combinations of their cells are off, added up, and
-        `share`, that as a part of all rows; `cell`, the most by which one of them is off; each with 95 %. The published
-        rows were held against the real ones for this, with noise of its own.
+        `share`, that as a part of all rows; `cell`, the most by which one of them is off; each at 95 % confidence. The
+        published rows were held against the real ones for this, with noise of its own.
         """
         return list(self.holds.more["marginals"])
 
@@ -69,7 +69,7 @@ class SyntheticData(ReleaseData):
     def off_by(self, columns: Sequence[str]) -> float | None:
         """Gives the number of rows by which all counts over cells of these columns are off at most, added up.
 
-        It is the least bound of a marginal that holds them, with 95 %; None where there is none.
+        It is the least bound of a marginal that contains them, at 95 % confidence; None where there is none.
         """
         known = [one["rows"] for one in self.marginals if set(columns) <= set(one["columns"])]
         return min(known, default=None)

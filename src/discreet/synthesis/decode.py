@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.values import plain
-from discreet.synthesis.cells import FINE, Histogram, Line, weights
+from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine, weights
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Type
-from discreet.trusted.ring_c.coding import Binned, Listed
+from discreet.trusted.ring_c.coding import Binned, ListedCells
 
 Codes = NDArray[np.int64]
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -25,12 +25,16 @@ OTHER = "(other)"
 
 
 def stored(
-    one: Listed | Binned, codes: Codes, along: Line | None, look: Histogram | None, generator: np.random.Generator
+    one: ListedCells | Binned,
+    codes: Codes,
+    along: NumberLine | None,
+    look: NoisyHistogram | None,
+    generator: np.random.Generator,
 ) -> dict[str, Any]:
     """A column of synthetic rows as JSON can hold it: texts and the like by their places among the values; whole
     numbers, days and microseconds as integers; numbers as doubles. `none` says which rows have no value."""
     none = codes == one.size - 1 if one.null else np.zeros(len(codes), bool)
-    if isinstance(one, Listed):
+    if isinstance(one, ListedCells):
         other: list[Any] = [OTHER if one.column.type is Type.TEXT else None] * one.other
         values = [*(plain(value) for value in one.values), *other]
         return {"values": values, "places": pack(np.where(none, len(values), codes))}
@@ -48,7 +52,12 @@ def stored(
 
 
 def _within(
-    along: Line, low: Fraction, high: Fraction, look: Histogram | None, count: int, generator: np.random.Generator
+    along: NumberLine,
+    low: Fraction,
+    high: Fraction,
+    look: NoisyHistogram | None,
+    count: int,
+    generator: np.random.Generator,
 ) -> NDArray[np.float64] | Codes:
     """Values in a bin: spread over its parts as a fine look saw them, evenly within each part."""
     parts, shares = ([low, high], np.ones(1)) if look is None else weights(look, low, high)
@@ -68,7 +77,7 @@ def _within(
     return np.minimum(places, float(along.high))
 
 
-def _whole(along: Line, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator) -> Codes:
+def _whole(along: NumberLine, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator) -> Codes:
     """Whole numbers, days or microseconds in the chosen parts: exact, as doubles are not beyond 2^53."""
     assert along.unit is not None
     first, unit = int(along.low), int(along.unit)
@@ -116,7 +125,7 @@ def _rounded(values: NDArray[np.float64], width: float) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Column:
+class SyntheticColumn:
     """A column of synthetic rows: its type, and its values with None where there is none."""
 
     type: Type
@@ -127,17 +136,17 @@ class Column:
         return list(self.values.tolist()) if self.type not in (Type.DATE, Type.TIMESTAMP) else list(self.values)
 
 
-def read(kind: Type, column: Mapping[str, Any]) -> Column:
+def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
     """A column as it was stored."""
     if "values" in column:
         known = np.empty(len(column["values"]) + 1, object)
         known[:] = [*(_typed(value, kind) for value in column["values"]), None]
-        return Column(kind, known[unpack(column["places"])])
+        return SyntheticColumn(kind, known[unpack(column["places"])])
     none = unpack(column["none"])
     if "numbers" in column:
         numbers = unpack(column["numbers"]).astype(object)
         numbers[none] = None
-        return Column(kind, numbers)
+        return SyntheticColumn(kind, numbers)
     whole = unpack(column["whole"])
     if kind is Type.INTEGER:
         values = whole.astype(object)
@@ -147,7 +156,7 @@ def read(kind: Type, column: Mapping[str, Any]) -> Column:
         known[:] = [_moment(place, kind) for place in distinct.tolist()]
         values = known[places]
     values[none] = None
-    return Column(kind, values)
+    return SyntheticColumn(kind, values)
 
 
 def _typed(value: Any, kind: Type) -> Any:

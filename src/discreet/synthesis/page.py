@@ -1,5 +1,5 @@
-"""A page of pictures of a synthetic table, made from the release alone: a comparison with the truth would be an answer
-without a price."""
+"""Pictures of a synthetic table, from the release alone. A comparison with the real table would be an answer without a
+price."""
 
 from __future__ import annotations
 

@@ -24,14 +24,14 @@ from discreet.procedures.arguments import amount, epsilon_of, private_table, who
 from discreet.release.content import Cost
 from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
-from discreet.synthesis.cells import FINE, Line
-from discreet.synthesis.columns import BINS, Wanted, wanted
+from discreet.synthesis.cells import FINE, NumberLine
+from discreet.synthesis.columns import BINS, PublishedColumn, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Condition, Table
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed, rows_of_person
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
 MOST_VALUES = 255
 """At most so many values of a column are found; the others share a cell."""
@@ -47,7 +47,7 @@ class Publication:
     """A checked call. `look_sigma` is the noise of a fine look at a column, `finders` what finds private values."""
 
     table: Table
-    columns: tuple[Wanted, ...]
+    columns: tuple[PublishedColumn, ...]
     left_out: Mapping[str, str]
     method: str
     rows: int | None
@@ -112,7 +112,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     looks = len(search) + sum(one.looks for one in kept)
     share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
     if mu <= 0 or (looks and share <= 0):
-        raise refused("price", "no noise makes this so cheap", "epsilon", "write a larger epsilon or delta")
+        raise refused("price", "epsilon is too small for this table", "epsilon", "write a larger epsilon or delta")
     sigma = sqrt_ceiling(rows_of_person(known) ** 2 / share) if looks else Fraction(1)
     finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
     before = [part for one in finders.values() for part in one.loss.parts]
@@ -133,7 +133,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     return Publication(known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event)
 
 
-def _possible(table: Table, kept: Sequence[Wanted]) -> None:
+def _possible(table: Table, kept: Sequence[PublishedColumn]) -> None:
     """Raises QuestionError where the owner's rules leave no row possible: a fit to them alone tells."""
     named = {condition.column for rule in table.impossible for condition in rule}
     about = [one for one in kept if one.column.name in named]
@@ -153,7 +153,7 @@ def rules_about(table: Table, name: str) -> list[Condition]:
 
 
 def _workload(
-    kept: Sequence[Wanted], method: str, workload: Sequence[Sequence[str]] | None
+    kept: Sequence[PublishedColumn], method: str, workload: Sequence[Sequence[str]] | None
 ) -> list[tuple[str, ...]] | None:
     """The marginals that matter, by the names of their columns."""
     example = 'workload=[["sex", "age"], ["age", "income"]], or --workload sex,age'
@@ -167,7 +167,7 @@ def _workload(
     listed = _listed(workload) and all(_listed(clique) or isinstance(clique, Set) for clique in workload)
     cliques = [tuple(names.get(str(name).casefold(), "") for name in clique) for clique in workload] if listed else []
     if not cliques or not all(cliques) or any("" in clique or len(set(clique)) != len(clique) for clique in cliques):
-        message = "the workload is no list of sets of published columns"
+        message = "workload is not a valid list of sets of published columns"
         raise refused("workload", message, "workload", f"write {example}")
     order = list(names.values())
     likely = _likely(kept)
@@ -182,13 +182,13 @@ def _listed(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _likely(kept: Sequence[Wanted]) -> Domain:
+def _likely(kept: Sequence[PublishedColumn]) -> Domain:
     """The columns with about as many cells as they will have at least."""
     sizes = {one.column.name: BINS if one.looks else one.coded.size if one.coded else 2 for one in kept}
     return Domain.of(sizes)
 
 
-def _small(table: Table, kept: Sequence[Wanted], fixed: Sequence[tuple[str, ...]]) -> None:
+def _small(table: Table, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
     """Raises QuestionError where a model of what is certain to be in it would be too large: of the marginals that will
     be measured, and of the owner's rules."""
     likely = _likely(kept)
@@ -215,7 +215,9 @@ def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) ->
     return known
 
 
-def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fraction, delta: Fraction) -> Measurement:
+def _finder(
+    declaration: Declaration, table: Table, one: PublishedColumn, mu_squared: Fraction, delta: Fraction
+) -> Measurement:
     """What finds the values of a column: noisy numbers of persons, shown above a threshold."""
     name, source = (text.replace('"', '""') for text in (one.column.name, table.name))
     question = lower(f'SELECT "{name}" FROM "{source}" GROUP BY "{name}"', declaration, lambda *_: [])
@@ -225,14 +227,14 @@ def _finder(declaration: Declaration, table: Table, one: Wanted, mu_squared: Fra
     return Measurement(question.plan, (mechanism,), price=Price(Fraction(1), delta))
 
 
-def _cells(one: Wanted) -> int:
+def _cells(one: PublishedColumn) -> int:
     """How many cells a column will have, about: the schedule is made before they are found."""
     if one.coded is None:
         return 2 * BINS
     return BINS + 1 if one.looks else one.coded.size
 
 
-def coded(one: Wanted, cuts: Sequence[Fraction], rules: Sequence[Condition]) -> Binned:
+def coded(one: PublishedColumn, cuts: Sequence[Fraction], rules: Sequence[Condition]) -> Binned:
     """A column with bounds as bins between these cuts, and wherever a rule about it begins or ends."""
     along = one.line
     assert along is not None
@@ -240,7 +242,7 @@ def coded(one: Wanted, cuts: Sequence[Fraction], rules: Sequence[Condition]) -> 
     return along.binned(sorted({*cuts, *(end for end in ends if along.low < end < along.end())}))
 
 
-def _ends(along: Line, rule: Condition) -> list[Fraction]:
+def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     unit = along.unit or Fraction(0)
     if rule.values is not None:
         return [end for value in rule.values for end in (along.place(value), along.place(value) + unit)]
@@ -249,7 +251,7 @@ def _ends(along: Line, rule: Condition) -> list[Fraction]:
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
 
 
-def zeros(table: Table, coding: Coding, lines: Mapping[str, Line]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+def zeros(table: Table, coding: Coding, lines: Mapping[str, NumberLine]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
     """The cells that the owner's rules make impossible, by the columns each rule is about, in the coding's order.
     Rules about a column that is not published are left out."""
     found: dict[tuple[str, ...], NDArray[np.bool_]] = {}
@@ -266,10 +268,10 @@ def zeros(table: Table, coding: Coding, lines: Mapping[str, Line]) -> dict[tuple
     return found
 
 
-def _meets(one: Listed | Binned, condition: Condition, along: Line | None) -> NDArray[np.bool_]:
+def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | None) -> NDArray[np.bool_]:
     """The cells of a column all of whose values meet a condition."""
     meets = np.zeros(one.size, bool)
-    if isinstance(one, Listed):
+    if isinstance(one, ListedCells):
         assert condition.values is not None
         for place, value in enumerate(one.values):
             meets[place] = value in condition.values

@@ -1,4 +1,5 @@
-"""SQL on a synthetic table, which is public: run by the database in this process, with what is known of the error."""
+"""SQL on a synthetic table, which is public: run by the database in this process, with a bound of the error where one
+is known."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _MOST = 100_000
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the synthetic table. `within` is by how many rows all counts of the answer are off in sum, at most,
-    with 95 %; None where that is not known. `words` say what it covers."""
+    """An answer of the synthetic table. `within` bounds the sum of the errors of all counts of the answer, in rows, at
+    95 % confidence; None where no bound is known. `words` say what it covers."""
 
     columns: list[str]
     rows: list[dict[str, Any]] = field(repr=False)
@@ -54,7 +55,7 @@ def _parsed(question: str) -> exp.Query:
     except (SqlglotError, RecursionError, TypeError):
         raise refused("synthetic", "it cannot be read", "question", "write one SELECT") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
-        raise refused("synthetic", "it is not one SELECT", "question", "write one SELECT")
+        raise refused("synthetic", "it is not a single SELECT", "question", "write one SELECT")
     return statements[0]
 
 
@@ -95,7 +96,7 @@ def _run(release: SyntheticData, name: str, sql: str) -> tuple[list[str], list[d
         columns = [one[0] for one in found.description or ()]
         return columns, [dict(zip(columns, row, strict=True)) for row in found.fetchmany(_MOST)]
     except duckdb.Error as error:
-        message = f"the database refused it: {str(error).splitlines()[0][:200]}"
+        message = f"the database rejected it: {str(error).splitlines()[0][:200]}"
         raise refused("synthetic", message, "question", "correct the question") from None
     finally:
         connection.close()

@@ -14,25 +14,25 @@ from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.release.content import ReleaseContent
 from discreet.synthesis.adaptive import Progress, synthesise
-from discreet.synthesis.cells import Histogram, gathered, refined
-from discreet.synthesis.columns import BINS, Wanted
+from discreet.synthesis.cells import NoisyHistogram, gathered, refined
+from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Value
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 
 Tell = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCells:
     """What the first steps released: cells for every column, fine looks at some, and columns that none was found
     for."""
 
     coding: Coding
-    looks: Mapping[str, Histogram]
+    looks: Mapping[str, NoisyHistogram]
     left_out: Mapping[str, str]
 
 
@@ -78,7 +78,7 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
         result = synthesise(
             schedule,
             domain,
-            Measurer(run, call.schedule.compared),
+            GateMeasurer(run, call.schedule.compared),
             zeros=forbidden,
             rare=rare,
             rows=call.rows,
@@ -92,8 +92,8 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
 
 
 @dataclass(frozen=True)
-class Measurer:
-    """The door's run as what the adaptive procedure asks."""
+class GateMeasurer:
+    """Adapts the gate's run over marginals to the `Measurer` protocol."""
 
     run: Marginals
     compared: int
@@ -114,16 +114,17 @@ class Measurer:
     def distances(
         self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction
     ) -> NDArray[np.int64]:
-        """As many as were declared: in the place of those of columns that are not there stand numbers of all rows."""
+        """Measures as many distances as were declared. Those of absent columns are replaced by the total number of
+        rows."""
         more = self.compared - len(cliques)
         padded = [*answers, *[np.zeros((), np.int64)] * more]
         return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
 
 
-def _found(call: Publication, run: Marginals) -> Found:
-    """Values of columns that declare none, and bins of those that are to be cut."""
+def _found(call: Publication, run: Marginals) -> FoundCells:
+    """Finds values for columns that declare none, and bins for columns that need them."""
     left_out: dict[str, str] = {}
-    known: dict[str, Listed | Binned] = {}
+    known: dict[str, ListedCells | Binned] = {}
     for one in call.columns:
         name = one.column.name
         if one.coded is not None:
@@ -131,13 +132,15 @@ def _found(call: Publication, run: Marginals) -> Found:
             continue
         values = _values(call, run, name)
         if values:
-            known[name] = Listed(one.column, values, other=True, null=one.column.nulls)
+            known[name] = ListedCells(one.column, values, other=True, null=one.column.nulls)
         else:
             left_out[name] = "no value of it is shared by enough persons"
     if not known:  # then at least how many rows have a value
-        known = {one.column.name: Listed(one.column, (), other=True, null=one.column.nulls) for one in call.columns}
+        known = {
+            one.column.name: ListedCells(one.column, (), other=True, null=one.column.nulls) for one in call.columns
+        }
         left_out = {}
-    looks: dict[str, Histogram] = {}
+    looks: dict[str, NoisyHistogram] = {}
     cutting = [one for one in call.columns if one.looks]
     for turn in range(2):
         now = [one for one in cutting if one.looks > turn]
@@ -154,10 +157,10 @@ def _found(call: Publication, run: Marginals) -> Found:
             known[one.column.name] = coded(one, cuts, rules_about(call.table, one.column.name))
     coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
     run.code(coding)
-    return Found(coding, looks, left_out)
+    return FoundCells(coding, looks, left_out)
 
 
-def known_cuts(one: Listed | Binned) -> tuple[Value, ...]:
+def known_cuts(one: ListedCells | Binned) -> tuple[Value, ...]:
     return one.cuts if isinstance(one, Binned) else ()
 
 
@@ -171,7 +174,7 @@ def _values(call: Publication, run: Marginals, name: str) -> tuple[Value, ...]:
     return tuple(sorted(chosen))
 
 
-def _looked_at(one: Wanted, looks: Mapping[str, Histogram]) -> Binned:
+def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Binned:
     """The cells of the next look at a column."""
     assert isinstance(one.coded, Binned)
     assert one.line is not None
@@ -179,9 +182,9 @@ def _looked_at(one: Wanted, looks: Mapping[str, Histogram]) -> Binned:
     return one.coded if before is None else one.line.binned(refined(before, BINS))
 
 
-def _look(one: Wanted, run: Marginals, cells: Binned, sigma: Fraction) -> Histogram:
+def _look(one: PublishedColumn, run: Marginals, cells: Binned, sigma: Fraction) -> NoisyHistogram:
     assert one.line is not None
     counts = run.measure((one.column.name,), sigma)
     inside = counts[: len(cells.cuts) + 1]
     cuts = tuple(one.line.place(cut) for cut in cells.cuts)
-    return Histogram(one.line, cuts, tuple(inside.tolist()), float(sigma))
+    return NoisyHistogram(one.line, cuts, tuple(inside.tolist()), float(sigma))

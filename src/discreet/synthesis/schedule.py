@@ -1,4 +1,5 @@
-"""What a synthesis will spend, fixed before anything is measured: one batch with one loss."""
+"""The budget schedule of a synthesis: all noise levels are fixed before anything is measured, as one batch with one
+loss."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ class Schedule:
         Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
         """
         if method not in METHODS:
-            raise QuestionError("method", "no such method", where="method", fix=f"one of {', '.join(METHODS)}")
+            raise QuestionError("method", "unknown method", where="method", fix=f"one of {', '.join(METHODS)}")
         if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, int) or rows_per_person < 1:
             raise QuestionError("rows", "a person has at least one row", where="rows_per_person", fix="write 1 or more")
         wanted = tuple(domain.clique(one) for one in workload) if workload is not None else all_marginals(domain)
@@ -237,7 +238,11 @@ def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fra
                 return best
         spent, whole = float(needed) ** 2 - before, float(mu) ** 2 - before
         factor *= math.sqrt(whole / spent) * (1 - _CLOSE / 4) if spent > 0 else 0.5
-    message = "what is spent beforehand leaves nothing to measure with" if best is None else "no noise uses this price"
+    message = (
+        "the first steps use the whole price: nothing is left to measure with"
+        if best is None
+        else "this price is too small to measure anything"
+    )
     raise QuestionError("budget", message, where="epsilon", fix="name another epsilon")
 
 

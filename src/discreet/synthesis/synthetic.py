@@ -1,4 +1,4 @@
-"""A release whose table is synthetic: made-up rows, and how far their marginals may be from those of the truth."""
+"""A release whose table is synthetic: synthetic rows, and bounds of their marginals' errors."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from discreet.errors import QuestionError
 from discreet.together.session import Session
-from discreet.together.wire import Gone, Kind, Link, ended
+from discreet.together.wire import Link, MessageKind, PeerGone, ended
 
 SECURITY = 100
 AT_ONCE = 64
@@ -62,11 +62,11 @@ async def place_of_largest(session: Session, name: str, links: Mapping[str, Link
                 done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             found = _result(working)
             seen = hashlib.sha256(bytes.fromhex(session.hash) + found.to_bytes(8, "big")).digest()
-            await asyncio.gather(*(link.send(Kind.OPENED, seen) for link in links.values()))
+            await asyncio.gather(*(link.send(MessageKind.OPENED, seen) for link in links.values()))
             said = dict(zip(exchangers, await asyncio.gather(*reading), strict=True))
     except TimeoutError:
         raise ended("stopped", f"the largest was not found within {session.seconds} seconds") from None
-    except Gone as gone:
+    except PeerGone as gone:
         raise ended("stopped", str(gone)) from None
     finally:
         for exchanger in exchangers.values():
@@ -75,7 +75,7 @@ async def place_of_largest(session: Session, name: str, links: Mapping[str, Link
             task.cancel()
     for party, digest in said.items():
         if digest != seen:
-            raise ended("transcript", f"{party} saw another place")
+            raise ended("transcript", f"{party} found another result")
     return found
 
 
@@ -112,7 +112,11 @@ async def _compute(runtime: Any, session: Session, own: Sequence[int]) -> int:
 def _runtime(parties: int, place: int) -> Any:
     """MPyC's runtime for this party. It reads `sys.argv` when it is loaded, and sets up logging, which is undone."""
     if "mpyc.runtime" in sys.modules:
-        raise ended("again", "this process has looked for a largest before", "take part in a process of its own")
+        raise ended(
+            "again",
+            "this process has already taken part in a search for the largest",
+            "take part in a process of its own",
+        )
     root, given = logging.getLogger(), sys.argv
     kept, level = list(root.handlers), root.level
     addresses = [word for _ in range(parties) for word in ("-P", "unused:1")]
@@ -142,7 +146,7 @@ class _Transport:
         if (
             self.open and not self._link.writer.is_closing()
         ):  # its unfinished steps go on writing when the session has ended
-            self._link.put(Kind.MPYC, data)
+            self._link.put(MessageKind.MPYC, data)
 
     def writelines(self, parts: Sequence[bytes]) -> None:
         self.write(b"".join(parts))
@@ -162,7 +166,7 @@ def _connected(runtime: Any, place: int, link: Link) -> Any:
 async def _read(link: Link, exchanger: Any) -> bytes:
     """Gives MPyC what comes, until the other party says what it has found."""
     while True:
-        kind, body = await link.receive_one({Kind.MPYC: (1, MOST), Kind.OPENED: (_DIGEST, _DIGEST)})
-        if kind == Kind.OPENED:
+        kind, body = await link.receive_one({MessageKind.MPYC: (1, MOST), MessageKind.OPENED: (_DIGEST, _DIGEST)})
+        if kind == MessageKind.OPENED:
             return body
         exchanger.data_received(body)

@@ -1,4 +1,4 @@
-"""How the parties of a session find each other: one connection between every two, each with its pinned certificate."""
+"""Connects the parties of a session: one TLS connection between every two, each with its pinned certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from discreet.errors import SessionError
 from discreet.together.session import Party, Session
-from discreet.together.wire import Gone, Kind, Link, context, ended
+from discreet.together.wire import Link, MessageKind, PeerGone, context, ended
 
 _HANDSHAKE = 10.0  # seconds for TLS: a stranger may not hold a connection longer
 _AGAIN = 0.05  # seconds between two tries to reach a party that does not listen yet
@@ -126,13 +126,13 @@ class Meeting:
         """Whether the other party is in the same session. What it does wrong ends the session."""
         try:
             async with asyncio.timeout(_HANDSHAKE):
-                await link.send(Kind.HELLO, b"")
-                await link.receive(Kind.HELLO, 0)
+                await link.send(MessageKind.HELLO, b"")
+                await link.receive(MessageKind.HELLO, 0)
             if self._over:
-                raise Gone("too late")
+                raise PeerGone("too late")
             if link.name in self.links:
                 raise ended("twice", f"{link.name} came twice")
-        except (Gone, TimeoutError):
+        except (PeerGone, TimeoutError):
             await link.close(end=False)
             return False
         except SessionError as error:

@@ -39,14 +39,14 @@ from discreet.errors import Error, SessionError
 from discreet.together.largest import needed, place_of_largest
 from discreet.together.meeting import Meeting
 from discreet.together.session import Session
-from discreet.together.wire import Gone, Kind, Link, ended
+from discreet.together.wire import Link, MessageKind, PeerGone, ended
 from discreet.trusted.ring_c.shares import Residues, Ring
 
 _SALT, _DIGEST = 32, 32
 
 
 class Contribution(Protocol):
-    """What a party brings. Both steps may raise any error, which ends the session."""
+    """A party's input to the session. Both steps may raise any error, which ends the session."""
 
     def charge(self) -> None:
         """Charges the party's own ledger, durably."""
@@ -169,11 +169,11 @@ class _Round:
 
     async def _charged(self, contribution: Contribution) -> None:
         contribution.charge()
-        await self._exchange(Kind.CHARGED, lambda _: b"", 0)
+        await self._exchange(MessageKind.CHARGED, lambda _: b"", 0)
 
     async def _shares(self, own: Mapping[str, Residues]) -> dict[str, Residues]:
         """What the others sent to this party."""
-        came = await self._exchange(Kind.SHARES, lambda party: self.ring.pack(own[party]), self.length)
+        came = await self._exchange(MessageKind.SHARES, lambda party: self.ring.pack(own[party]), self.length)
         return {party: self.ring.unpack(body) for party, body in came.items()}
 
     async def _roster(self, held: set[str]) -> set[str]:
@@ -183,17 +183,17 @@ class _Round:
         def mask(parties: set[str]) -> bytes:
             return bytes(name in parties for name in names)
 
-        came = await self._exchange(Kind.HELD, lambda _: mask(held), len(names))
+        came = await self._exchange(MessageKind.HELD, lambda _: mask(held), len(names))
         roster = {self.name, *came}
         for body in came.values():
             roster &= {name for name, has in zip(names, body, strict=True) if has}
         if self.name not in roster or len(roster) < len(names) - self.session.absent:
             raise ended("roster", "too few parties hold each other's shares")
         self.links = {name: link for name, link in self.links.items() if name in roster}
-        said = await self._exchange(Kind.ROSTER, lambda _: mask(roster), len(names), all_=True)
+        said = await self._exchange(MessageKind.ROSTER, lambda _: mask(roster), len(names), all_=True)
         for party, body in said.items():
             if body != mask(roster):
-                raise ended("roster", f"{party} names others who are in")
+                raise ended("roster", f"{party} sent another roster")
         return roster
 
     async def _sums(self, roster: set[str], mine: Residues) -> Opened:
@@ -201,21 +201,21 @@ class _Round:
         salt = secrets.token_bytes(_SALT)
         shown = {self.name: salt + self.ring.pack(mine)}
         promised = {self.name: self._commitment(self.name, shown[self.name])}
-        promised |= await self._exchange(Kind.COMMITMENT, lambda _: promised[self.name], _DIGEST, all_=True)
+        promised |= await self._exchange(MessageKind.COMMITMENT, lambda _: promised[self.name], _DIGEST, all_=True)
         self.progress.shown = True
-        shown |= await self._exchange(Kind.SUM, lambda _: shown[self.name], _SALT + self.length, all_=True)
+        shown |= await self._exchange(MessageKind.SUM, lambda _: shown[self.name], _SALT + self.length, all_=True)
         for party, body in shown.items():
             if self._commitment(party, body) != promised[party]:
-                raise ended("sum", f"{party} showed another sum than it had committed to")
+                raise ended("sum", f"{party} opened another sum than it had committed to")
         order = [name for name in self.session.names if name in roster]
         seen = hashlib.sha256(bytes.fromhex(self.session.hash))
         for party in order:
             seen.update(hashlib.sha256(party.encode() + b"\0" + shown[party]).digest())
         transcript = seen.digest()
-        said = await self._exchange(Kind.OPENED, lambda _: transcript, _DIGEST, all_=True)
+        said = await self._exchange(MessageKind.OPENED, lambda _: transcript, _DIGEST, all_=True)
         for party, body in said.items():
             if body != transcript:
-                raise ended("transcript", f"{party} saw other messages")
+                raise ended("transcript", f"{party} received other messages")
         total = self.ring.total([self.ring.unpack(shown[party][_SALT:]) for party in order])
         return Opened(tuple(self.ring.signed(total)), tuple(order), transcript.hex())
 
@@ -232,7 +232,7 @@ class _Round:
         return hashlib.sha256(bytes.fromhex(self.session.hash) + party.encode() + b"\0" + body).digest()
 
     async def _exchange(
-        self, kind: Kind, body: Callable[[str], bytes], length: int, *, all_: bool = False
+        self, kind: MessageKind, body: Callable[[str], bytes], length: int, *, all_: bool = False
     ) -> dict[str, bytes]:
         """Sends each party there its message of this phase, and gives those that came in time.
 
@@ -247,19 +247,19 @@ class _Round:
             for task in tasks:
                 task.cancel()
         came = {link.name: result for link, result in zip(links, found, strict=True) if isinstance(result, bytes)}
-        gone = [result for result in found if isinstance(result, Gone)]
+        gone = [result for result in found if isinstance(result, PeerGone)]
         if gone and (all_ or len(self.session.names) - 1 - len(came) > self.session.absent):
             raise ended("stopped", str(gone[0]))
         self.links = {name: self.links[name] for name in came}
         return came
 
-    async def _with(self, link: Link, kind: Kind, body: bytes, length: int) -> bytes | Gone:
+    async def _with(self, link: Link, kind: MessageKind, body: bytes, length: int) -> bytes | PeerGone:
         """One message each way, or how the other party has gone."""
         try:
             async with asyncio.timeout(self.session.seconds):
                 _, came = await asyncio.gather(link.send(kind, body), link.receive(kind, length))
                 return came
-        except Gone as gone:
+        except PeerGone as gone:
             return gone
         except TimeoutError:
-            return Gone(f"{link.name} was silent for {self.session.seconds} seconds")
+            return PeerGone(f"{link.name} was silent for {self.session.seconds} seconds")

@@ -1,4 +1,4 @@
-"""What parties agree on before anything is computed: one document, whose hash every message carries."""
+"""The session document that parties agree on in advance; every message carries its hash."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ class Session:
 
     @property
     def words(self) -> str:
-        """What each ledger says of it."""
+        """The description that each party's ledger stores."""
         return f"{self.question} · together with {', '.join(self.names)} · session {self.hash}"
 
     def place(self, name: str) -> int:
-        """Finds where a party stands. Raises QuestionError where there is none of that name."""
+        """Finds the index of a party. Raises QuestionError where there is none of that name."""
         if name not in self.names:
             raise _refused("this session has no such party", "party", f"name one of {', '.join(self.names)}")
         return self.names.index(name)
@@ -196,7 +196,7 @@ def _fault_of_parties(session: Session) -> Fault | None:
     if len({(party.host, party.port) for party in parties}) != len(parties):
         return "parties", "two parties have the same address", "give each a port of its own"
     if session.colluding >= len(parties):
-        message = "no noise holds if everybody colludes"
+        message = "colluding + absent must leave at least one honest party"
         return "colluding", message, f"write colluding = {len(parties) - 1} or less"
     most = most_absent(len(parties), session.colluding)
     if session.absent > most:

@@ -15,8 +15,8 @@ _HEAD = 1 + 32 + 8  # kind, hash of the session, length of the body
 _GOODBYE = 1.0  # seconds that closing a connection may take
 
 
-class Kind(IntEnum):
-    """What a message is. Each phase knows one kind and one length; END may come at any time."""
+class MessageKind(IntEnum):
+    """The kind of a message. Each phase knows one kind and one length; END may come at any time."""
 
     HELLO = 1
     CHARGED = 2
@@ -30,8 +30,8 @@ class Kind(IntEnum):
     END = 10
 
 
-class Gone(Exception):
-    """The other party is not there: its connection broke, or nothing came in time."""
+class PeerGone(Exception):
+    """The other party is unreachable: its connection broke, or it did not answer in time."""
 
 
 @dataclass(frozen=True)
@@ -43,27 +43,27 @@ class Link:
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
-    async def send(self, kind: Kind, body: bytes) -> None:
-        """Raises Gone."""
+    async def send(self, kind: MessageKind, body: bytes) -> None:
+        """Raises PeerGone."""
         try:
             self.put(kind, body)
             await self.writer.drain()
         except (OSError, RuntimeError):
-            raise Gone(f"{self.name} stopped") from None
+            raise PeerGone(f"{self.name} stopped") from None
 
-    def put(self, kind: Kind, body: bytes) -> None:
+    def put(self, kind: MessageKind, body: bytes) -> None:
         """Sends without waiting for the line."""
         self.writer.write(bytes([kind]) + self.hash + len(body).to_bytes(8, "big") + body)
 
-    async def receive(self, kind: Kind, length: int) -> bytes:
+    async def receive(self, kind: MessageKind, length: int) -> bytes:
         """The body of the next message, which must be of this kind and length.
 
-        Raises Gone, or SessionError where it is another message than the session's next one.
+        Raises PeerGone, or SessionError where it is another message than the session's next one.
         """
         _, body = await self.receive_one({kind: (length, length)})
         return body
 
-    async def receive_one(self, known: Mapping[Kind, tuple[int, int]]) -> tuple[Kind, bytes]:
+    async def receive_one(self, known: Mapping[MessageKind, tuple[int, int]]) -> tuple[MessageKind, bytes]:
         """The next message, which must be of a known kind and of a length between the two. No more than that is read.
 
         Raises as `receive` does.
@@ -74,24 +74,28 @@ class Link:
             if session != self.hash:
                 fix = "compare the hash of your documents, and let all take the same one"
                 raise ended("document", f"{self.name} holds another session document", fix)
-            if came == Kind.END:
+            if came == MessageKind.END:
                 raise ended("ended", f"{self.name} ended the session", f"ask {self.name} why: its own command says it")
             if came not in known:
-                what = f"sent {Kind(came).name} out of its turn" if came in set(Kind) else "sent what is no message"
+                what = (
+                    f"sent {MessageKind(came).name} out of order"
+                    if came in set(MessageKind)
+                    else "sent what is not a valid message"
+                )
                 raise ended("malformed", f"{self.name} {what}")
-            least, most = known[Kind(came)]
+            least, most = known[MessageKind(came)]
             if not least <= said <= most:
                 raise ended("length", f"{self.name} sent {said:,} bytes where {most:,} were agreed")
-            return Kind(came), await self.reader.readexactly(said)
+            return MessageKind(came), await self.reader.readexactly(said)
         except (OSError, EOFError):
-            raise Gone(f"{self.name} stopped") from None
+            raise PeerGone(f"{self.name} stopped") from None
 
     async def close(self, *, end: bool) -> None:
         """Says END where the session does, and lets the connection go."""
-        with suppress(Gone, OSError, RuntimeError, TimeoutError):
+        with suppress(PeerGone, OSError, RuntimeError, TimeoutError):
             async with asyncio.timeout(_GOODBYE):
                 if end:
-                    await self.send(Kind.END, b"")
+                    await self.send(MessageKind.END, b"")
                 self.writer.close()
                 await self.writer.wait_closed()
         if transport := self.writer.transport:

@@ -26,10 +26,10 @@ from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import rows_of_person
-from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement
 from discreet.workload.coded import Coded, coded
-from discreet.workload.items import PREFIXES, RANGES, Floats, Integers, Intervals, Item, Marginal
-from discreet.workload.plan import GAUSSIAN, LAPLACE, Noise, Strategy, strategy
+from discreet.workload.items import PREFIXES, RANGES, AnyIntegers, Floats, Intervals, Item, Marginal
+from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Strategy, strategy
 from discreet.workload.question import Workload
 from discreet.workload.reconstruct import NO_NOISE
 
@@ -46,8 +46,8 @@ class Answering:
     """The variance of a count, were every question asked by itself with an equal share of the price."""
 
     @functools.cached_property
-    def measurement(self) -> LinearQueries:
-        return LinearQueries(self.table, self.coded.coding, self.strategy.measurements)
+    def measurement(self) -> LinearQueriesMeasurement:
+        return LinearQueriesMeasurement(self.table, self.coded.coding, self.strategy.measurements)
 
     @property
     def loss(self) -> Loss:
@@ -94,7 +94,7 @@ class Answering:
             words.append("(none) stands for NULL and for what is not declared")
         return (*words, self._comparison())
 
-    def content(self, released: Sequence[Integers]) -> ReleaseContent:
+    def content(self, released: Sequence[AnyIntegers]) -> ReleaseContent:
         """The content of the release: one row for each answer."""
         estimates = self.strategy.reconstruction.estimates(released)
         of, count, variance_of = (self._beside(word) for word in ("of", "count", "variance"))
@@ -234,10 +234,10 @@ def answering(
 ) -> Answering:
     """The checked call. Raises QuestionError; nothing is spent and no row is read."""
     if within is not None:
-        raise refused("within", "a workload has no one error to fix", "within", "write epsilon=0.5")
+        raise refused("within", "within is not supported for workloads", "within", "write epsilon=0.5")
     if not isinstance(workload, Workload):
         fix = 'write discreet.Workload("…").marginals("…")'
-        raise refused("workload", "this is no workload", "workload", fix)
+        raise refused("workload", "this is not a valid workload", "workload", fix)
     table = private_table(declaration, workload.table)
     if not table.one_row_per_person and table.rows_per_person is None:
         raise refused("table", "the rows of a person have no limit", "table", "declare rows_per_person")
@@ -245,17 +245,19 @@ def answering(
     price = epsilon_of(declaration, epsilon)
     gaussian = _delta(declaration, price, delta)
     rows = rows_of_person(table)
-    noises = [Noise(LAPLACE, price, rows)]
+    noises = [NoiseBudget(LAPLACE, price, rows)]
     mu = mu_of_budget(price, gaussian)
     if mu > 0:
-        noises.append(Noise(GAUSSIAN, mu, rows))
+        noises.append(NoiseBudget(GAUSSIAN, mu, rows))
     sizes = known.coding.sizes
     found, alone = _strategy(known.items, sizes, tuple(noises))
     return Answering(table, known, (price, gaussian), found, alone)
 
 
 @functools.lru_cache(maxsize=8)
-def _strategy(items: tuple[Item, ...], sizes: tuple[int, ...], noises: tuple[Noise, ...]) -> tuple[Strategy, float]:
+def _strategy(
+    items: tuple[Item, ...], sizes: tuple[int, ...], noises: tuple[NoiseBudget, ...]
+) -> tuple[Strategy, float]:
     return strategy(items, sizes, noises)
 
 

@@ -1,4 +1,5 @@
-"""A workload held against a table's declaration: its columns as public cells, its questions on them."""
+"""Checks a workload against a table's declaration: its columns become public cells, its questions linear queries on
+them."""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ from discreet.errors import QuestionError, refused
 from discreet.procedures.arguments import columns_of
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.workload.items import PREFIXES, RANGES, Clique, Count, Intervals, Item, Marginal
 from discreet.workload.plan import MOST_ROWS
-from discreet.workload.question import Asked, Workload
+from discreet.workload.question import Workload, WorkloadCall
 
 MOST_QUERIES = 200_000
 """The most answers of one workload."""
@@ -64,7 +65,7 @@ class Coded:
     def span(self, column: int, low: int, high: int) -> str:
         """The cells from low to high, in words."""
         coded = self.coding.columns[column]
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             first, last = self.cell(column, low), self.cell(column, high)
             return first if low == high else f"{first} to {last}"
         cuts = coded.cuts
@@ -80,14 +81,14 @@ class Coded:
         coded = self.coding.columns[column]
         if place == self.ordered(column):
             return "(none)"
-        return _word(coded.values[place]) if isinstance(coded, Listed) else self.span(column, place, place)
+        return _word(coded.values[place]) if isinstance(coded, ListedCells) else self.span(column, place, place)
 
 
 def coded(workload: Workload, table: Table) -> Coded:
     """The workload on cells. Depends on declarations only. Raises QuestionError."""
     asked = workload.asked
-    if not isinstance(asked, tuple) or not all(isinstance(one, Asked) for one in asked):
-        raise refused("workload", "asked holds no questions", "asked", 'write Workload("…").marginals("…")')
+    if not isinstance(asked, tuple) or not all(isinstance(one, WorkloadCall) for one in asked):
+        raise refused("workload", "this is not a list of questions", "asked", 'write Workload("…").marginals("…")')
     if not asked:
         fix = 'write Workload("…").marginals("…")'
         raise refused("workload", "the workload asks nothing", "workload", fix)
@@ -95,7 +96,7 @@ def coded(workload: Workload, table: Table) -> Coded:
         raise refused("bins", "bins must name columns", "bins", 'write bins={"hours": [20, 40, 60]}')
     for name in workload.bins:
         columns_of(table, [name], "bins")
-    reader = _Reader(workload, table)
+    reader = _WorkloadReader(workload, table)
     items: dict[tuple[str, Item], None] = {}
     for one in workload.asked:
         for label, item in reader.items(one):
@@ -103,13 +104,13 @@ def coded(workload: Workload, table: Table) -> Coded:
     coding = reader.coding()
     if not coding.columns:  # the engine has no table without columns
         fix = f'ask "SELECT COUNT(*) FROM {table.name}"'
-        raise refused("workload", "the workload is about no column", "workload", fix)
+        raise refused("workload", "the workload names no column", "workload", fix)
     known = Coded(coding, tuple(item for _, item in items), tuple(label for label, _ in items))
     _fits(known)
     return known
 
 
-class _Reader:
+class _WorkloadReader:
     """Reads a workload's calls one by one. Which columns are coded, and how, is settled before."""
 
     def __init__(self, workload: Workload, table: Table) -> None:
@@ -123,7 +124,7 @@ class _Reader:
         for one in workload.asked:
             if one.kind == "count":
                 self._note(one.given, only_counted)
-        self._coded: dict[str, Listed | Binned] = {}
+        self._coded: dict[str, ListedCells | Binned] = {}
         for column in table.columns:
             if column.name in used:
                 self._coded[column.name] = self._code(column)
@@ -132,7 +133,7 @@ class _Reader:
     def coding(self) -> Coding:
         return Coding(tuple(self._coded.values()))
 
-    def items(self, one: Asked) -> list[tuple[str, Item]]:
+    def items(self, one: WorkloadCall) -> list[tuple[str, Item]]:
         """What one call asks, with labels."""
         if one.kind == "count":
             return [("count", self._count(one.given))]
@@ -162,7 +163,7 @@ class _Reader:
                 (counted if one.kind == "count" else other).update(column.name for column in columns)
         return counted | other, counted - other
 
-    def _columns(self, one: Asked) -> list[list[Column]]:
+    def _columns(self, one: WorkloadCall) -> list[list[Column]]:
         """The columns of each item of a call."""
         if one.kind == "count":
             if not isinstance(one.given, Mapping):
@@ -185,7 +186,7 @@ class _Reader:
             where = "marginals"
             return [columns_of(self._table, list(names), where) if _listed(names, where) and len(names) else []]
         if not isinstance(names, str):
-            raise refused("workload", f"{one.kind} are of columns", one.kind, f'write .{one.kind}("age")')
+            raise refused("workload", f"{one.kind} need columns", one.kind, f'write .{one.kind}("age")')
         return [columns_of(self._table, [names], one.kind)]
 
     def _has_cells(self, column: Column) -> bool:
@@ -201,7 +202,7 @@ class _Reader:
                 ends = _ends(column, wanted)
                 self._cuts.setdefault(column.name, set()).update(end for end in ends if end is not None)
 
-    def _code(self, column: Column) -> Listed | Binned:
+    def _code(self, column: Column) -> ListedCells | Binned:
         """A column's cells: bins that were named, declared values, bins that conditions begin at."""
         given = self._bins.get(column.name)
         if given is not None:
@@ -212,12 +213,14 @@ class _Reader:
                 raise refused("bins", message, "bins", f'write bins={{"{column.name}": […]}}')
             cuts = [_value(column, value, "bins") for value in given]
             if any(not low < high for low, high in pairwise(cuts)):
-                raise refused("bins", f"the bins of {column.name} do not rise", "bins", "write each once, in order")
+                raise refused(
+                    "bins", f"the bins of {column.name} are not in ascending order", "bins", "write each once, in order"
+                )
             return Binned(column, tuple(cuts), null=column.nulls)
         keys = column.keys()
         if keys is not None:
             ordered = tuple(sorted(keys)) if column.type in _ORDERED else keys
-            return Listed(column, ordered, null=column.nulls or column.values is not None)
+            return ListedCells(column, ordered, null=column.nulls or column.values is not None)
         if column.name in self._cuts:
             return Binned(column, tuple(sorted(self._cuts[column.name])), null=column.nulls)
         if column.type in _ORDERED:
@@ -250,9 +253,9 @@ class _Reader:
             raise refused("workload", f"no cell of {column.name} meets the condition", "counts", "name a value of it")
         return tuple(place in chosen for place in range(coded.size))
 
-    def _between(self, column: Column, coded: Listed | Binned, wanted: tuple[Any, Any]) -> range:
+    def _between(self, column: Column, coded: ListedCells | Binned, wanted: tuple[Any, Any]) -> range:
         low, high = _ends(column, wanted)
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             inside = [place for place, value in enumerate(coded.values) if _inside(value, low, high)]
             return range(inside[0], inside[-1] + 1) if inside else range(0)
         for end in (low, high):
@@ -262,13 +265,13 @@ class _Reader:
         first = 0 if low is None else coded.cuts.index(low) + 1
         return range(first, len(coded.cuts) + 1 if high is None else coded.cuts.index(high) + 1)
 
-    def _cell(self, column: Column, coded: Listed | Binned, value: Any) -> int:
+    def _cell(self, column: Column, coded: ListedCells | Binned, value: Any) -> int:
         if value is None:
             if not coded.null:
                 raise refused("workload", f"{column.name} is declared to have no NULL", "counts", "leave it out")
             return coded.size - 1
         known = _value(column, value, "counts")
-        if isinstance(coded, Listed):
+        if isinstance(coded, ListedCells):
             if known not in coded.values:
                 message = f"a value in the condition is not declared for {column.name}"
                 raise refused("workload", message, "counts", "name declared values")
@@ -303,7 +306,7 @@ def _value(column: Column, raw: Any, where: str) -> Any:
     fix = f"write values of type {kind}"
     if kind in _KINDS:
         if not isinstance(raw, _KINDS[kind]) or (kind is Type.DATE and isinstance(raw, datetime.datetime)):
-            raise refused("workload", f"a value for {column.name} is no {kind}", where, fix)
+            raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix)
         if kind is Type.TIMESTAMP and isinstance(raw, datetime.date) and not isinstance(raw, datetime.datetime):
             return datetime.datetime.combine(raw, datetime.time())
         if isinstance(raw, datetime.datetime) and raw.tzinfo is not None:
@@ -312,10 +315,10 @@ def _value(column: Column, raw: Any, where: str) -> Any:
     try:
         number = fraction("" if isinstance(raw, str) else raw)
     except (ValueError, TypeError):
-        raise refused("workload", f"a value for {column.name} is no {kind}", where, fix) from None
+        raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix) from None
     if kind is Type.INTEGER:
         if number.denominator != 1 or abs(number) > _INT64:
-            raise refused("workload", f"a value for {column.name} is no {kind}", where, fix)
+            raise refused("workload", f"a value for {column.name} is not a valid {kind}", where, fix)
         return int(number)
     if abs(number) > Fraction(10) ** 300:
         raise refused("workload", f"a value for {column.name} is out of range", where, fix)

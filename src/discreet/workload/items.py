@@ -1,4 +1,4 @@
-"""What a workload asks, as linear functions of the marginals of coded columns.
+"""The items of a workload as linear queries on marginals of discretised columns.
 
 A column is its place in a coding; its cells are numbered from 0. `sizes` says how many cells each column has.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Integers = NDArray[Any]
+AnyIntegers = NDArray[Any]
 Clique = tuple[int, ...]
 
 RANGES, PREFIXES = "ranges", "prefixes"
@@ -30,7 +30,7 @@ class Marginal:
 
     @property
     def queries(self) -> int:
-        """Of one question with GROUP BY, the answers."""
+        """The number of answers (cells) of the marginal."""
         return math.prod(self.shape)
 
     @property
@@ -49,7 +49,7 @@ class Marginal:
         against the histogram."""
         return float(self.queries)
 
-    def matrix(self) -> Integers:
+    def matrix(self) -> AnyIntegers:
         """The answers as rows of weights on the cells of its columns."""
         return np.eye(self.queries, dtype=np.int64)
 
@@ -80,7 +80,7 @@ class Intervals:
         return self.ordered / self.cells_summed
 
     @property
-    def ends(self) -> tuple[Integers, Integers]:
+    def ends(self) -> tuple[AnyIntegers, AnyIntegers]:
         """The first and the last cell of each query: by the first, then by the last."""
         if self.kind == PREFIXES:
             return np.zeros(self.ordered, np.int64), np.arange(self.ordered)
@@ -94,7 +94,7 @@ class Intervals:
         found: Floats = later * (np.minimum.outer(place, place) + 1) if self.kind == RANGES else later
         return found
 
-    def matrix(self) -> Integers:
+    def matrix(self) -> AnyIntegers:
         low, high = self.ends
         cells = np.arange(self.shape[0])
         return ((cells >= low[:, None]) & (cells <= high[:, None])).astype(np.int64)
@@ -112,7 +112,7 @@ class Count:
     cells_summed = 1.0
     weight = 1.0
 
-    def matrix(self) -> Integers:
+    def matrix(self) -> AnyIntegers:
         found = np.ones((), np.int64)
         for mask in self.masks:
             found = np.multiply.outer(found, np.array(mask, np.int64))
@@ -123,7 +123,7 @@ Item = Marginal | Intervals | Count
 
 
 def subsets(columns: Clique) -> Iterator[Clique]:
-    """All sub-lists of columns, the empty one first."""
+    """All subsets of the columns, the empty one first."""
     for size in range(len(columns) + 1):
         yield from combinations(columns, size)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.workload.items import Floats, Integers
+from discreet.workload.items import AnyIntegers, Floats
 
 CLOSE = 2e-3
 """How far above the least variance is near enough, as a part."""
@@ -78,7 +78,7 @@ def singular_value_bound(gram: Floats) -> float:
     return float(values.sum()) ** 2 / len(gram)
 
 
-def whole(rows: Floats, basis: Integers) -> Integers:
+def whole(rows: Floats, basis: AnyIntegers) -> AnyIntegers:
     """As many whole rows as `basis` has, which tell what a multiple of `rows` tells, nearly. They are combinations of
     the rows of `basis`, and those of them, so what `basis` asks follows without any error."""
     mixture = rows if _unit(basis) else np.linalg.qr(rows @ np.linalg.pinv(basis.astype(float)))[1]
@@ -87,7 +87,7 @@ def whole(rows: Floats, basis: Integers) -> Integers:
     return found if _unit(basis) else found @ basis
 
 
-def _unit(rows: Integers) -> bool:
+def _unit(rows: AnyIntegers) -> bool:
     return len(rows) == rows.shape[1] and not (rows - np.eye(len(rows), dtype=np.int64)).any()
 
 
@@ -103,7 +103,7 @@ def inverse(rows: Floats) -> Floats:
     return np.linalg.pinv(rows, rcond=1e-10).astype(np.float64)
 
 
-def independent(rows: Integers) -> Integers:
+def independent(rows: AnyIntegers) -> AnyIntegers:
     """The rows that are no combination of those before them."""
     if _unit(rows):
         return rows
@@ -118,7 +118,7 @@ def independent(rows: Integers) -> Integers:
     return rows[chosen]
 
 
-def tree(cells: int, branches: int) -> Integers:
+def tree(cells: int, branches: int) -> AnyIntegers:
     """The sums of a tree over ordered cells, from the cells up to those of `branches` nodes or fewer (Hay, Rastogi,
     Miklau & Suciu 2010)."""
     levels, width = [np.eye(cells, dtype=np.int64)], 1

@@ -1,4 +1,5 @@
-"""Which measurements to make for a workload, and how the price is shared among them.
+"""Strategy selection: which measurements answer a workload with the least error, and how the budget is split among
+them.
 
 Marginals are measured as residuals (Gaussian noise) or as histograms (Laplace noise): together the base. What else is
 asked of the same columns makes a block, which rows of weights answer. The error at a share p of the price is T/p
@@ -26,7 +27,7 @@ from discreet.mechanisms import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, floor, sqrt_ceiling
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload import histograms, residuals
-from discreet.workload.items import Clique, Floats, Integers, Intervals, Item, Marginal
+from discreet.workload.items import AnyIntegers, Clique, Floats, Intervals, Item, Marginal
 from discreet.workload.optimum import independent, inverse, optimum, tree, whole
 from discreet.workload.reconstruct import Reconstruction, on_cells
 from discreet.workload.residuals import Shares
@@ -47,8 +48,8 @@ _LATTICE, _FINE, _MOST_BITS = 1 << 12, 24, 60
 
 
 @dataclass(frozen=True)
-class Noise:
-    """One kind of noise and how much of it the price allows: μ of Gaussian, ε of Laplace noise."""
+class NoiseBudget:
+    """A kind of noise and the budget for it: μ for Gaussian noise, ε for Laplace noise."""
 
     kind: str
     amount: Fraction
@@ -77,14 +78,14 @@ class Block:
 
     columns: Clique
     members: tuple[int, ...]
-    atoms: Integers = field(repr=False)
-    queries: tuple[Integers, ...] = field(repr=False)
+    atoms: AnyIntegers = field(repr=False)
+    queries: tuple[AnyIntegers, ...] = field(repr=False)
     """What each item asks, on atoms: its queries, or of ranges every cell."""
     grams: tuple[Floats, ...] = field(repr=False)
     """Of each item, the mean over its queries of q·qᵀ; of what is no range, empty."""
 
     @property
-    def every(self) -> Integers:
+    def every(self) -> AnyIntegers:
         return np.concatenate(self.queries)
 
     def gram(self, weights: Sequence[float]) -> Floats:
@@ -109,7 +110,7 @@ class Answered:
     """Rows that answer a block, and at the whole price the mean variance of each item."""
 
     block: Block
-    rows: Integers = field(repr=False)
+    rows: AnyIntegers = field(repr=False)
     errors: Mapping[int, float]
 
     def weighted_error(self, weights: Sequence[float]) -> float:
@@ -120,7 +121,7 @@ class Answered:
 class Strategy:
     """Measurements, and for each item the place of the rows that answer it; None where marginals do."""
 
-    noise: Noise
+    noise: NoiseBudget
     measurements: tuple[Linear, ...]
     where: tuple[int | None, ...]
     reconstruction: Reconstruction = field(repr=False)
@@ -128,19 +129,19 @@ class Strategy:
     """Of each item's answers, in rows²."""
 
     def total(self, items: Sequence[Item]) -> float:
-        """What is made small."""
+        """The objective: the weighted sum of variances, in rows²."""
         return sum(item.weight * float(own.mean()) for item, own in zip(items, self.variances, strict=True))
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What no answer's variance may be above, and what no item's mean should be above."""
+class VarianceLimits:
+    """Upper bounds: of the variance of every answer, and of the mean variance of each item, in rows²."""
 
     answer: float
     means: tuple[float, ...]
 
     @classmethod
-    def of(cls, items: Sequence[Item], noises: Sequence[Noise]) -> Bounds:
+    def of(cls, items: Sequence[Item], noises: Sequence[NoiseBudget]) -> VarianceLimits:
         """One by one: every question by itself; every item by itself."""
         answer = min(noise.alone(sum(item.questions for item in items)) for noise in noises)
         fair = min(noise.alone(len(items)) for noise in noises)
@@ -178,8 +179,8 @@ def block(items: Sequence[Item], members: Sequence[int], sizes: Sequence[int]) -
     return Block(columns, tuple(members), atoms, tuple(sign[:, cells] for sign in signs), tuple(grams))
 
 
-def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
-    """What tells cells apart: an item's queries; of ranges, each ordered cell."""
+def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
+    """The weights that distinguish cells: an item's queries, or for ranges each ordered cell."""
     if not isinstance(item, Intervals):
         return on_cells(item, columns, shape)
     each = np.zeros((item.ordered, item.shape[0]), np.int64)
@@ -187,29 +188,31 @@ def _signs(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
     return _repeated(each, item.columns, columns, shape)
 
 
-def _atoms(signs: Integers) -> Integers:
+def _atoms(signs: AnyIntegers) -> AnyIntegers:
     """For each cell the number of its atom, in the order in which cells first show them; −1 where no row is 1."""
     packed = np.ascontiguousarray(np.packbits(signs.astype(bool), axis=0).T)
     signatures = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
     _, places, found = np.unique(signatures, return_index=True, return_inverse=True)
     places = np.where(signs[:, places].any(axis=0), places, -1)
     order = np.argsort(np.argsort(places)) - int((places < 0).sum())
-    atoms: Integers = order[found.reshape(-1)]
+    atoms: AnyIntegers = order[found.reshape(-1)]
     return atoms
 
 
-def _repeated(each: Integers, own: Clique, columns: Clique, shape: Sequence[int]) -> Integers:
+def _repeated(each: AnyIntegers, own: Clique, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
     """Weights on the cells of `own`, on those of more columns."""
     spread = each.reshape(len(each), *(shape[place] if column in own else 1 for place, column in enumerate(columns)))
     return np.broadcast_to(spread, (len(each), *shape)).reshape(len(each), -1)
 
 
 class Planner:
-    """Looks for the measurements with the least error, for one workload and one kind of noise."""
+    """Searches the measurements with the least error, for one workload and one kind of noise."""
 
-    def __init__(self, items: Sequence[Item], sizes: Sequence[int], noise: Noise, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self, items: Sequence[Item], sizes: Sequence[int], noise: NoiseBudget, bounds: VarianceLimits | None = None
+    ) -> None:
         self.items, self.sizes, self.noise = tuple(items), tuple(sizes), noise
-        self.bounds = Bounds.of(items, [noise]) if bounds is None else bounds
+        self.bounds = VarianceLimits.of(items, [noise]) if bounds is None else bounds
         self._weights = [item.weight for item in items]
         self._answered: dict[tuple[int, ...], Answered] = {}
 
@@ -365,7 +368,7 @@ class Planner:
         found = [Answered(one, rows, self._errors(one, rows)) for rows in tries]
         return min(found, key=lambda answered: answered.weighted_error(weights))
 
-    def _errors(self, one: Block, rows: Integers) -> dict[int, float]:
+    def _errors(self, one: Block, rows: AnyIntegers) -> dict[int, float]:
         """The mean variances of a block's items at the whole price, from these rows."""
         if self.noise.kind == GAUSSIAN:
             noise = float((rows.astype(float) ** 2).sum(axis=0).max())
@@ -392,7 +395,7 @@ class Planner:
             found.append(Linear(columns, shape, Gaussian(sigma), residual=unit))
         return found
 
-    def _sums(self, one: Block, rows: Integers, share: Fraction) -> Linear:
+    def _sums(self, one: Block, rows: AnyIntegers, share: Fraction) -> Linear:
         """Rows of weights with this share of the price. With Gaussian noise they are multiplied until rounding the
         noise adds nothing."""
         squared = self.noise.kind == GAUSSIAN
@@ -405,7 +408,7 @@ class Planner:
         shape = tuple(self.sizes[column] for column in one.columns)
         return Linear(one.columns, shape, mechanism, rows=rows, atoms=one.atoms)
 
-    def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, Integers, float]]) -> Strategy:
+    def _strategy(self, shares: Shares, blocks: Sequence[tuple[Block, AnyIntegers, float]]) -> Strategy:
         """Measurements with these shares of the price."""
         noise = self.noise
         total = sum(map(Fraction, [*shares.values(), *(share for *_, share in blocks)]), Fraction(0))
@@ -425,15 +428,15 @@ class Planner:
         return Strategy(noise, tuple(measurements), tuple(where), found, variances)
 
 
-def chosen(found: Sequence[Strategy], bounds: Bounds, items: Sequence[Item]) -> Strategy:
+def chosen(found: Sequence[Strategy], bounds: VarianceLimits, items: Sequence[Item]) -> Strategy:
     """The one with the least error among those that keep both bounds, else the first of them."""
     held = [one for one in found if bounds.held(one)] or list(found)
     fair = [one for one in held if bounds.fair(one)] or held
     return min(fair, key=lambda one: one.total(items))
 
 
-def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[Noise]) -> tuple[Strategy, float]:
+def strategy(items: Sequence[Item], sizes: Sequence[int], noises: Sequence[NoiseBudget]) -> tuple[Strategy, float]:
     """The best strategy, with whichever of these kinds of noise; and the variance of a count, asked one by one."""
-    bounds = Bounds.of(items, noises)
+    bounds = VarianceLimits.of(items, noises)
     found = [Planner(items, sizes, noise, bounds).best() for noise in noises]
     return chosen(found, bounds, items), bounds.answer

@@ -1,4 +1,4 @@
-"""What an analyst writes: many questions about one table, known beforehand."""
+"""The workload that an analyst writes: many questions about one table, known in advance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
+class WorkloadCall:
     """One call of a workload's method, as it was written."""
 
     kind: str
@@ -28,7 +28,7 @@ class Workload:
 
     table: str
     bins: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[WorkloadCall, ...] = ()
 
     def marginals(self, *columns: str | Sequence[str]) -> Workload:
         """Adds the number of rows for each combination of values of some columns; each argument is one marginal."""
@@ -56,4 +56,4 @@ class Workload:
         return self._with("count", conditions)
 
     def _with(self, kind: str, given: Sequence[Any]) -> Workload:
-        return replace(self, asked=(*self.asked, *(Asked(kind, one) for one in given)))
+        return replace(self, asked=(*self.asked, *(WorkloadCall(kind, one) for one in given)))

@@ -1,4 +1,4 @@
-"""From noisy measurements to answers: the best linear unbiased estimates, all of one and the same table.
+"""Best linear unbiased estimates of all answers from noisy measurements; the answers are consistent with each other.
 
 Everything rests on components (`items.component`). The component of a set A of columns is known from a residual of A,
 and from the marginals of every C ⊇ A: x_A with independent noise of one variance, 1/`precision[A]`, on each cell, less
@@ -28,10 +28,10 @@ import numpy as np
 
 from discreet.trusted.ring_c.linear_queries import Linear
 from discreet.workload.items import (
+    AnyIntegers,
     Clique,
     Count,
     Floats,
-    Integers,
     Intervals,
     Item,
     Marginal,
@@ -50,14 +50,14 @@ _NULL = 1e-10
 
 
 @dataclass(frozen=True)
-class Part:
+class MeasuredRows:
     """Measured rows of weights, each divided by the deviation of its noise, and their place among all such rows."""
 
     start: int
     stop: int
     rows: Floats
     columns: Clique
-    atoms: Integers
+    atoms: AnyIntegers
 
     @cached_property
     def inverse(self) -> Floats:
@@ -85,7 +85,7 @@ class Reconstruction:
         self.sizes = tuple(sizes)
         self.measurements = tuple(measurements)
         self.precision: dict[Clique, float] = {}
-        self.parts: dict[int, Part] = {}
+        self.parts: dict[int, MeasuredRows] = {}
         start = 0
         for place, one in enumerate(measurements):
             if one.rows is None:
@@ -95,7 +95,7 @@ class Reconstruction:
             assert one.atoms is not None
             stop = start + len(one.rows)
             rows = one.rows / _deviation(one)
-            self.parts[place] = Part(start, stop, rows, one.columns, one.atoms)
+            self.parts[place] = MeasuredRows(start, stop, rows, one.columns, one.atoms)
             start = stop
         self._rows = start
 
@@ -141,7 +141,7 @@ class Reconstruction:
         found: Floats = (turned / (1 + np.maximum(values, 0.0))) @ turned.T
         return found
 
-    def estimates(self, released: Sequence[Integers]) -> Estimates:
+    def estimates(self, released: Sequence[AnyIntegers]) -> Estimates:
         """The best estimates from what the measurements released."""
         found = {kept: np.zeros([self.sizes[column] for column in kept]) for kept in self.precision}
         values = np.zeros(self._rows)
@@ -234,7 +234,7 @@ class Reconstruction:
         own = np.eye(part.stop - part.start) - self._update[part.start : part.stop, part.start : part.stop]
         return combined @ own @ combined.T
 
-    def _combinations(self, item: Item, part: Part) -> Floats:
+    def _combinations(self, item: Item, part: MeasuredRows) -> Floats:
         """Weights on a part's rows: of a count, of each cell of a marginal, of each ordered cell of a histogram."""
         if isinstance(item, Intervals) and part.columns == item.columns:
             found: Floats = part.inverse[part.atoms[: item.ordered]]
@@ -299,16 +299,16 @@ def _interval_variances(covariance: Floats, item: Intervals) -> Floats:
     return found
 
 
-def on_cells(item: Item, columns: Clique, shape: Sequence[int]) -> Integers:
+def on_cells(item: Item, columns: Clique, shape: Sequence[int]) -> AnyIntegers:
     """An item's queries as weights on the cells of more columns."""
     weights = item.matrix().reshape(-1, *item.shape)
     full = np.broadcast_to(spread(weights, columns, item.columns), (len(weights), *shape))
     return full.reshape(len(weights), -1)
 
 
-def on_atoms(item: Item, columns: Clique, shape: Sequence[int], atoms: Integers) -> Integers:
+def on_atoms(item: Item, columns: Clique, shape: Sequence[int], atoms: AnyIntegers) -> AnyIntegers:
     """An item's queries as weights on atoms, which it does not divide."""
     places = np.zeros(int(atoms.max(initial=-1)) + 1, np.int64)
     places[atoms[atoms >= 0]] = np.flatnonzero(atoms >= 0)
-    found: Integers = on_cells(item, columns, shape)[:, places]
+    found: AnyIntegers = on_cells(item, columns, shape)[:, places]
     return found

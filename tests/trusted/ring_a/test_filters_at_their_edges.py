@@ -7,14 +7,14 @@ from fractions import Fraction
 import pytest
 from attrs import evolve
 
-from discreet.trusted.ring_a.filter import Family, Filter, Spent
-from discreet.trusted.ring_a.loss import Approximate, Gaussian, Pure
+from discreet.trusted.ring_a.filter import Family, PrivacyFilter, Spent
+from discreet.trusted.ring_a.loss import Approximate, GaussianLoss, Pure
 
 FIRST, PRESENT = Family(1), Family(2)
-BUDGET = Filter("1", "1e-6", "2e-7")
+BUDGET = PrivacyFilter("1", "1e-6", "2e-7")
 
 
-def spent(**what: object) -> Filter:
+def spent(**what: object) -> PrivacyFilter:
     return evolve(BUDGET, spent=Spent(PRESENT, **what))  # type: ignore[arg-type]
 
 
@@ -37,7 +37,7 @@ def test_filters_that_are_not_known_are_refused() -> None:
 @pytest.mark.parametrize("delta", ["1", "2", "1000"])
 def test_no_budget_has_a_delta_of_one(delta: str) -> None:
     with pytest.raises(ValueError, match="delta < 1"):
-        Filter("1", delta)
+        PrivacyFilter("1", delta)
 
 
 def test_who_moves_to_other_filters_promises_both() -> None:
@@ -86,7 +86,7 @@ def test_what_is_spent_is_rounded_up_and_its_sources_kept_apart() -> None:
     assert 0 < after.spent.finite - third < Fraction(1, 10**39)
     assert 0 < after.spent.keys - Fraction(1, 7 * 10**7) < Fraction(1, 10**46)
     assert after.spent.gaussian == 0
-    later = after.after(Gaussian(third))
+    later = after.after(GaussianLoss(third))
     assert later.spent.finite == after.spent.finite
     assert later.spent.gaussian is not None
     assert 0 < later.spent.gaussian - third**2 < Fraction(1, 10**39)

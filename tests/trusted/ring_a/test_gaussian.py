@@ -21,7 +21,7 @@ from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a import rounded_gaussian_wide as cells_module
 from discreet.trusted.ring_a.exact import normal_cdf_bounds
 from discreet.trusted.ring_a.gaussian import build_table
-from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.inversion import BitSizes, Digits
 from discreet.trusted.ring_a.rounded_gaussian_wide import Cells, Levels, bells, height_bounds
 from discreet.trusted.ring_a.sampler import sample
 from kinds import examples, some
@@ -154,7 +154,7 @@ def test_the_staircase_and_the_chord_are_on_the_right_side(sigma: Fraction) -> N
 
 
 def reduced(sigma: int, width: int, levels: Levels) -> Cells:
-    built = Cells.build(Fraction(sigma), Sizes(3, 5, 8), levels, fineness=sigma // width, reach=Fraction(2))
+    built = Cells.build(Fraction(sigma), BitSizes(3, 5, 8), levels, fineness=sigma // width, reach=Fraction(2))
     assert 1 << built.shift == width
     return built
 

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from discreet.trusted.ring_a import gaussian_budget
-from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.gaussian_budget import squares
 from discreet.trusted.ring_a.loss import (
     Approximate,
     Batch,
     DiscreteLaplace,
     EquivalentGaussian,
-    Gaussian,
+    GaussianLoss,
     Loss,
     Pure,
     loss_from_json,
 )
 from discreet.trusted.ring_b import gdp_filter
-from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_b.further_losses import BoundedRange, LaplaceLoss, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter
 from kinds import DATA
 
@@ -35,13 +35,13 @@ KINDS: list[Loss] = [
     Pure(Fraction(1, 10**10)),
     DiscreteLaplace(TENTH, 1),
     DiscreteLaplace(TENTH, 40),
-    Laplace(TENTH),
+    LaplaceLoss(TENTH),
     BoundedRange(TENTH),
-    Gaussian(TENTH),
+    GaussianLoss(TENTH),
     EquivalentGaussian(TENTH, Fraction(1, 10**9)),
     Approximate(TENTH, Fraction(1, 10**9)),
     SubsampledGaussian(20, TENTH, 7),
-    Batch((Pure(TENTH), Gaussian(TENTH), DiscreteLaplace(TENTH, 3))),
+    Batch((Pure(TENTH), GaussianLoss(TENTH), DiscreteLaplace(TENTH, 3))),
 ]
 RECORDED: list[dict[str, Any]] = json.loads((DATA / "recorded_states.json").read_text("utf-8"))
 
@@ -71,21 +71,21 @@ def test_nothing_is_paid_by_a_release_of_which_no_mu_is_known() -> None:
 
 @pytest.mark.parametrize("sequence", RECORDED, ids=range(len(RECORDED)))
 def test_what_plain_prices_admit_certified_ones_admit(sequence: dict[str, Any]) -> None:
-    plain, certified = Filter(*sequence["budget"]), CertifiedFilter(*sequence["budget"])
+    plain, certified = PrivacyFilter(*sequence["budget"]), CertifiedFilter(*sequence["budget"])
     for step in sequence["steps"]:
         loss = loss_from_json(step["loss"])
         assert certified.admits(loss) or not plain.admits(loss)
         assert plain.left(loss) <= certified.left(loss)
         if plain.admits(loss):
             plain, certified = plain.charge(loss), certified.charge(loss)
-        assert type(plain) is Filter
+        assert type(plain) is PrivacyFilter
         assert type(certified) is CertifiedFilter
         assert plain.room == certified.room
 
 
 def test_gaussian_noise_costs_both_the_same() -> None:
-    plain, certified = Filter(1, "1e-6"), CertifiedFilter(1, "1e-6")
+    plain, certified = PrivacyFilter(1, "1e-6"), CertifiedFilter(1, "1e-6")
     for _ in range(20):
-        plain, certified = plain.charge(Gaussian("0.03")), certified.charge(Gaussian("0.03"))
+        plain, certified = plain.charge(GaussianLoss("0.03")), certified.charge(GaussianLoss("0.03"))
         assert plain.spent == certified.spent
-    assert plain.left(Gaussian("0.01")) == certified.left(Gaussian("0.01"))
+    assert plain.left(GaussianLoss("0.01")) == certified.left(GaussianLoss("0.01"))

@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.groups import (
     one_vector,
 )
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, Mechanism, NoisyGroups
-from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, Project, Root, Scan, Total, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, Project, Root, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Column, Source, Table, Type
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 
@@ -48,7 +48,7 @@ class Told:
 
 
 def plan(*keys: Key, parts: tuple[Part, ...], totals: tuple[Total, ...] | None = None) -> ExactPlan:
-    root = Aggregate(Project(EACH_ROW, keys, ()), totals or (Total("rows"), Total("persons")))
+    root = Aggregate(Project(EACH_ROW, keys, ()), totals or (Total(TotalKind("rows")), Total(TotalKind("persons"))))
     return ExactPlan("t", root, keys, parts)
 
 
@@ -138,16 +138,16 @@ def test_what_is_no_vector_over_public_groups(wrong: ExactPlan) -> None:
 @pytest.mark.parametrize(
     ("weights", "totals", "monotone"),
     [
-        ((1, 1), (Total("rows"), Total("persons")), True),
-        ((0, 2), (Total("rows"), Total("present", 0)), True),
-        ((1, -1), (Total("rows"), Total("persons")), False),
-        ((-1, 1), (Total("rows"), Total("persons")), False),
-        ((1, 1), (Total("rows"), Total("sum", 0)), False),
-        ((1, 1), (Total("average", 0), Total("rows")), False),
-        ((1, 1), (Total("rows", None, (-2, 0)), Total("persons")), True),
-        ((1, 1), (Total("rows", None, (0, 5)), Total("persons")), True),
-        ((1, 1), (Total("rows", None, (-2, -1)), Total("persons")), False),
-        ((1, 1), (Total("persons"), Total("rows", None, (-2, -1))), False),
+        ((1, 1), (Total(TotalKind("rows")), Total(TotalKind("persons"))), True),
+        ((0, 2), (Total(TotalKind("rows")), Total(TotalKind("present"), 0)), True),
+        ((1, -1), (Total(TotalKind("rows")), Total(TotalKind("persons"))), False),
+        ((-1, 1), (Total(TotalKind("rows")), Total(TotalKind("persons"))), False),
+        ((1, 1), (Total(TotalKind("rows")), Total(TotalKind("sum"), 0)), False),
+        ((1, 1), (Total(TotalKind("average"), 0), Total(TotalKind("rows"))), False),
+        ((1, 1), (Total(TotalKind("rows"), None, (-2, 0)), Total(TotalKind("persons"))), True),
+        ((1, 1), (Total(TotalKind("rows"), None, (0, 5)), Total(TotalKind("persons"))), True),
+        ((1, 1), (Total(TotalKind("rows"), None, (-2, -1)), Total(TotalKind("persons"))), False),
+        ((1, 1), (Total(TotalKind("persons")), Total(TotalKind("rows"), None, (-2, -1))), False),
     ],
 )
 def test_which_counts_no_further_person_lowers(

@@ -17,15 +17,15 @@ from scipy import stats
 
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a.bits import SystemWords, whole
-from discreet.trusted.ring_a.inversion import Digits, Sizes, Table, thresholds
+from discreet.trusted.ring_a.inversion import BitSizes, Digits, InversionTable, thresholds
 from random_words import SeededWords, Tape, every_outcome
 
 KIND = "exact"
 
-SMALL_SIZES = Sizes(3, 6, 9)
+SMALL_SIZES = BitSizes(3, 6, 9)
 
 
-def counts(table: Table) -> dict[int, int]:
+def counts(table: InversionTable) -> dict[int, int]:
     """How many of the 2^full bit strings give each outcome."""
     found = every_outcome(lambda tape: int(table.draw(tape, 1)[0]))
     return {int(outcome): int(mass * (1 << table.sizes.full)) for outcome, mass in found.items()}
@@ -61,14 +61,16 @@ def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 )
 @pytest.mark.usefixtures("path")
 def test_each_outcome_has_exactly_its_share_of_all_bit_strings(cuts: list[int]) -> None:
-    assert counts(Table.build(cuts, SMALL_SIZES)) == gaps(cuts, 9)
+    assert counts(InversionTable.build(cuts, SMALL_SIZES)) == gaps(cuts, 9)
 
 
-@pytest.mark.parametrize("sizes", [Sizes(1, 1, 1), Sizes(2, 2, 6), Sizes(2, 6, 6), Sizes(6, 6, 6), Sizes(1, 2, 7)])
+@pytest.mark.parametrize(
+    "sizes", [BitSizes(1, 1, 1), BitSizes(2, 2, 6), BitSizes(2, 6, 6), BitSizes(6, 6, 6), BitSizes(1, 2, 7)]
+)
 @pytest.mark.usefixtures("path")
-def test_shares_are_exact_for_other_word_sizes(sizes: Sizes) -> None:
+def test_shares_are_exact_for_other_word_sizes(sizes: BitSizes) -> None:
     cuts = thresholds([3, 1, 4, 1, 5, 9, 2, 6], sizes.full)
-    assert counts(Table.build(cuts, sizes)) == gaps(cuts, sizes.full)
+    assert counts(InversionTable.build(cuts, sizes)) == gaps(cuts, sizes.full)
 
 
 @settings(max_examples=25, deadline=None)
@@ -76,7 +78,7 @@ def test_shares_are_exact_for_other_word_sizes(sizes: Sizes) -> None:
 def test_shares_are_exact_for_any_thresholds(cuts: list[int], small: int) -> None:
     before, table_module.SMALL = table_module.SMALL, small
     try:
-        assert counts(Table.build(cuts, SMALL_SIZES)) == gaps(cuts, 9)
+        assert counts(InversionTable.build(cuts, SMALL_SIZES)) == gaps(cuts, 9)
     finally:
         table_module.SMALL = before
 
@@ -84,7 +86,7 @@ def test_shares_are_exact_for_any_thresholds(cuts: list[int], small: int) -> Non
 def test_many_cells_are_drawn_as_one_by_one() -> None:
     """A long vector takes each bucket once; the split ones are resolved in order, from further words."""
     cuts = [63, 64, 65, 127, 129, 320, 328, 511]
-    table = Table.build(cuts, SMALL_SIZES)
+    table = InversionTable.build(cuts, SMALL_SIZES)
 
     class Counting:
         def integers(self, bits: int, size: int) -> np.ndarray:
@@ -121,7 +123,7 @@ def test_the_remaining_bits_decide_ties() -> None:
             assert bits == 128
             return self.rest
 
-    table = Table.build([cut])
+    table = InversionTable.build([cut])
     low = cut & ((1 << 128) - 1)
     for size in (3, 600):
         assert (table.draw(Tied(low), size) == 1).all()
@@ -142,23 +144,23 @@ def test_thresholds_are_below_their_places_by_less_than_one() -> None:
         ([5, 4], SMALL_SIZES),
         ([-1], SMALL_SIZES),
         ([513], SMALL_SIZES),
-        ([1], Sizes(0, 6, 9)),
-        ([1], Sizes(7, 6, 9)),
-        ([1], Sizes(3, 10, 9)),
-        ([1], Sizes(17, 64, 192)),
-        ([1], Sizes(16, 65, 192)),
-        ([1] * (1 << 15), Sizes()),
+        ([1], BitSizes(0, 6, 9)),
+        ([1], BitSizes(7, 6, 9)),
+        ([1], BitSizes(3, 10, 9)),
+        ([1], BitSizes(17, 64, 192)),
+        ([1], BitSizes(16, 65, 192)),
+        ([1] * (1 << 15), BitSizes()),
     ],
 )
-def test_a_table_refuses_what_it_cannot_draw(cuts: list[int], sizes: Sizes) -> None:
+def test_a_table_refuses_what_it_cannot_draw(cuts: list[int], sizes: BitSizes) -> None:
     with pytest.raises(ValueError, match=r"^(a table|the word)"):
-        Table.build(cuts, sizes)
+        InversionTable.build(cuts, sizes)
 
 
 @pytest.mark.usefixtures("path")
 def test_digits_add_up_as_independent_outcomes() -> None:
-    sizes = Sizes(2, 3, 4)
-    first, second = Table.build([3, 4, 9], sizes), Table.build([8, 15], sizes)
+    sizes = BitSizes(2, 3, 4)
+    first, second = InversionTable.build([3, 4, 9], sizes), InversionTable.build([8, 15], sizes)
     digits = Digits((first, second), 2, -5)
     found = every_outcome(lambda tape: int(digits.draw(tape, 1)[0]))
     expected = {

@@ -17,7 +17,7 @@ from scipy import stats
 from discreet.noise import discrete_laplace
 from discreet.trusted.ring_a import inversion as table_module
 from discreet.trusted.ring_a import laplace
-from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.inversion import BitSizes, Digits
 from discreet.trusted.ring_a.laplace import build, digit_weights, powers
 from discreet.trusted.ring_a.sampler import sample
 from kinds import examples
@@ -99,7 +99,7 @@ def test_powers_err_as_stated(rate: Fraction, count: int, bits: int) -> None:
 def test_all_bit_strings_at_small_word_sizes(scale: Fraction, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two or three digits of 5 bits: every value has exactly the share that its thresholds state."""
     monkeypatch.setattr(table_module, "SMALL", small)
-    digits = build(scale, sizes=Sizes(2, 3, 5), digit=1, tail=4, widest=2)
+    digits = build(scale, sizes=BitSizes(2, 3, 5), digit=1, tail=4, widest=2)
     found = every_outcome(lambda tape: int(digits.draw(tape, 1)[0]))
     expected = {value: mass for value, mass in masses(digits).items() if mass}
     assert {value: mass * (1 << (5 * len(digits.tables))) for value, mass in found.items()} == expected
@@ -108,7 +108,7 @@ def test_all_bit_strings_at_small_word_sizes(scale: Fraction, small: int, monkey
 def test_small_words_stay_close_to_the_distribution() -> None:
     """The total variation error is at most (atoms of all tables)·2^−full plus the tail, with full = 12."""
     scale, tail = Fraction(2), 6
-    digits = build(scale, sizes=Sizes(4, 8, 12), digit=2, tail=tail, widest=4)
+    digits = build(scale, sizes=BitSizes(4, 8, 12), digit=2, tail=tail, widest=4)
     atoms = sum(len(table.cuts) for table in digits.tables)
     whole = 1 << (12 * len(digits.tables))
     found = masses(digits)

@@ -8,9 +8,9 @@ import pytest
 
 from discreet.errors import QuestionError
 from discreet.trusted.ring_a.exact import ceiling
-from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.least import Least
-from discreet.trusted.ring_a.loss import Gaussian, Loss, Pure, Single
+from discreet.trusted.ring_a.loss import GaussianLoss, Loss, Pure, Single
 
 CENT = Fraction(1, 100)
 LEAST = Least(CENT, Fraction(1, 10_000))
@@ -28,7 +28,7 @@ LEAST = Least(CENT, Fraction(1, 10_000))
 )
 def test_the_least_price_of_a_budget(epsilon: Fraction, declared: Fraction | None, expected: Fraction) -> None:
     """Its μ² is the same share of the budget's μ², rounded up to three digits."""
-    budget = Filter(epsilon, Fraction(1, 10**6))
+    budget = PrivacyFilter(epsilon, Fraction(1, 10**6))
     least = Least.of(budget, declared)
     assert least.epsilon == expected
     assert least.mu_squared == ceiling(budget.mu_squared * expected / epsilon, 3)
@@ -40,7 +40,7 @@ JUST, UNDER = Fraction(99, 100), Fraction(98999, 100_000)
 
 def gaussian(share: Fraction) -> Loss:
     """A Gaussian loss of μ = 1/100 · share."""
-    return Gaussian(CENT * share)
+    return GaussianLoss(CENT * share)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_what_no_filter_admits_is_left_to_the_filter() -> None:
 
         event = "unknown"
 
-    for least, loss in ((LEAST, Unknown()), (Least(CENT, Fraction(0)), Gaussian(Fraction(1, 10**9)))):
+    for least, loss in ((LEAST, Unknown()), (Least(CENT, Fraction(0)), GaussianLoss(Fraction(1, 10**9)))):
         assert least.admits(loss)
         assert not least.met(loss)
         least.check(loss)

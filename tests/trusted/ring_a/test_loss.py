@@ -84,7 +84,7 @@ def test_a_loss_comes_back_as_it_was_written(loss: Loss) -> None:
     [
         ({}, "unknown event"),
         ({"event": "unheard of", "epsilon": "1"}, "unknown event"),
-        ({"event": "batch", "parts": [{"event": "batch", "parts": []}]}, "batch inside a batch"),
+        ({"event": "batch", "parts": [{"event": "batch", "parts": []}]}, "cannot contain a batch"),
         ({"event": "pure", "epsilon": "no number"}, "no number"),
     ],
 )

@@ -15,7 +15,7 @@ from discreet.trusted.ring_a.loss import (
     Approximate,
     DiscreteLaplace,
     EquivalentGaussian,
-    Gaussian,
+    GaussianLoss,
     Pure,
     Single,
     loss_from_json,
@@ -25,7 +25,7 @@ from discreet.trusted.ring_a.loss import (
 HALF, NOTHING = Fraction(1, 2), Fraction(0)
 AMOUNTS: list[Callable[[Fraction], Single]] = [
     Pure,
-    Gaussian,
+    GaussianLoss,
     lambda amount: DiscreteLaplace(amount, 1),
     lambda amount: Approximate(amount, NOTHING),
     lambda amount: EquivalentGaussian(amount, NOTHING),

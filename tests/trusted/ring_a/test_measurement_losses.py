@@ -12,7 +12,19 @@ from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, part_loss, reads
-from discreet.trusted.ring_a.nodes import Aggregate, Filter, Key, Part, Project, Quantity, Scan, Total, Vector
+from discreet.trusted.ring_a.nodes import (
+    Aggregate,
+    Filter,
+    Key,
+    Part,
+    PartKind,
+    Project,
+    Quantity,
+    Scan,
+    Total,
+    TotalKind,
+    Vector,
+)
 from discreet.trusted.ring_a.sensitivity import Sensitivity
 from discreet.trusted.ring_a.table import Column, Relation, Source, Table, Type, as_table
 from discreet.trusted.ring_a.threshold import LaplaceThreshold, gaussian_threshold, laplace_threshold
@@ -26,7 +38,7 @@ EACH_ROW = Scan("t", None, True)
 
 def root(*keys: Key, scan: Scan | Filter = EACH_ROW, read: Expression | None = None) -> Aggregate:
     quantities = () if read is None else (Quantity(read, None),)
-    return Aggregate(Project(scan, keys, quantities), (Total("rows"),))
+    return Aggregate(Project(scan, keys, quantities), (Total(TotalKind("rows")),))
 
 
 def plan(*keys: Key, parts: tuple[Part, ...] = (COUNT,), **more: Any) -> ExactPlan:
@@ -101,10 +113,10 @@ def test_which_noise_is_for_which_part(kind: str, laplace: bool, gaussian: bool)
     """A joint part is bounded in a norm that is at most ℓ1: noise for ℓ1 would be too small."""
     for mechanism, allowed in ((Laplace(Fraction(1)), laplace), (Gaussian(Fraction(1)), gaussian)):
         if allowed:
-            assert part_loss(mechanism, Part(kind, ONE), ONCE).mu_squared is not None
+            assert part_loss(mechanism, Part(PartKind(kind), ONE), ONCE).mu_squared is not None
         else:
             with pytest.raises(ValueError, match="in another norm"):
-                part_loss(mechanism, Part(kind, ONE), ONCE)
+                part_loss(mechanism, Part(PartKind(kind), ONE), ONCE)
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(Fraction(1)), Gaussian(Fraction(1))])
@@ -144,7 +156,7 @@ def test_a_threshold_made_for_less_has_no_loss(threshold: LaplaceThreshold, vect
 @pytest.mark.parametrize("kind", ["count", "joint", "persons", "sum"])
 def test_a_threshold_is_for_keys(threshold: LaplaceThreshold, kind: str) -> None:
     with pytest.raises(ValueError, match="the part that finds the keys"):
-        part_loss(threshold, Part(kind, ONE), ONCE)
+        part_loss(threshold, Part(PartKind(kind), ONE), ONCE)
 
 
 COLUMNS = (Column("g", Type.TEXT, values=("x", "y")), Column("h", Type.TEXT), Column("v", Type.NUMBER))

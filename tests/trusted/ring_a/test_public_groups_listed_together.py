@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from discreet.trusted.ring_a.nodes import Aggregate, Key, Project, Scan, Total
+from discreet.trusted.ring_a.nodes import Aggregate, Key, Project, Scan, Total, TotalKind
 from discreet.trusted.ring_a.public_groups import Group, group_count, public_groups
 from discreet.trusted.ring_a.table import Relation, Type, Value, listed_together
 
@@ -65,7 +65,7 @@ PAIRS: Listed = ({"b": 2, "a": 1}, (("-", "1", "x"), ("-", "2", "y"), ("-", "1",
 )  # fmt: skip
 def test_groups_of_public_keys(keys: tuple[Key, ...], tables: tuple[Listed, ...], expected: list[Group]) -> None:
     relation = _Listing(tables) if tables else None
-    root = Aggregate(Project(Scan("t", "p", False, relation), keys, ()), (Total("rows"),))
+    root = Aggregate(Project(Scan("t", "p", False, relation), keys, ()), (Total(TotalKind("rows")),))
     assert public_groups(keys, root) == expected
     assert group_count(keys, relation) == len(expected)
 

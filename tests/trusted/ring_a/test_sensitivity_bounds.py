@@ -21,6 +21,7 @@ from discreet.trusted.ring_a.nodes import (
     Quantity,
     Scan,
     Total,
+    TotalKind,
     Vector,
 )
 from discreet.trusted.ring_a.sensitivity import rows_reached, sensitivity, touched
@@ -33,7 +34,7 @@ ONE = Vector(((0, 1),))
 
 
 def counted(*totals: Total, quantity: Quantity = VALUE) -> Aggregate:
-    return Aggregate(Project(EACH_ROW, (), (quantity,)), totals or (Total("rows"),))
+    return Aggregate(Project(EACH_ROW, (), (quantity,)), totals or (Total(TotalKind("rows")),))
 
 
 @pytest.mark.parametrize("weights", [((-1, 1), (0, 1)), ((0, 1), (1, 1)), ((0, 1), (2, 1)), ((5, 1),)])
@@ -60,7 +61,7 @@ def test_the_blocks_of_a_joint_part_are_all_its_vectors(vectors: tuple[Vector, .
 def test_corners_are_looked_at_up_to_a_number() -> None:
     """Nine totals with a clamp each have three states: none, least, most. Ten are more than are looked at."""
     plan = Aggregate(
-        Clip(PersonGroup(Project(PERSONS, (), (VALUE,)))), tuple(Total("sum", 0, (-1, 1)) for _ in range(10))
+        Clip(PersonGroup(Project(PERSONS, (), (VALUE,)))), tuple(Total(TotalKind("sum"), 0, (-1, 1)) for _ in range(10))
     )
     nine, ten = (Part("sum", (Vector(tuple((index, 1) for index in range(count))),)) for count in (9, 10))
     assert sensitivity(plan, nine).l1 == 9
@@ -72,14 +73,14 @@ def test_powers_of_two_are_not_added_up() -> None:
     """A quantity that is the number of its power is counted; as a sum its lattice would not bound it."""
     powers = Quantity(ColumnOf("v", Type.NUMBER), LATTICE, powers=True)
     with pytest.raises(ValueError, match="powers of two are counted"):
-        sensitivity(counted(Total("sum", 0), quantity=powers), Part("sum", (ONE,)))
-    assert sensitivity(counted(Total("present", 0), quantity=powers), Part("count", (ONE,))).l1 == 1
+        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=powers), Part("sum", (ONE,)))
+    assert sensitivity(counted(Total(TotalKind("present"), 0), quantity=powers), Part("count", (ONE,))).l1 == 1
 
 
 def test_a_sum_without_lattice_and_without_clamp_is_not_bounded() -> None:
     free = Quantity(ColumnOf("v", Type.NUMBER), None)
     with pytest.raises(ValueError, match="does not bound what a person adds to a group"):
-        sensitivity(counted(Total("sum", 0), quantity=free), Part("sum", (ONE,)))
+        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=free), Part("sum", (ONE,)))
 
 
 class _Switched(Relation):
@@ -110,7 +111,7 @@ def test_keys_of_the_person_take_one_value_for_each_setting_of_their_switches(
 
 def test_rows_that_reach_a_plan() -> None:
     limited = LimitRows(Project(PERSONS, (), ()), 4)
-    assert rows_reached(Aggregate(limited, (Total("rows"),))) == 4
+    assert rows_reached(Aggregate(limited, (Total(TotalKind("rows")),))) == 4
     assert rows_reached(counted()) == 1
     with pytest.raises(ValueError, match="does not bound a person's rows"):
-        rows_reached(Aggregate(limited.child, (Total("rows"),)))
+        rows_reached(Aggregate(limited.child, (Total(TotalKind("rows")),)))

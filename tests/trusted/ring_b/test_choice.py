@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.trusted.ring_a.bits import SystemWords
-from discreet.trusted.ring_a.inversion import Digits, Sizes
+from discreet.trusted.ring_a.inversion import BitSizes, Digits
 from discreet.trusted.ring_a.sampler import sample
 from discreet.trusted.ring_b import choice
 from discreet.trusted.ring_b.choice import CERTAIN, coins, decays, order, weighted
@@ -59,9 +59,9 @@ def test_nothing_private_is_remembered() -> None:
     assert [name for name in vars(choice) if hasattr(getattr(choice, name), "cache_info")] == ["_tables"]
 
 
-@pytest.mark.parametrize("sizes", [Sizes(1, 1, 4), Sizes(1, 2, 4), Sizes(1, 4, 4)])
+@pytest.mark.parametrize("sizes", [BitSizes(1, 1, 4), BitSizes(1, 2, 4), BitSizes(1, 4, 4)])
 @pytest.mark.parametrize("chances", [(0,), (16,), (15,), (8,), (5, 11), (16, 0), (3, 4)])
-def test_coins_show_heads_in_exactly_their_share_of_all_bit_strings(chances: tuple[int, ...], sizes: Sizes) -> None:
+def test_coins_show_heads_in_exactly_their_share_of_all_bit_strings(chances: tuple[int, ...], sizes: BitSizes) -> None:
     found = every_outcome(lambda tape: tuple(coins(tape, chances, sizes).tolist()))
     for heads, mass in found.items():
         shares = [chance if head else 16 - chance for chance, head in zip(chances, heads, strict=True)]
@@ -154,7 +154,7 @@ def test_digits_add_up_to_a_geometric_value(scale: Fraction, digit: int) -> None
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(3, 2)])
 def test_geometric_draws_over_all_bit_strings(scale: Fraction) -> None:
-    digits = build(scale, sizes=Sizes(2, 3, 5), digit=1, tail=4, widest=2)
+    digits = build(scale, sizes=BitSizes(2, 3, 5), digit=1, tail=4, widest=2)
     found = every_outcome(lambda tape: int(digits.draw(tape, 1)[0]))
     assert found == {value: mass for value, mass in masses(digits).items() if mass}
 

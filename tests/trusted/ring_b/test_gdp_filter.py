@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
-from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, Gaussian, Loss, Pure
-from discreet.trusted.ring_b.further_losses import Laplace, SubsampledGaussian
+from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, GaussianLoss, Loss, Pure
+from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
 from discreet.trusted.ring_b.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
 from kinds import examples
 
@@ -40,7 +40,7 @@ def one_by_one(loss: Loss, left: Fraction | None) -> int:
 def test_as_many_laplace_releases_as_the_exact_rule(epsilon: int, delta: str, each: str, least: int, most: int) -> None:
     """The figures of the rule itself, from quadrature in another program; the sum alone admits 100, 30, 60, 100, 10."""
     left = opening(epsilon, delta)
-    assert least <= times(Laplace(each), left) <= most
+    assert least <= times(LaplaceLoss(each), left) <= most
 
 
 @pytest.mark.parametrize(("steps", "expected"), [(1, 558), (5, 560), (73, 560), (2**20, 560)])
@@ -50,22 +50,28 @@ def test_discrete_laplace_releases(steps: int, expected: int) -> None:
 
 
 def test_times_is_the_count_of_charges() -> None:
-    batch = Batch((Pure(HUNDREDTH), Gaussian(Fraction(1, 50)), DiscreteLaplace(Fraction(1, 1000), 5)))
-    losses: list[Loss] = [Laplace("0.02"), Pure(Fraction(1, 7)), Gaussian(Fraction(1, 9)), batch, Pure(Fraction(3))]
+    batch = Batch((Pure(HUNDREDTH), GaussianLoss(Fraction(1, 50)), DiscreteLaplace(Fraction(1, 1000), 5)))
+    losses: list[Loss] = [
+        LaplaceLoss("0.02"),
+        Pure(Fraction(1, 7)),
+        GaussianLoss(Fraction(1, 9)),
+        batch,
+        Pure(Fraction(3)),
+    ]
     for loss in losses:
         for left in (opening(1, "1e-6"), opening(3, "1e-9"), Fraction(1, 3), Fraction(0), None):
             assert times(loss, left) == one_by_one(loss, left)
-    assert times(Laplace("0.02"), opening(1, "1e-6"), most=3) == 3
+    assert times(LaplaceLoss("0.02"), opening(1, "1e-6"), most=3) == 3
     assert times(Pure(Fraction(0)), opening(1, "1e-6"), most=9) == 9
-    assert times(Laplace("0.0001"), opening(3, "1e-6")) > 4_000_000
+    assert times(LaplaceLoss("0.0001"), opening(3, "1e-6")) > 4_000_000
 
 
 def test_gaussian_releases_cost_exactly_their_square() -> None:
     left = opening(1, "1e-6")
-    after = charge(Gaussian(Fraction(1, 10)), left)
+    after = charge(GaussianLoss(Fraction(1, 10)), left)
     assert after is not None
     assert Fraction(1, 100) <= left - after <= Fraction(1, 100) + Fraction(1, 2**120)
-    assert charge(Gaussian(Fraction(1, 4)), left) is None
+    assert charge(GaussianLoss(Fraction(1, 4)), left) is None
 
 
 def test_a_run_without_better_knowledge_costs_what_it_does_unsampled() -> None:
@@ -83,9 +89,9 @@ def test_what_costs_keys_is_charged_for_its_epsilon() -> None:
 def test_a_batch_costs_its_parts_the_largest_first() -> None:
     left = opening(3, "1e-6")
     large, small = Pure(Fraction(1, 5)), DiscreteLaplace(Fraction(1, 20), 3)
-    batch = Batch((small, Gaussian(Fraction(1, 30)), large))
-    assert charge(batch, left) == charge(Gaussian(Fraction(1, 30)), charge(small, charge(large, left)))
-    other = charge(large, charge(small, charge(Gaussian(Fraction(1, 30)), left)))
+    batch = Batch((small, GaussianLoss(Fraction(1, 30)), large))
+    assert charge(batch, left) == charge(GaussianLoss(Fraction(1, 30)), charge(small, charge(large, left)))
+    other = charge(large, charge(small, charge(GaussianLoss(Fraction(1, 30)), left)))
     best = charge(batch, left)
     assert best is not None
     assert other is not None
@@ -140,8 +146,8 @@ losses = st.one_of(
     st.tuples(st.integers(1, 3000), st.sampled_from([1, 2, 3, 7, 100])).map(
         lambda pair: DiscreteLaplace(Fraction(pair[0], 1000), pair[1])
     ),
-    st.integers(1, 3000).map(lambda n: Laplace(Fraction(n, 1000))),
-    st.integers(1, 3000).map(lambda n: Gaussian(Fraction(n, 1000))),
+    st.integers(1, 3000).map(lambda n: LaplaceLoss(Fraction(n, 1000))),
+    st.integers(1, 3000).map(lambda n: GaussianLoss(Fraction(n, 1000))),
 )
 states = st.integers(1, 4000).map(lambda n: Fraction(n, 500))
 
@@ -161,7 +167,7 @@ def test_more_left_before_is_more_left_after(loss: Loss, left: Fraction, more: i
 @given(losses, states)
 def test_never_worse_than_the_plain_rule(loss: Loss, left: Fraction) -> None:
     """μ-GDP of the noise alone always gives a charge; the residue's is no larger, so it refuses no more."""
-    plain = loss.mu if isinstance(loss, Gaussian) else mu_of_pure(loss.epsilon)
+    plain = loss.mu if isinstance(loss, GaussianLoss) else mu_of_pure(loss.epsilon)
     after = charge(loss, left)
     if plain**2 <= left * (1 - Fraction(1, 10**6)):
         assert after is not None

@@ -270,5 +270,5 @@ def test_bad_arguments() -> None:
         NoisyMax(ONE).release([Fraction(1, 2), 1])
     with pytest.raises(ValueError, match="integers or fractions"):
         NoisyMax(ONE).release([1.0, 2.0])
-    with pytest.raises(ValueError, match="whole persons"):
+    with pytest.raises(ValueError, match="whole number of persons"):
         NoisyMax(ONE, Fraction(1, 2))

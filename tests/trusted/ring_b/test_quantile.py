@@ -13,7 +13,7 @@ import pytest
 from discreet import accounting
 from discreet.mechanisms import Quantiles
 from discreet.trusted.ring_a.bits import SystemWords
-from discreet.trusted.ring_b.quantile import Aim, Branch, Held, _levels
+from discreet.trusted.ring_b.quantile import Aim, Branch, PlacedRows, _levels
 from kinds import some
 from order_tools import (
     SMALLEST,
@@ -216,7 +216,7 @@ def branches() -> list[tuple[Branch, list[int]]]:
     for trial in range(150):
         buckets, grain = source.randint(1, 12), source.randint(0, 3)
         counts = tuple(source.choice((0, 0, 1, 2, 30)) for _ in range(buckets))
-        held = Held(pairs(counts), buckets, grain, SystemWords())
+        held = PlacedRows(pairs(counts), buckets, grain, SystemWords())
         low = source.randrange(held.end)
         high = source.randrange(low, held.end)
         stop = source.choice((high, high + 1))
@@ -287,7 +287,7 @@ def beyond(share: Fraction, epsilon: Fraction, rows: int) -> float:
     mechanism = Quantiles(epsilon, (share,), 1 << 16)
     at = 10 if share > HALF else (1 << 16) - 11
     branch = mechanism._branch(
-        Held([(at, rows)], mechanism.buckets, 0, SystemWords()),
+        PlacedRows([(at, rows)], mechanism.buckets, 0, SystemWords()),
         False, 0, mechanism.buckets - 1, mechanism.buckets, mechanism._aim(share),
     )  # fmt: skip
     weight = math.exp(-mechanism.rate * branch.off(mechanism.buckets - 1 - at))
@@ -364,7 +364,7 @@ def test_ranks_are_within_the_half_width(count: int) -> None:
 def test_few_of_ten_thousand_values_are_looked_at(epsilon: Fraction) -> None:
     """So the time a choice takes does not grow with them: two buckets for each level of the exponent at most."""
     mechanism = Quantiles(epsilon, (HALF,), 1_000_000)
-    held = Held([(90 * i, 1 + i % 7) for i in range(10_000)], mechanism.buckets, mechanism.grain, SystemWords())
+    held = PlacedRows([(90 * i, 1 + i % 7) for i in range(10_000)], mechanism.buckets, mechanism.grain, SystemWords())
     branch = mechanism._branch(held, True, 0, held.end - 1, held.end, Aim(HALF))
     assert len(list(branch.blocks())) <= 2 * 134
     assert len(held._inside) <= 2 * 134
@@ -372,7 +372,7 @@ def test_few_of_ten_thousand_values_are_looked_at(epsilon: Fraction) -> None:
 
 def test_many_rows_of_one_value() -> None:
     """Three million, which get their places a million at a time: as many as there are, in all places alike."""
-    held = Held([(1, 5), (2, 3_000_000), (3, 1)], 4, 4, SystemWords())
+    held = PlacedRows([(1, 5), (2, 3_000_000), (3, 1)], 4, 4, SystemWords())
     places, most = held.inside(1)
     assert places.tolist() == list(range(32, 48))
     assert most[-1] == 3_000_005

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.trusted.ring_b.interval import Interval, around, exponential, point, tail
-from discreet.trusted.ring_b.shape import Shape, _lattice, _spread
+from discreet.trusted.ring_b.shape import SymmetricLoss, _lattice, _spread
 from kinds import examples, some
 from tight_oracles import (
     composed_curve,
@@ -50,7 +50,7 @@ def test_the_inequality_holds_for_every_threshold(epsilon: Fraction, steps: int)
         atoms = lattice_atoms(epsilon, steps)
         assert abs(mp.fsum(mass for _, mass in atoms) - 1) < mp.mpf(10) ** -40
         for root in roots(epsilon):
-            cost = Shape(epsilon, steps).charge(root)
+            cost = SymmetricLoss(epsilon, steps).charge(root)
             if cost is None:
                 continue
             r, s = as_real(root), left_of(root, cost)
@@ -65,7 +65,7 @@ def test_the_inequality_holds_for_continuous_laplace(epsilon: Fraction) -> None:
     values = random.Random(1)
     with mp.workdps(30):
         for root in roots(epsilon)[:4]:
-            cost = Shape(epsilon, None).charge(root)
+            cost = SymmetricLoss(epsilon, None).charge(root)
             if cost is None:
                 continue
             r, s = as_real(root), left_of(root, cost)
@@ -83,7 +83,7 @@ def test_no_smaller_charge_would_do(epsilon: Fraction, steps: int) -> None:
     with mp.workdps(40):
         atoms = lattice_atoms(epsilon, steps)
         for root in roots(epsilon)[1:]:
-            cost = Shape(epsilon, steps).charge(root)
+            cost = SymmetricLoss(epsilon, steps).charge(root)
             assert cost is not None
             s = left_of(root, cost * (1 - Fraction(1, 10**6)))
             assert composed_curve(atoms, mp.mpf(0), s) > gaussian_curve(mp.mpf(0), as_real(root))
@@ -95,7 +95,7 @@ def test_the_bound_on_long_lattices_is_close(steps: int) -> None:
         for epsilon in (Fraction(1, 10), Fraction(1)):
             atoms = lattice_atoms(epsilon, steps)
             for root in roots(epsilon)[1:]:
-                cost = Shape(epsilon, steps).charge(root)
+                cost = SymmetricLoss(epsilon, steps).charge(root)
                 assert cost is not None
                 s = left_of(root, cost * (1 - Fraction(1, 100)))
                 assert composed_curve(atoms, mp.mpf(0), s) > gaussian_curve(mp.mpf(0), as_real(root))
@@ -105,7 +105,7 @@ def test_a_lattice_whose_ends_are_light_is_replaced() -> None:
     """Near its death a lattice of several steps fails condition (b), and still gets a charge that holds everywhere."""
     epsilon, steps = Fraction(3), 7
     root = Fraction(32, 10)
-    cost = Shape(epsilon, steps).charge(root)
+    cost = SymmetricLoss(epsilon, steps).charge(root)
     assert cost is not None
     with mp.workdps(40):
         atoms, s = lattice_atoms(epsilon, steps), left_of(root, cost)
@@ -123,7 +123,7 @@ def test_the_ends_are_weighed_as_condition_b_says() -> None:
                 atoms = lattice_atoms(epsilon, steps)
                 for part in ("1/5", "2/5", "3/5", "1", "2", "9"):
                     left = epsilon * Fraction(part)
-                    said, true = Shape(epsilon, steps)._heavy_ends(left, 128), heavy_ends(atoms, as_real(left))
+                    said, true = SymmetricLoss(epsilon, steps)._heavy_ends(left, 128), heavy_ends(atoms, as_real(left))
                     assert said is true or (true and steps > 32), (epsilon, steps, part)
                     found.append(said)
     assert 10 < sum(found) < len(found) - 10
@@ -135,7 +135,7 @@ def test_the_ends_are_weighed_as_condition_b_says() -> None:
 def test_a_lattice_is_charged_as_such_only_where_condition_b_is_proved(epsilon: str, steps: int, root: str) -> None:
     """There the lattice's own total variation alone would prove a lower charge. The theorem says nothing of it, so the
     charge is that of the shape which dominates it."""
-    shape, r = Shape(Fraction(epsilon), steps), Fraction(root)
+    shape, r = SymmetricLoss(Fraction(epsilon), steps), Fraction(root)
     cost, of_lattice = shape.charge(r), Fraction(shape._guess(_lattice, float(r)))
     assert cost is not None
     assert of_lattice < cost * (1 - Fraction(1, 100))
@@ -153,8 +153,8 @@ def test_charges_order_as_the_noises_do() -> None:
     """Fewer lattice steps cost more; randomised response most; continuous noise least; huge lattices cost the same."""
     for epsilon in EPSILONS[:4]:
         root = 4 * epsilon
-        costs = [Shape(epsilon, steps).charge(root) for steps in (1, 2, 3, 4, 8, 73, 2**20)]
-        continuous = Shape(epsilon, None).charge(root)
+        costs = [SymmetricLoss(epsilon, steps).charge(root) for steps in (1, 2, 3, 4, 8, 73, 2**20)]
+        continuous = SymmetricLoss(epsilon, None).charge(root)
         assert continuous is not None
         assert all(cost is not None for cost in costs)
         assert costs == sorted(costs, reverse=True)
@@ -170,17 +170,17 @@ def test_charges_order_as_the_noises_do() -> None:
 )  # fmt: skip
 def test_costs_of_laplace(epsilon: str, multiple: int, expected: float) -> None:
     exact = Fraction(epsilon)
-    cost = Shape(exact, None).charge(multiple * exact)
+    cost = SymmetricLoss(exact, None).charge(multiple * exact)
     assert cost is not None
     assert float(cost / exact**2) == pytest.approx(expected, abs=6e-5)
 
 
 def test_what_cannot_be_charged() -> None:
-    assert Shape(Fraction(1), 1).charge(Fraction(1)) is None
-    assert Shape(Fraction(1), None).charge(Fraction(1, 2)) is None
+    assert SymmetricLoss(Fraction(1), 1).charge(Fraction(1)) is None
+    assert SymmetricLoss(Fraction(1), None).charge(Fraction(1, 2)) is None
     for bad in ((Fraction(0), 1), (Fraction(-1), None), (Fraction(1), 0)):
-        with pytest.raises(ValueError, match="shape"):
-            Shape(*bad)
+        with pytest.raises(ValueError, match="symmetric loss"):
+            SymmetricLoss(*bad)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ import discreet
 from discreet.accounting import Batch, DiscreteLaplace
 from discreet.accounting import Gaussian as GaussianLoss
 from discreet.mechanisms import Gaussian, Laplace
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
-from discreet.trusted.ring_c.linear_queries import Linear, LinearQueries, differences, loss_of
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
+from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement, differences, loss_of
 from discreet.workload.plan import strategy
 from kinds import examples
 from workload_tools import NOISES, workloads
@@ -202,7 +202,7 @@ def test_the_loss_adds_up_over_measurements_and_rows_of_a_person() -> None:
     assert 0 <= loss.mu**2 - 9 * (Fraction(6, 36) + Fraction(1, 4) + Fraction(5, 25)) < Fraction(1, 10**12)
     laplaces = [Linear((0,), (3,), Laplace(Fraction(4))), Linear((), (), Laplace(Fraction(8)))]
     assert loss_of(laplaces, 2) == Batch((DiscreteLaplace("0.5", 2), DiscreteLaplace("0.25", 2)))
-    with pytest.raises(ValueError, match="one kind"):
+    with pytest.raises(ValueError, match="the same kind"):
         loss_of([*gaussians, *laplaces], 1)
     for wrong in ({"residual": 4}, {"residual": 3, "mechanism": Laplace(Fraction(1))}, {"rows": np.eye(3, dtype=int)}):
         with pytest.raises(ValueError, match="cell"):
@@ -251,7 +251,9 @@ def exact(frame: pandas.DataFrame, rows: int) -> tuple[list[Any], tuple[Linear, 
         assert city is not None
         assert age is not None
         assert cost is not None
-        coding = Coding((Listed(city, ("a", "b", "c")), Listed(age, tuple(range(5))), Binned(cost, (Fraction(10),))))
+        coding = Coding(
+            (ListedCells(city, ("a", "b", "c")), ListedCells(age, tuple(range(5))), Binned(cost, (Fraction(10),)))
+        )
         measurements = (
             Linear((), (), Laplace(SILENT)),
             Linear((0, 1), (4, 6), Laplace(SILENT)),
@@ -259,7 +261,7 @@ def exact(frame: pandas.DataFrame, rows: int) -> tuple[list[Any], tuple[Linear, 
             Linear((0, 2), (4, 3), Laplace(SILENT)),
         )
         curator._holdings.load()
-        found = LinearQueries(table, coding, measurements).draw(curator._engine)
+        found = LinearQueriesMeasurement(table, coding, measurements).draw(curator._engine)
         return found, measurements
 
 

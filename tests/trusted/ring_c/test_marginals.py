@@ -27,7 +27,7 @@ from discreet.plan.split import measurement
 from discreet.sql import lower
 from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.table import Column, Table, Type, Value
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 
 TEXTS = ["a", "it's", "", "é\u2028", "\x00", "x" * 300, "NULL", "0", "b", "c"]
@@ -84,14 +84,14 @@ def coding(table: Table, *, null: bool, other: bool, texts: int) -> Coding:
     assert whole is not None
     return Coding(
         (
-            Listed(text, tuple(TEXTS[:texts]), other=other, null=null),
+            ListedCells(text, tuple(TEXTS[:texts]), other=other, null=null),
             Binned(number, (Fraction(0), Fraction(1, 10), Fraction(3, 10), Fraction(1)), null=null),
             Binned(whole, (-1, 0, 2**63 - 1), null=null),
         )
     )
 
 
-def cell(coded: Listed | Binned, value: Any) -> int | None:
+def cell(coded: ListedCells | Binned, value: Any) -> int | None:
     """What the engine is held against."""
     none = coded.size - 1 if coded.null else None
     if value is None or value != value:
@@ -146,12 +146,12 @@ def test_a_coding_is_checked() -> None:
     table = declared(1)
     number = table.column("x")
     assert number is not None
-    with pytest.raises(ValueError, match="rise"):
+    with pytest.raises(ValueError, match="ascending order"):
         Binned(number, (Fraction(1), Fraction(1)))
-    with pytest.raises(ValueError, match="once"):
+    with pytest.raises(ValueError, match="coded twice"):
         Coding((Binned(number, ()), Binned(number, ())))
     with pytest.raises(ValueError, match="cell"):
-        Coding((Listed(number, (), null=False),))
+        Coding((ListedCells(number, (), null=False),))
     wide = Column("w", Type.INTEGER)
     known = Coding((Binned(wide, tuple(range(1 << 13))), Binned(number, tuple(map(Fraction, range(1 << 13))))))
     with pytest.raises(ValueError, match="cells"):
@@ -179,7 +179,7 @@ def test_values_of_every_type_find_their_cell(kind: Type, values: tuple[Value, .
     table = declare(raw).tables["t"]
     engine = DuckDB(EngineLimits(memory_gib=4))
     engine.load(table, b"salt")
-    known = Coding((Listed(table.columns[0], values, other=True),))
+    known = Coding((ListedCells(table.columns[0], values, other=True),))
     (marginal,) = engine.marginals(engine.code(known, table), [("v",)])
     known_values = [float(value) if isinstance(value, Fraction) else value for value in values]
     expected = [sum(one == value for one in held) for value in known_values]

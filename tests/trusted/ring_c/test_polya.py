@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from discreet.trusted.ring_a.inversion import Digits, Table
+from discreet.trusted.ring_a.inversion import Digits, InversionTable
 from discreet.trusted.ring_a.sampler import sample
 from discreet.trusted.ring_c.polya import Polya, accepted, build, parts_mean, poisson, polya, sampler
 from noise_tools import DIGITS, fit, laplace_cdf, real
@@ -66,7 +66,7 @@ def test_a_poisson_number_of_logarithmic_parts_is_negative_binomial(shares: int)
     assert all(n * p[n] == Fraction(1, shares) * sum(p[:n]) for n in range(1, 61))
 
 
-def chances(table: Table) -> list[mpmath.mpf]:
+def chances(table: InversionTable) -> list[mpmath.mpf]:
     """The outcomes' probabilities, exactly as the thresholds state them."""
     ends = [0, *table.cuts, 1 << table.sizes.full]
     return [mpmath.mpf(high - low) / (1 << table.sizes.full) for low, high in pairwise(ends)]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from discreet import accounting
-from discreet.audit.textbook import Sizes, together
+from discreet.audit.textbook import DrawCounts, together
 from discreet.mechanisms import Laplace, LaplaceShares
 from discreet.together.protocol import added_up
 from discreet.trusted.ring_a.bits import SystemWords, Words
@@ -194,7 +194,7 @@ def test_the_audit_finds_halved_shares() -> None:
             return LaplaceShares(self.epsilon, 1, 2 * self.parties, 2 * self.colluding).release(exact, words)
 
     for kind, broken in ((LaplaceShares, False), (Halved, True)):
-        targets = together(kind(Fraction(1), 1, 3, 1), Sizes(pair=200, fit=12_000))
+        targets = together(kind(Fraction(1), 1, 3, 1), DrawCounts(pair=200, fit=12_000))
         results = [target.attack(1e-7) for target in targets]
         assert any(result.broken for result in results) is broken
 

@@ -22,8 +22,8 @@ from discreet.trusted.ring_c.features import UNIT
 from discreet.trusted.ring_c.sampling import PoissonSample, RandomBlocks
 from discreet.trusted.ring_c.training import (
     STEPS_OF_CLIP,
-    Rows,
     Training,
+    TrainingRows,
     _rows,
     certified,
     clipped,
@@ -57,13 +57,13 @@ TARGETS: Mapping[str, Sequence[dict[str, Any]]] = {
 }
 
 
-def rows_of(one: Curator, **call: Any) -> Rows:
+def rows_of(one: Curator, **call: Any) -> TrainingRows:
     """The rows as training sees them, from the real engine."""
     training = planned(one, **call).measurement(lambda _: None)
     return _rows(one._engine.vectors(training.table, training._wanted()), training)
 
 
-def weights_for(rows: Rows, seed: int) -> list[Any]:
+def weights_for(rows: TrainingRows, seed: int) -> list[Any]:
     random = numpy.random.default_rng(seed)
     width = rows.features.shape[1]
     return [rounded(random.normal(0, scale, width)) for scale in (0.0, 0.01, 1.0, 1e9)]
@@ -102,7 +102,7 @@ def test_one_person_changes_the_sum_by_at_most_the_bound(target: str, call: dict
             assert norm(change) > 0.999 * S * S
 
 
-def _place(rows: Rows, mine: int) -> int:
+def _place(rows: TrainingRows, mine: int) -> int:
     """The number of the person n5x, between n5 and n6."""
     names = sorted({row["p"] for row in CROWD} | {"n5x"})
     place = names.index("n5x")
@@ -204,13 +204,13 @@ def test_each_step_draws_its_own_sample(monkeypatch: pytest.MonkeyPatch) -> None
     """A run costs what it does because who takes part is drawn anew in each step. Of 17 persons and 40 steps at a half,
     fewer than 36 different samples, or a person who takes part in none or in all, come once in 10^9 runs."""
     samples: list[tuple[bool, ...]] = []
-    add_up = Rows.sum
+    add_up = TrainingRows.sum
 
-    def noted(rows: Rows, sampled: Any, weights: Any, clip: Fraction) -> list[int]:
+    def noted(rows: TrainingRows, sampled: Any, weights: Any, clip: Fraction) -> list[int]:
         samples.append(tuple(sampled.tolist()))
         return add_up(rows, sampled, weights, clip)
 
-    monkeypatch.setattr(Rows, "sum", noted)
+    monkeypatch.setattr(TrainingRows, "sum", noted)
     with curator(CROWD) as one:
         training = planned(one, steps=40, epsilon=4).measurement(lambda _: None)
         training.draw(one._engine)

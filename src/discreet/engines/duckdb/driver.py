@@ -32,9 +32,9 @@ from discreet.trusted.ring_a.windows import MOST_HELD, Salt
 from discreet.trusted.ring_b.order_statistics import Distinct
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import Attributed, bases, shape
-from discreet.trusted.ring_c.coded import Marginal, Rows, arrays, build, counts, drop, true_cells
+from discreet.trusted.ring_c.coded import CodedRows, Marginal, arrays, build, counts, drop, true_cells
 from discreet.trusted.ring_c.coding import Coding
-from discreet.trusted.ring_c.vectors import Vectors, Wanted, decoded, select
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors, decoded, select
 
 LISTING_SECONDS = 10
 """How long it may take to list groups of public tables, which is free."""
@@ -186,7 +186,7 @@ class DuckDB:
         self._process.call("build", statements, seconds=self._limits.seconds)
         self._child.held[table.name] = [*known[len(gone) :], wanted]
 
-    def vectors(self, table: Table, wanted: Sequence[Wanted]) -> Vectors:
+    def vectors(self, table: Table, wanted: Sequence[VectorColumn]) -> Vectors:
         """The rows of a table, person by person, in some of its columns. For the door only.
 
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
@@ -201,13 +201,13 @@ class DuckDB:
             raise EngineError from None
         return decoded(wanted, answer)
 
-    def code(self, coding: Coding, table: Table) -> Rows:
+    def code(self, coding: Coding, table: Table) -> CodedRows:
         """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""
-        rows = Rows(f"coded_{secrets.token_hex(8)}", table, coding)
+        rows = CodedRows(f"coded_{secrets.token_hex(8)}", table, coding)
         self._coded([build(rows, Salt.of(secrets.token_hex(16)), DUCKDB)], table)
         return rows
 
-    def uncode(self, rows: Rows) -> None:
+    def uncode(self, rows: CodedRows) -> None:
         """Lets go of rows as cells."""
         if self.has(rows.table.name):
             self._coded([drop(rows)], rows.table)
@@ -220,7 +220,7 @@ class DuckDB:
         except Failed:
             raise EngineError from None
 
-    def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
+    def marginals(self, rows: CodedRows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
         """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names.
         For the door only."""
         shapes = [rows.coding.shape(clique) for clique in cliques]

@@ -32,7 +32,7 @@ from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import Source, Table, Type
 from discreet.trusted.ring_a.windows import Salt
-from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
+from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms
 
 _SECONDS = 20
 """A trial may take so long; then the question is refused. It takes milliseconds."""
@@ -122,7 +122,7 @@ def types(root: Root) -> tuple[list[str], int]:
     keys = project_of(root).keys
     if isinstance(root, Distinct):
         keys = keys[:-1]
-    totals = len(root.totals) if isinstance(root, Aggregate) else 2 if isinstance(root, Histogram) else 1
+    totals = len(root.totals) if isinstance(root, Aggregate) else 2 if isinstance(root, GroupHistograms) else 1
     return [_TYPES[key.type] for key in keys], totals
 
 

@@ -1,5 +1,5 @@
-"""What a history amounts to: accounts with their caps and what was spent, and tables' snapshots; and the one rule by
-which an entry changes them.
+"""The state that follows from the ledger's history: accounts with caps and spending, and tables' snapshots; and the one
+rule by which an entry changes it.
 
 `States.after` is that rule. Whoever writes an entry says what happened, never what follows: the balances follow from
 the states before and from what the entry says, in `Transaction.append` when it is written and in `HistoryReplay` when
@@ -28,7 +28,7 @@ TOTAL = ""  # the account of the whole budget
 
 @dataclass(frozen=True)
 class Caps:
-    """What an account may spend."""
+    """The budget of an account."""
 
     epsilon: Fraction
     delta: Fraction
@@ -76,7 +76,7 @@ def account_from_json(state: Mapping[str, Any]) -> Filter:
 
 
 def promise(account: Filter) -> str:
-    """What holds for all that was released from an account, in words."""
+    """The guarantee for all releases of an account, in words."""
     return str(replace(Caps.of(account), delta=account.promised_delta))
 
 
@@ -88,7 +88,8 @@ def renewed(account: Filter, losses: Iterable[Loss]) -> Filter | None:
 
 
 class Overdrawn(BudgetError):
-    """An account does not admit a loss, or not beside what is kept of it. `whole` is the whole budget before it."""
+    """An account does not admit a loss, or not with the reserved part of its budget. `whole` is the whole budget before
+    it."""
 
     def __init__(self, name: str, account: Filter, loss: Loss, whole: Filter, keep: Loss | None = None) -> None:
         super().__init__("the budget does not allow this question", asked="more", left="less", fits="ask for less")
@@ -176,7 +177,7 @@ class States(ABC):
         return account_from_json(self.state("account", name))
 
     def caps(self, name: str) -> Caps | None:
-        """What an account may spend; None where it was never registered."""
+        """The caps of an account; None where it was never registered."""
         return Caps.of(self.account(name)) if ("account", name) in self.texts else None
 
     def table(self, name: str) -> TableState:

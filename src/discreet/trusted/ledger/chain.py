@@ -1,4 +1,4 @@
-"""The hash chain: every entry is bound to all that came before it, and to the balances that it leaves behind.
+"""The hash chain: every entry authenticates all earlier entries and the balances after it.
 
 hash_n = SHA-256(hash_{n−1} ‖ nonce_n ‖ body_n), where the body is canonical JSON. The nonce is 32 secret random bytes:
 a published head hash cannot be searched for the low-entropy answers below it. Each body carries the states that the
@@ -67,7 +67,7 @@ def _state_hash(key: Key, state: str) -> bytes:
 
 
 def broken(seq: object) -> LedgerError:
-    """The error for an entry that is not what was written."""
+    """The error for an entry that differs from what was written."""
     return LedgerError.of("entry", entry=f"entry {seq}" if isinstance(seq, int) else "an entry")
 
 

@@ -1,4 +1,4 @@
-"""The ledger: what may still be spent, who was charged for what, and the answers, in one durable file.
+"""The ledger: budgets, charges and stored answers, in one durable file.
 
 Every charge is one serialised transaction that is on the disk before `reserve` returns. Entries are only ever
 added: there is no refund, no change and no deletion, and a reserve that a crash left without an answer stays
@@ -184,7 +184,7 @@ class BudgetLedger:
                 transaction.append("end", {"reserve": reserve_id})
 
     def settle(self) -> None:
-        """Count as failures what processes that have ended left without an answer."""
+        """Records as failures the reserves that ended processes left without an answer."""
         with self._file.read() as transaction:
             after, open_ = self._read
             for seq, kind, reserve in transaction.ends(after or transaction.settled()):
@@ -200,7 +200,7 @@ class BudgetLedger:
         return min(self._read[1], default=self._read[0] + 1) - 1
 
     def replay(self, expect_head: str | None = None) -> HistoryReplay:
-        """Walk the whole history: hashes, answers, caps, and every balance recomputed from what was released.
+        """Verifies the whole history: hashes, answers, caps, and every balance recomputed from the releases.
 
         `expect_head` is a head that was noted earlier. Raises LedgerError "rewritten" where the history has
         no entry of that hash: it was cut, restored from an older copy, or written anew.

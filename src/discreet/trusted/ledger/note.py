@@ -1,5 +1,5 @@
-"""The last head in a second place: a file of two lines beside the ledger, `clinic.ledger.head` beside
-`clinic.ledger`.
+"""A copy of the ledger's last head in a second place, against rollback: a file of two lines beside the ledger,
+`clinic.ledger.head` beside `clinic.ledger`.
 
 The ledger is one file: SQLite's rollback journal is there during a commit only, and what it holds then was not promised
 to anybody. So a file that was copied, cut, set back or damaged is the only danger, and what an accident does to one
@@ -76,7 +76,7 @@ def make(ledger: Path, head: Noted, *, anew: bool = False) -> None:
 
 
 def advance(ledger: Path, head: Noted, busy_milliseconds: int) -> None:
-    """Note a head, unless a later one stands there. It is on the disk when this returns.
+    """Notes a head, unless the note holds a later one. It is on the disk when this returns.
 
     Raises LedgerError "moved" where the note is gone, "busy" where another process holds it.
     """

@@ -1,4 +1,4 @@
-"""A replay of the whole history, which recomputes every state from what was released."""
+"""Replays the whole history and recomputes every state from the releases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RESERVE = {"repeat": (True,), "commit": (False,), "failure": (True, False), "en
 
 
 class HistoryReplay(States):
-    """Follows a history, and holds every recorded state against one computed from the entries alone.
+    """Replays a history and compares every recorded state with one computed from the entries alone.
 
     Raises LedgerError where a state charges less than the losses, an account is over its caps, a reserve is
     answered twice, or an answer is not the one that was committed. Entries must come in order, each read

@@ -1,4 +1,4 @@
-"""One serialised transaction on the ledger: its authenticated head and states, and what the history says of a question.
+"""One serialised transaction on the ledger: its authenticated head and states, and look-ups in the history.
 
 Whatever is found through an index is verified by its entry's hash before it counts. What an index fails to find can
 only lead to another charge.

@@ -1,4 +1,4 @@
-"""Noise added to a vector of exact integers: discrete Laplace and rounded Gaussian.
+"""Additive noise mechanisms on vectors of exact integers: discrete Laplace and rounded Gaussian.
 
 Both see integers on a public lattice and give integers, so no digit of an answer depends on floating point.
 """
@@ -15,7 +15,7 @@ from discreet.trusted.ring_a.exact import figure, sqrt_ceiling
 from discreet.trusted.ring_a.gaussian import rounded_gaussian
 from discreet.trusted.ring_a.laplace import discrete_laplace
 from discreet.trusted.ring_a.loss import DiscreteLaplace
-from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
+from discreet.trusted.ring_a.loss import GaussianLoss as GaussianLoss
 
 
 @dataclass(frozen=True)

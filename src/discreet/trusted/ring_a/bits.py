@@ -1,4 +1,4 @@
-"""Where the randomness comes from: uniform integers from the operating system, and nothing else."""
+"""The only source of randomness: uniform integers from the operating system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the gate knows of an engine.
+"""The engine protocol of ring A: what the gate may call.
 
 What is trusted of an engine is one sentence: **it computes the statement on the loaded rows.** The statement says which
 rows count, clamps them before it adds them up, and gives whole numbers.

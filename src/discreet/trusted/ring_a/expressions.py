@@ -1,4 +1,4 @@
-"""What may be computed from one row: columns, literals, and total operators.
+"""Row expressions: columns, literals and total operators.
 
 An expression reads one row only. Every operator is total: no row makes it fail. NULL stands for "unknown" as in SQL,
 and a result that is no number (0/0) is NULL. How an operator is written for the engine is ring B's (`statement`).

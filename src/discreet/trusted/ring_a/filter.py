@@ -1,4 +1,4 @@
-"""When to stop: filters valid for an analyst who chooses each question and its price from all answers so far.
+"""Privacy filters: they say whether a budget admits one more release, and are valid for adaptive analysts.
 
 The promise of a budget (ε, δ) of which `keys_delta` is set apart: whatever is asked, in whatever order, everything
 released together is (ε, δ)-DP for adding or removing one person.
@@ -126,7 +126,7 @@ def _or_nothing(spent: Spent | None) -> Spent:
 
 
 @frozen
-class Filter:
+class PrivacyFilter:
     """A budget and what was spent of it. Immutable: `charge` gives the next state.
 
     `price` is what a release costs its Gaussian part (`gaussian_budget`): here the release's own μ². The filter that

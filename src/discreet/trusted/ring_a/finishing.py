@@ -1,4 +1,4 @@
-"""What was begun is finished: a signal waits until the answer is stored."""
+"""Defers signals (such as Ctrl-C) until the answer is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks and forks; and which process is which, and whether it still lives."""
+"""Locks that survive forks, and identities of processes, to tell whether one still runs."""
 
 from __future__ import annotations
 

@@ -152,11 +152,11 @@ class Door:
         """Raises ValueError where a table is neither a declared one nor a relation of declared ones. Where a table's
         file lies is no part of it."""
         if table.relation is not None and table != as_table(table.relation):
-            raise ValueError("the table is not the declared one")
+            raise ValueError("the table differs from the declared one")
         for base in (table,) if table.relation is None else table.bases:
             known = self._declared.get(base.name)
             if known is None or replace(base, source=known.source) != known:
-                raise ValueError("the table is not the declared one")
+                raise ValueError("the table differs from the declared one")
 
     def close(self) -> None:
         """Ends what was reserved, has no answer yet, and failed in nothing. Nothing can be opened any more."""
@@ -173,7 +173,7 @@ class Door:
         names = _about_people(table.bases)
         with finishing(), self._turns.setdefault(analyst, threading.Lock()):
             if reserve_id not in self._open:
-                raise ValueError("this reserve has come to its end")
+                raise ValueError("this reserve is already settled")
             self._ledger.check(names, analyst)
             self._running.add(reserve_id)
             try:
@@ -244,7 +244,7 @@ class Grant(Generic[Opened]):
         with self._using:
             measurement, self._measurement = self._measurement, None
         if measurement is None or os.getpid() != self._owner:
-            raise ValueError("this grant was used, or belongs to another process")
+            raise ValueError("this grant is already used, or belongs to another process")
         return measurement
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.trusted.ring_a.exact import Number, normal_cdf_bounds
-from discreet.trusted.ring_a.inversion import STANDARD, Digits, Sizes, Table, Whole
+from discreet.trusted.ring_a.inversion import STANDARD, BitSizes, Digits, InversionTable, Whole
 from discreet.trusted.ring_a.rounded_gaussian_wide import REACH, Cells
 from discreet.trusted.ring_a.sampler import positive, sample
 
@@ -24,7 +24,7 @@ def rounded_gaussian(sigma: Number, size: int | tuple[int, ...]) -> Whole:
     sensitivity D gets exactly the privacy of the Gaussian mechanism with D/sigma.
 
     Up to sigma = 32 nothing is drawn and rejected, so how much is drawn does not depend on the noise, apart
-    from the look-ups that `Table` describes. Above, the running time depends on the number of rejected
+    from the look-ups that `InversionTable` describes. Above, the running time depends on the number of rejected
     proposals, which is independent of the values accepted, and slightly on the values themselves (see
     `Cells`).
     """
@@ -36,7 +36,7 @@ def sampler(sigma: Fraction) -> Digits | Cells:
     return build_table(sigma) if sigma <= LARGEST_TABLE else Cells.build(sigma)
 
 
-def build_table(sigma: Fraction, sizes: Sizes = STANDARD, reach: Fraction = REACH) -> Digits:
+def build_table(sigma: Fraction, sizes: BitSizes = STANDARD, reach: Fraction = REACH) -> Digits:
     """One table of all k with |k| ≤ N, N ≥ 16.5·sigma.
 
     The thresholds are 2^full·Φ((k + 1/2)/sigma) for −N ≤ k < N, each within 2 of the truth: one for the width
@@ -54,4 +54,4 @@ def build_table(sigma: Fraction, sizes: Sizes = STANDARD, reach: Fraction = REAC
         low, _ = normal_cdf_bounds((k + Fraction(1, 2)) / sigma, full + 4)
         upper.append((low.numerator << full) // low.denominator)
     cuts = [(1 << full) - cut for cut in reversed(upper)] + upper
-    return Digits((Table.build(cuts, sizes),), 0, -top)
+    return Digits((InversionTable.build(cuts, sizes),), 0, -top)

@@ -1,4 +1,4 @@
-"""What is left of a Gaussian budget after one more release.
+"""The remaining Gaussian budget after one more release.
 
 The state is r², r ≥ 0: whatever has been released, all that may still come must be r-GDP. A release with trade-off
 curve f is admitted if some s ≥ 0 is proved to satisfy f ⊗ G_s ≥ G_r, where G_μ tells N(0, 1) from N(μ, 1) and ⊗ is

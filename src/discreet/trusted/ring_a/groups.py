@@ -68,7 +68,7 @@ def dense(rows: list[Row], plan: ExactPlan) -> tuple[list[Group], list[tuple[int
     """The groups and their exact totals: all public keys, empty ones too; with a private key, those that hold rows."""
     found: Mapping[tuple[object, ...], tuple[int, ...]] = {folded(keys): totals for keys, totals in rows}
     if len(found) < len(rows):
-        raise ValueError("two groups have one key")
+        raise ValueError("two groups have the same key")
     if plan.private:
         held = sorted((keys for keys, _ in rows), key=in_order)
         return held, [found[folded(keys)] for keys in held]
@@ -81,7 +81,7 @@ def dense(rows: list[Row], plan: ExactPlan) -> tuple[list[Group], list[tuple[int
 def _apart(groups: Sequence[tuple[object, ...]]) -> None:
     """Raises ValueError where a group stands there twice: its numbers would be drawn twice."""
     if len(set(groups)) < len(groups):
-        raise ValueError("a public group stands there twice")
+        raise ValueError("a public group is listed twice")
 
 
 def one_vector(plan: ExactPlan, table: Table) -> None:
@@ -89,14 +89,14 @@ def one_vector(plan: ExactPlan, table: Table) -> None:
     if not reads(plan, table) or plan.keys != project_of(plan.root).keys or plan.private:
         raise ValueError("the plan does not read this table as it is declared")
     if len(plan.roots) != 1 or len(plan.parts) != 1 or len(plan.parts[0].vectors) != 1:
-        raise ValueError("the plan is no vector over public groups")
+        raise ValueError("the plan is not a vector over public groups")
 
 
 def monotone_count(plan: ExactPlan, table: Table) -> bool:
     """Whether the plan counts rows or persons in public groups, so that one person more lowers none of the counts.
 
     Each is a total times a weight that is not negative. A count of a person's rows that is clamped to bounds is not
-    negative where the upper one is not. Raises ValueError where the plan is no vector over public groups."""
+    negative where the upper one is not. Raises ValueError where the plan is not a vector over public groups."""
     one_vector(plan, table)
     counts = (TotalKind.ROWS, TotalKind.NON_NULL, TotalKind.PERSONS)
     totals = [(plan.root.totals[index], weight) for index, weight in plan.parts[0].vectors[0].weights]

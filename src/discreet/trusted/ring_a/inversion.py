@@ -22,7 +22,7 @@ SPLIT = -1
 GUARD = 64  # weights are computed with so many bits more than the thresholds have
 
 
-class Sizes(NamedTuple):
+class BitSizes(NamedTuple):
     """How many random bits are looked at first, before a search, and in the end: guide ≤ word ≤ full."""
 
     guide: int = 16
@@ -30,7 +30,7 @@ class Sizes(NamedTuple):
     full: int = 192
 
 
-STANDARD = Sizes()
+STANDARD = BitSizes()
 
 
 def thresholds(weights: Iterable[int], full: int) -> list[int]:
@@ -51,7 +51,7 @@ def exp_floor(rate: Fraction, bits: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class InversionTable:
     """The outcome is the number of thresholds T_0 ≤ T_1 ≤ … that are ≤ U, U uniform on [0, 2^full).
 
     So outcome k has exactly the probability (T_k − T_{k−1})/2^full, with T_{−1} = 0 and 2^full after the
@@ -67,12 +67,12 @@ class Table:
     """
 
     cuts: tuple[int, ...]
-    sizes: Sizes
+    sizes: BitSizes
     guide: NDArray[np.int16]
     tops: NDArray[np.uint64]
 
     @classmethod
-    def build(cls, cuts: Sequence[int], sizes: Sizes = STANDARD) -> Table:
+    def build(cls, cuts: Sequence[int], sizes: BitSizes = STANDARD) -> InversionTable:
         if len(cuts) >= 1 << 15:
             raise ValueError("a table holds at most 2^15 outcomes")
         if not 0 < sizes.guide <= min(16, sizes.word) or not sizes.word <= min(64, sizes.full):
@@ -117,7 +117,7 @@ class Table:
 class Digits:
     """low + Σ_j (outcome of tables[j]) · 2^(bits·j), outcomes independent. Without tables: always `low`."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[InversionTable, ...]
     bits: int
     low: int
 

@@ -6,7 +6,16 @@ from fractions import Fraction
 from functools import lru_cache
 
 from discreet.trusted.ring_a.exact import Number
-from discreet.trusted.ring_a.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
+from discreet.trusted.ring_a.inversion import (
+    GUARD,
+    STANDARD,
+    BitSizes,
+    Digits,
+    InversionTable,
+    Whole,
+    exp_floor,
+    thresholds,
+)
 from discreet.trusted.ring_a.sampler import positive, sample
 
 TAIL = 134  # e^−134 < 2^−193
@@ -22,7 +31,7 @@ def discrete_laplace(scale: Number, size: int | tuple[int, ...]) -> Whole:
     integers: floating point takes no part. The distribution of each value is within 2^−128 of the stated one
     in total variation (see `build`), so a vector of up to 2^28 values is within 2^−100: a privacy loss of ε
     holds up to a δ of (1 + e^ε)·2^−100. Nothing is drawn and rejected, so how much is drawn does not depend
-    on the noise, apart from the look-ups that `Table` describes.
+    on the noise, apart from the look-ups that `InversionTable` describes.
     """
     return sample(sampler(positive(scale, "scale")), size)
 
@@ -33,7 +42,7 @@ def sampler(scale: Fraction) -> Digits:
 
 
 def build(
-    scale: Fraction, sizes: Sizes = STANDARD, digit: int = DIGIT, tail: int = TAIL, widest: int = WIDEST
+    scale: Fraction, sizes: BitSizes = STANDARD, digit: int = DIGIT, tail: int = TAIL, widest: int = WIDEST
 ) -> Digits:
     """The tables whose outcomes add up to a discrete Laplace value.
 
@@ -60,12 +69,12 @@ def build(
     tables = []
     while tail * scale > widest * unit:
         weights = digit_weights(powers(unit / scale, 2 * base - 1, sizes.full + GUARD))
-        tables.append(Table.build(thresholds(weights, sizes.full), sizes))
+        tables.append(InversionTable.build(thresholds(weights, sizes.full), sizes))
         low -= (base - 1) * unit
         unit *= base
     reach = -(-tail * scale // unit)
     side = powers(unit / scale, reach + 1, sizes.full + GUARD)
-    tables.append(Table.build(thresholds([*side[:0:-1], *side], sizes.full), sizes))
+    tables.append(InversionTable.build(thresholds([*side[:0:-1], *side], sizes.full), sizes))
     return Digits(tuple(tables), digit, low - reach * unit)
 
 

@@ -1,4 +1,4 @@
-"""The least price of a measurement: so that even an answer which is worth nothing is never to be had for nothing."""
+"""The minimum price of a measurement, so that no question is free, not even one with a useless answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.errors import QuestionError
 from discreet.trusted.ring_a.exact import ceiling, show
-from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.loss import Loss
 
 SHARE, MOST = Fraction(1, 10_000), Fraction(1, 1_000)
@@ -33,7 +33,7 @@ class Least:
     mu_squared: Fraction
 
     @staticmethod
-    def of(budget: Filter, epsilon: Fraction | None) -> Least:
+    def of(budget: PrivacyFilter, epsilon: Fraction | None) -> Least:
         """Of a budget: the declared least ε, else its ten-thousandth, rounded up to three digits, at most `MOST`."""
         least = min(MOST, ceiling(budget.epsilon * SHARE, 3)) if epsilon is None else epsilon
         return Least(least, ceiling(budget.mu_squared * least / budget.epsilon, 3))

@@ -1,4 +1,4 @@
-"""What was released, as immutable values: the events that a ledger stores.
+"""Privacy loss events: immutable descriptions of releases, which the ledger stores.
 
 An event describes a mechanism and its sensitivity, not a number derived from them, so that a tighter filter can read an
 old ledger. The meaning of an event never changes once a ledger holds one; new kinds may be added, here or in a module
@@ -26,7 +26,7 @@ def amount(value: Number) -> Fraction:
     """A part of a loss, as written. Raises ValueError below 0."""
     exact = fraction(value)
     if exact < 0:
-        raise ValueError("a loss is never negative")
+        raise ValueError("a loss must not be negative")
     return exact
 
 
@@ -34,7 +34,7 @@ def probability(value: Number) -> Fraction:
     """A delta, as written. Raises ValueError unless it lies between 0 and 1."""
     exact = amount(value)
     if exact > 1:
-        raise ValueError("a delta is a probability")
+        raise ValueError("delta must be a probability")
     return exact
 
 
@@ -42,7 +42,7 @@ def whole(value: int) -> int:
     """A count of lattice steps or of releases. Raises ValueError below 0."""
     exact = int(value)
     if exact < 0:
-        raise ValueError("a sensitivity is not negative")
+        raise ValueError("a sensitivity must not be negative")
     return exact
 
 
@@ -82,7 +82,7 @@ Kind = TypeVar("Kind", bound=type[Single])
 def stored(kind: Kind) -> Kind:
     """Makes a kind of event one that `loss_from_json` reads. Raises ValueError on a word that is taken."""
     if _KINDS.setdefault(kind.event, kind) is not kind:
-        raise ValueError("two kinds of events under one word")
+        raise ValueError("two kinds of events have the same stored name")
     return kind
 
 
@@ -118,7 +118,7 @@ class DiscreteLaplace(Pure):
 
 @stored
 @frozen
-class Gaussian(Single):
+class GaussianLoss(Single):
     """Rounded Gaussian noise: μ is the ℓ2 sensitivity over sigma (for a vector with one sigma a part: the root of the
     sum of the squared quotients), rounded up. Exactly μ-GDP, since rounding the sum is post-processing (Dong, Roth & Su
     2019, Theorem 2.7)."""
@@ -133,7 +133,7 @@ class Gaussian(Single):
 
 @stored
 @frozen
-class EquivalentGaussian(Gaussian):
+class EquivalentGaussian(GaussianLoss):
     """A release that is μ-GDP but for an event of probability δ: (1 − δ)(P′, Q′) + δ(P″, Q″) with P′, Q′ at least as
     hard to tell apart as N(0, 1) and N(μ, 1).
 
@@ -210,7 +210,7 @@ def loss_from_json(event: Json) -> Loss:
 def _single_from_json(event: Json) -> Single:
     word = event.get("event")
     if word == "batch":
-        raise ValueError("a batch inside a batch")
+        raise ValueError("a batch cannot contain a batch")
     kind = _KINDS.get(word) if isinstance(word, str) else None
     if kind is None:
         raise ValueError("unknown event")

@@ -1,4 +1,4 @@
-"""A plan with a mechanism for each of its parts, and the loss of all of them together, which follows from both.
+"""Measurements: a plan with a mechanism for each of its parts; the loss follows from both.
 
 No loss and no sensitivity is handed in: `CertifiedMeasurement.loss` is computed from what will be executed, as a
 privacy map belongs to its function (Gaboardi, Hay & Vadhan 2020), and a measurement for which none can be proved has
@@ -146,15 +146,15 @@ def _typed(root: Root, table: Table) -> bool:
 def part_loss(mechanism: object, part: Part, bound: Sensitivity) -> Single:
     """The loss of one part. Raises ValueError where its mechanism is made for less than a person can do. Ring B
     registers its mechanisms; what is not registered has no loss."""
-    raise ValueError(f"no loss is known of {type(mechanism).__name__} on a {part.kind} with {bound}")
+    raise ValueError(f"the loss of {type(mechanism).__name__} on a {part.kind} with {bound} is not known")
 
 
 @part_loss.register
 def _(mechanism: Laplace, part: Part, bound: Sensitivity) -> Single:
     if part.kind in (PartKind.KEYS, PartKind.JOINT):
-        raise ValueError("the noise is for a part that is bounded in another norm, or for what is shown unseen")
+        raise ValueError("the noise is for a part bounded in another norm, or for a part that a threshold must guard")
     if mechanism.scale <= 0:
-        raise ValueError("noise has a scale above 0")
+        raise ValueError("the scale must be above 0")
     return mechanism.loss(bound.l1)
 
 
@@ -163,7 +163,7 @@ def _(mechanism: Gaussian, part: Part, bound: Sensitivity) -> Single:
     if part.kind is PartKind.KEYS:
         raise ValueError("a threshold is for the part that finds the keys")
     if mechanism.sigma <= 0:
-        raise ValueError("noise has a sigma above 0")
+        raise ValueError("sigma must be above 0")
     return mechanism.loss(bound.l2_squared)
 
 

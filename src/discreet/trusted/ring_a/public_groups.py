@@ -1,4 +1,5 @@
-"""The groups that public keys make: all combinations, but those of columns that a public table lists together."""
+"""The groups of public keys: all combinations of values, or the listed ones where a public table lists columns
+together."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.trusted.ring_a.bits import Words, whole
 from discreet.trusted.ring_a.exact import exp_bounds
-from discreet.trusted.ring_a.inversion import GUARD, STANDARD, Sizes, Table, Whole, exp_floor, thresholds
+from discreet.trusted.ring_a.inversion import GUARD, STANDARD, BitSizes, InversionTable, Whole, exp_floor, thresholds
 
 REACH = Fraction(33, 2)  # 2·(1 − Φ(16.5)) < e^(−16.5²/2) < 2^−196
 FINENESS = 128  # a cell is at most sigma/128 wide, or one integer
@@ -63,7 +63,7 @@ class Cells:
     thousand needs the last step, which takes about a tenth of a millisecond.
     """
 
-    table: Table
+    table: InversionTable
     levels: Levels
     variance: Fraction
     shift: int
@@ -84,7 +84,7 @@ class Cells:
     def build(
         cls,
         sigma: Fraction,
-        sizes: Sizes = STANDARD,
+        sizes: BitSizes = STANDARD,
         levels: Levels = Levels(),  # noqa: B008 - a tuple of integers
         fineness: int = FINENESS,
         reach: Fraction = REACH,
@@ -109,7 +109,7 @@ class Cells:
             chords.append(_chord(pair, error + bend, levels.chord + sizes.full, height * total, shift))
         chord, slope, slack = np.array(chords, np.int64).T.copy()
         return cls(
-            table=Table.build(thresholds(envelope, sizes.full), sizes),
+            table=InversionTable.build(thresholds(envelope, sizes.full), sizes),
             levels=levels,
             variance=sigma * sigma,
             shift=shift,

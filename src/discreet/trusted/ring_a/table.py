@@ -1,4 +1,4 @@
-"""A table about people as its owner declared it: what every sensitivity starts from. Nothing here comes from rows."""
+"""Declared tables and columns, from which every sensitivity follows. Nothing here comes from rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private group keys: a group is shown only if the noisy number of its persons reaches a threshold."""
+"""Partition selection by a threshold: a group is shown only if its noisy number of persons reaches a threshold."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def gaussian_threshold(mu_squared: Fraction, delta: Fraction, cells: int) -> Gau
     delta/cells is compared with an upper bound of Φ(−(j − 1/2)/sigma) in rationals; threshold = j + 1.
     """
     if not 0 < delta < 1 or mu_squared <= 0:
-        raise ValueError("a threshold needs 0 < delta < 1, and mu > 0")
+        raise ValueError("a threshold needs 0 < delta < 1 and mu > 0")
     sigma = sqrt_ceiling(cells / mu_squared)
     share = delta / cells
     return GaussianThreshold(sigma, _least(lambda j: gaussian_tail(sigma, j, share) <= share) + 1, cells, delta)
@@ -152,7 +152,7 @@ def gaussian_tail(sigma: Fraction, j: int, share: Fraction) -> Fraction:
 def _certify(threshold: int, cells: int, delta: Fraction, tail: Fraction) -> None:
     """Raises ValueError unless the tail of one group's noise is at most its share of delta."""
     if threshold < 2 or cells < 1 or tail > delta / cells:
-        raise ValueError("a group of one person is shown more often than delta says")
+        raise ValueError("a group of one person would be shown with a probability above delta")
 
 
 def _least(safe: Callable[[int], bool]) -> int:
@@ -168,7 +168,7 @@ def _least(safe: Callable[[int], bool]) -> int:
 
 def _held(persons: Sequence[int]) -> Sequence[int]:
     if any(count < 1 for count in persons):
-        raise ValueError("a group that nobody touches has no key to show")
+        raise ValueError("a group must have at least one person")
     return persons
 
 

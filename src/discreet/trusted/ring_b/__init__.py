@@ -1,1 +1,1 @@
-"""Ring B: what a question may be beside counts, sums and means over one table."""
+"""Ring B: questions beyond counts, sums and means over one table."""

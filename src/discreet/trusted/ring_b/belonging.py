@@ -1,4 +1,4 @@
-"""What a row's columns say of its person: keys by which persons are found, and values of which a person has but one.
+"""How columns relate to persons: keys that identify a row's person, and columns that are constant for a person.
 
 **How many groups a person touches** (`touched`). A column is *own* in a relation where its value, on each row of a
 person, is a function of that person and of some *switches*, each of which is on or off on a row. A person whose rows

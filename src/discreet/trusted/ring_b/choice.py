@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.trusted.ring_a.bits import Unsigned, Words
-from discreet.trusted.ring_a.inversion import STANDARD, Sizes
+from discreet.trusted.ring_a.inversion import STANDARD, BitSizes
 from discreet.trusted.ring_a.laplace import powers
 
 CERTAIN = 1 << STANDARD.full  # chances and weights count units of 2^−192
@@ -59,14 +59,14 @@ def _tables() -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(power >> 16 for power in powers(step, 1 << _DIGIT, _WORK + 16)) for step in steps)
 
 
-def coins(words: Words, chances: Sequence[int], sizes: Sizes = STANDARD) -> NDArray[np.bool_]:
+def coins(words: Words, chances: Sequence[int], sizes: BitSizes = STANDARD) -> NDArray[np.bool_]:
     """Independent coins: coin i shows heads with probability exactly chances[i]/2^full.
 
     Heads is U < chance for a uniform U of `full` bits; its first `word` bits decide unless they agree with the
     chance's, and then the others are drawn.
     """
     if any(not 0 <= chance <= 1 << sizes.full for chance in chances):
-        raise ValueError("a chance lies between 0 and 1")
+        raise ValueError("a probability must lie between 0 and 1")
     rest, last = sizes.full - sizes.word, (1 << sizes.word) - 1
     tops = np.array([min(chance >> rest, last) for chance in chances], np.uint64)
     drawn = words.integers(sizes.word, len(chances)).astype(np.uint64)
@@ -90,7 +90,7 @@ def places(words: Words, weights: Sequence[int], size: int, bits: int = INDEX) -
     """
     *sums, total = accumulate(weights)
     if total <= 0:
-        raise ValueError("some weight must be above 0")
+        raise ValueError("at least one weight must be above 0")
     return [bisect_right(sums, words.big(bits) * total >> bits) for _ in range(size)]
 
 

@@ -1,4 +1,4 @@
-"""Which of the declared groups hold the most, and nothing else of the counts."""
+"""Private selection of the largest declared groups; the counts are not released."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from discreet.trusted.ring_b.selection import TopK
 
 @dataclass(frozen=True)
 class Chosen:
-    """What leaves the door: the winners' keys, best first, and the gap where it was asked for."""
+    """What leaves the gate: the winners' keys, best first, and the gap where it was asked for."""
 
     keys: tuple[tuple[Value | None, ...], ...]
     gap: int | None = None
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceMeasurement:
     """Report noisy max, or one-shot top-k, over the counts of a plan's public groups.
 
     Unit: a person, with all rows. Neighbours: one person added or removed. The candidates are the declared keys,
@@ -41,9 +41,9 @@ class Choice:
     def loss(self) -> Loss:
         """The mechanism's. Raises ValueError where it is made for less than one person can add to a count."""
         if not monotone_count(self.plan, self.table):
-            raise ValueError("the plan is no count of public groups")
+            raise ValueError("the plan is not a count of public groups")
         if sensitivity(self.plan.root, self.plan.parts[0]).each > self.mechanism.sensitivity:
-            raise ValueError("one person moves a count by more than the mechanism allows")
+            raise ValueError("one person can change a count by more than the mechanism's sensitivity")
         return self.mechanism.loss()
 
     def draw(self, engine: Engine) -> Chosen:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.dialect.functions import Kind
+from discreet.dialect.functions import ArgumentKind
 from discreet.dialect.table import BY_OPERATOR
 from discreet.trusted.ring_a.casts import kind
 from discreet.trusted.ring_a.dialect import function
@@ -92,9 +92,9 @@ def _prepared(call: Call, columns: Columns) -> list[exp.Expression]:
     nodes = []
     for place, argument in enumerate(call.arguments):
         kind = row.argument(place).kind
-        if kind is Kind.NUMBER:
+        if kind is ArgumentKind.NUMBER:
             nodes.append(as_double(argument, columns))
-        elif kind is Kind.WHOLE:
+        elif kind is ArgumentKind.WHOLE:
             nodes.append(_as_whole(argument, columns))
         else:
             nodes.append(compiled(argument, columns))

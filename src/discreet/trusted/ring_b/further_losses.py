@@ -1,4 +1,5 @@
-"""Kinds of events that single questions do not make: for the exponential mechanism, declared batches and comparison."""
+"""Privacy loss events beyond those of single questions: for the exponential mechanism, declared batches and
+comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from discreet.trusted.ring_a.loss import Pure, Single, amount, stored
 
 @stored
 @frozen
-class Laplace(Pure):
+class LaplaceLoss(Pure):
     """Continuous Laplace noise of scale (ℓ1 sensitivity)/epsilon on a vector (Dwork & Roth 2014, Theorem 3.6).
 
     The curator never draws it; it is the ideal that discrete noise comes near to, and the yardstick of accounting.

@@ -1,4 +1,4 @@
-"""A tighter price of a release out of a Gaussian budget: the certified residue filter.
+"""The certified filter for Gaussian differential privacy, which charges a release at most its own μ².
 
 `gaussian_budget` admits a release with trade-off curve f at r if some s ≥ 0 is proved to satisfy f ⊗ G_s ≥ G_r. For
 Gaussian noise s² = r² − μ² is the largest there is. Here it is proved for discrete Laplace noise, for continuous
@@ -42,11 +42,11 @@ from math import isqrt
 from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, fraction
-from discreet.trusted.ring_a.filter import Filter
+from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.gaussian_budget import MANY, Price, down, squares, up
 from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss
-from discreet.trusted.ring_b.further_losses import Laplace
-from discreet.trusted.ring_b.shape import Shape
+from discreet.trusted.ring_b.further_losses import LaplaceLoss
+from discreet.trusted.ring_b.shape import SymmetricLoss
 
 _NEAR = 4  # below r = 4ε each state has its own certificate
 _FAR = 64  # from r = 64ε on the charge is within 10^−4 of its limit
@@ -82,18 +82,18 @@ def times(loss: Loss, left: Fraction | None, most: int = MANY) -> int:
     return gaussian_budget.times(certified, loss, left, most)
 
 
-def shape_of(loss: Loss) -> Shape:
+def shape_of(loss: Loss) -> SymmetricLoss:
     """The family that dominates a loss with a finite ε > 0: randomised response where nothing more is known."""
     epsilon = loss.pure or Fraction(0)
-    if isinstance(loss, Laplace):
-        return Shape(epsilon, None)
+    if isinstance(loss, LaplaceLoss):
+        return SymmetricLoss(epsilon, None)
     if isinstance(loss, DiscreteLaplace):
-        return Shape(epsilon, max(1, loss.sensitivity))
-    return Shape(epsilon, 1)
+        return SymmetricLoss(epsilon, max(1, loss.sensitivity))
+    return SymmetricLoss(epsilon, 1)
 
 
 @lru_cache(maxsize=65536)
-def _kept(shape: Shape, grid: Fraction) -> Fraction | None:
+def _kept(shape: SymmetricLoss, grid: Fraction) -> Fraction | None:
     cost = shape.charge(grid * shape.epsilon)
     return None if cost is None else up(cost)
 
@@ -116,7 +116,7 @@ def _root_below(square: Fraction, epsilon: Fraction) -> Fraction:
     return Fraction(isqrt((square.numerator << (2 * bits)) // square.denominator), 1 << bits)
 
 
-class CertifiedFilter(Filter):
-    """The filter that ledgers keep: its Gaussian part pays as `certified` says. Immutable, as `Filter` is."""
+class CertifiedFilter(PrivacyFilter):
+    """The filter that ledgers keep: its Gaussian part pays as `certified` says. Immutable, as `PrivacyFilter` is."""
 
     price = staticmethod(certified)

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from discreet.trusted.ring_a.bits import Words
 from discreet.trusted.ring_a.exact import Number
-from discreet.trusted.ring_a.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, thresholds
+from discreet.trusted.ring_a.inversion import GUARD, STANDARD, BitSizes, Digits, InversionTable, Whole, thresholds
 from discreet.trusted.ring_a.laplace import DIGIT, TAIL, WIDEST, powers
 from discreet.trusted.ring_a.sampler import positive, sample
 
@@ -27,7 +27,7 @@ def sampler(scale: Fraction) -> Digits:
 
 
 def build(
-    scale: Fraction, sizes: Sizes = STANDARD, digit: int = DIGIT, tail: int = TAIL, widest: int = WIDEST
+    scale: Fraction, sizes: BitSizes = STANDARD, digit: int = DIGIT, tail: int = TAIL, widest: int = WIDEST
 ) -> Digits:
     """The tables whose outcomes add up to a geometric value.
 
@@ -43,8 +43,8 @@ def build(
         return Digits((), digit, 0)
     bits, unit, tables = sizes.full + GUARD, 1, []
     while tail * scale > widest * unit:
-        tables.append(Table.build(thresholds(powers(unit / scale, 1 << digit, bits), sizes.full), sizes))
+        tables.append(InversionTable.build(thresholds(powers(unit / scale, 1 << digit, bits), sizes.full), sizes))
         unit <<= digit
     reach = int(-(-tail * scale // unit))
-    tables.append(Table.build(thresholds(powers(unit / scale, reach + 1, bits), sizes.full), sizes))
+    tables.append(InversionTable.build(thresholds(powers(unit / scale, reach + 1, bits), sizes.full), sizes))
     return Digits(tuple(tables), digit, 0)

@@ -58,7 +58,8 @@ class Ball:
 
     @property
     def expected_error(self) -> float:
-        """The mean absolute error of the first coordinate, a block by itself: (coordinates + 1)/2 scales, nearly."""
+        """The mean absolute error of the first coordinate (a block of its own): approximately (coordinates + 1)/2
+        scales."""
         return float(self.scale) * (self.coordinates + 1) / 2
 
     def describe(self) -> str:

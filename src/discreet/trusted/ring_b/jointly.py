@@ -1,4 +1,5 @@
-"""Several aggregates of the same rows, measured together: least noise for what one row can do to all of them.
+"""Joint measurement of several aggregates of the same rows, with noise fitted to what one row can change in all of
+them.
 
 One row (or, where persons are clamped, one person in a group) adds to a group's vector
 
@@ -79,7 +80,7 @@ def joint_part(summands: Sequence[Summand], rows: int) -> Part:
 
 
 def count_of(part: Part, axis: Axis | None = None) -> tuple[Fraction, ...]:
-    """The weights of the number of rows, or of those with a value in a column."""
+    """The weights that give the number of rows, or of rows with a value in a column."""
     weights = [Fraction(0)] * len(part.vectors)
     weights[0] = Fraction(1, part.unit)
     if axis is not None and axis.absent:
@@ -105,7 +106,7 @@ def ends_of(part: Part, axis: Axis) -> tuple[tuple[Fraction, ...], tuple[Fractio
 
 
 def mean_of(part: Part, axis: Axis) -> tuple[Fraction, ...]:
-    """What marks the output that is a column's mean."""
+    """The marker of an output that is a column's mean."""
     return tuple(Fraction(int(place == axis.place)) for place in range(len(part.vectors)))
 
 
@@ -121,7 +122,7 @@ def with_zero(grid: Lattice) -> Lattice:
 
 @part_loss.register
 def loss_of_part(mechanism: Ball, part: Part, bound: Sensitivity) -> Pure:
-    """The loss of a joint part. Raises ValueError where the noise has the shape of another part."""
+    """The loss of a joint part. Raises ValueError where the joint noise was made for another part."""
     if part.kind is not PartKind.JOINT or mechanism.blocks != part.blocks:
-        raise ValueError("the noise has the shape of another part")
+        raise ValueError("the joint noise was made for another part")
     return mechanism.loss(bound.l1)

@@ -1,4 +1,5 @@
-"""Private bounds of a numeric column that nobody has to guess: where its powers of two hold enough persons."""
+"""Private approximate bounds of a numeric column, from noisy counts of its powers of two (ApproxBounds of
+GoogleSQL)."""
 
 from __future__ import annotations
 
@@ -87,17 +88,17 @@ class LogarithmicRange:
 
     @property
     def noise(self) -> Laplace:
-        """What every count gets."""
+        """The noise on every count."""
         return Laplace(self.sensitivity / self.epsilon)
 
     @property
     def bar(self) -> int:
-        """What the first bucket needs."""
+        """The noisy count that the first bucket needs."""
         return self._least(float(self.miss) / 2 / (2 * self.last + 1))
 
     @property
     def step(self) -> int:
-        """What a bucket needs next to one that was taken."""
+        """The noisy count that a bucket next to a chosen one needs."""
         return self._least(float(self.miss) / 4)
 
     def _least(self, chance: float) -> int:

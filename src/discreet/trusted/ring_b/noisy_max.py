@@ -1,4 +1,4 @@
-"""Report noisy max: which of some counts is the largest, and by how much it is ahead, with noise on each count."""
+"""Report noisy max: the index of the largest noisy count, with the gap to the second."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NoisyMax(Selection):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.sensitivity, int):
-            raise ValueError("sensitivity counts whole persons")
+            raise ValueError("sensitivity must be a whole number of persons")
 
     def release(self, counts: Sequence[int], words: Words | None = None) -> int:
         """The place of the winner."""

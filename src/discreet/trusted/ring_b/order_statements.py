@@ -1,4 +1,4 @@
-"""The statements behind quantiles, the commonest values, the number of different values, and bounds that are found."""
+"""The statements for quantiles, most frequent values, numbers of distinct values, and private bounds."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.terms import Columns, as_double, double_literal
 from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
-from discreet.trusted.ring_b.order_statistics import Distinct, Histogram
+from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms
 
 
 @other_statement.register
-def histogram(plan: Histogram, table: Table, salt: Salt) -> exp.Select:
+def histogram(plan: GroupHistograms, table: Table, salt: Salt) -> exp.Select:
     """Keys, a value of the quantity, and how many rows have it."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
     value = exp.column("q0")

@@ -1,4 +1,4 @@
-"""Quantiles, the commonest values and the number of different values: counts of their own, and what is said of them.
+"""Quantiles, most frequent values and numbers of distinct values: their counts, mechanisms and losses.
 
 Each is measured in every group that is shown, at the full price of the special. A person's rows lie in several groups,
 but all groups together hold at most the rows R, or the pairs of group and value, that the plan leaves of a person; the
@@ -32,7 +32,7 @@ Bounds = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True)
-class Histogram(Root):
+class GroupHistograms(Root):
     """How many rows of each group have each value of the only quantity."""
 
     child: Project | LimitRows
@@ -47,7 +47,7 @@ class Distinct(Root):
 
 @dataclass(frozen=True)
 class Special:
-    """What is measured by itself, with its own counts: quantiles, winners or distinct.
+    """An aggregate that is measured separately, with its own counts: quantiles, winners or distinct.
 
     `fractions` are those of quantiles, on `lattice`; `values` are the candidates of which the `k` commonest are found;
     `many` says that the answer is a list.
@@ -65,15 +65,15 @@ class Special:
 
 @dataclass(frozen=True)
 class Range:
-    """An expression whose bounds nobody declared: they are found first, from counts of powers of two."""
+    """An expression without declared bounds: private bounds are found first, from counts of powers of two."""
 
     expression: Expression
-    root: Histogram
+    root: GroupHistograms
 
 
 @dataclass(frozen=True)
 class MeasuredSpecial:
-    """What is measured by itself, and the mechanism for it."""
+    """A separately measured aggregate, and its mechanism."""
 
     special: Special
     mechanism: SpecialMechanism
@@ -89,7 +89,7 @@ def values_reached(root: Distinct) -> int:
 
 
 def special_losses(one: MeasuredSpecial) -> list[Single]:
-    """The losses of what is measured by itself."""
+    """The losses of separately measured aggregates."""
     root, mechanism = one.special.root, one.mechanism
     if isinstance(mechanism, Laplace):
         if not isinstance(root, Distinct):
@@ -98,14 +98,18 @@ def special_losses(one: MeasuredSpecial) -> list[Single]:
     rows = rows_reached(root)
     if isinstance(mechanism, Quantiles):
         lattice = one.special.lattice
-        if not isinstance(root, Histogram) or lattice is None or project_of(root).quantities[0].lattice != lattice:
+        if (
+            not isinstance(root, GroupHistograms)
+            or lattice is None
+            or project_of(root).quantities[0].lattice != lattice
+        ):
             raise ValueError("quantiles are those of counts on their lattice")
         if mechanism.buckets != lattice.width + 1 or rows > mechanism.rows:
             raise ValueError("a person has more rows than the mechanism is made for, or others")
     elif not isinstance(root, Aggregate) or root.totals != (Total(TotalKind.ROWS),) or rows > mechanism.each:
         raise ValueError("a person has more rows than the mechanism is made for")
     elif len({folded((value,)) for value in one.special.values}) < len(one.special.values):
-        raise ValueError("a candidate stands there twice")
+        raise ValueError("a candidate is listed twice")
     loss = mechanism.loss()
     return list(loss.parts) if isinstance(loss, Batch) else [loss]
 

@@ -229,7 +229,7 @@ class Quantiles:
 
     @property
     def rate(self) -> Fraction:
-        """What being off by one row is worth in the exponent."""
+        """The weight of an error of one row in the exponent."""
         return self.epsilon / (2 * self.rows * sum(self._parts(self.shared)))
 
     def loss(self) -> BoundedRange | Batch:
@@ -262,7 +262,7 @@ class Quantiles:
         count = len(self.ordered)
         what = "1 fraction" if count == 1 else f"{count} fractions {how}"
         wide = figure(Fraction(self.half_width()), 3)
-        return f"{self.name}: {what}, {figure(self.rate)} a row, within {wide} rows with 95 %"
+        return f"{self.name}: {what}, {figure(self.rate)} a row, within {wide} rows at 95 % confidence"
 
     def release(self, counts: Iterable[tuple[int, int]], words: Words | None = None) -> list[int]:
         """The bucket of each fraction, in the order of `fractions`.
@@ -271,7 +271,7 @@ class Quantiles:
         no such list; never because of what it holds, also not where it is empty: then every bucket is equally likely.
         """
         source = words or SystemWords()
-        held = Held(counts, self.buckets, self.grain if self.shared else 0, source)
+        held = PlacedRows(counts, self.buckets, self.grain if self.shared else 0, source)
         chosen = [0] * len(self.ordered)
         if self.shared:
             for place, bucket in self._follow(self.tree, held, 0, held.end - 1, held.end, source):
@@ -283,7 +283,7 @@ class Quantiles:
             chosen = sorted(branch.choose(source) for branch in branches)  # a function of what was chosen
         return [chosen[self.ordered.index(share)] for share in self.fractions]
 
-    def _branch(self, held: Held, fine: bool, low: int, high: int, stop: int, aim: Aim) -> Branch:
+    def _branch(self, held: PlacedRows, fine: bool, low: int, high: int, stop: int, aim: Aim) -> Branch:
         """A choice among the places low … high, or their buckets, by the rows in the places low … stop − 1."""
         base, top = held.rank(low), held.rank(stop)
         step = 0 if fine else held.grain
@@ -291,7 +291,7 @@ class Quantiles:
         return Branch(held, fine, low >> step, high >> step, base, top, target, self.rate)
 
     def _follow(
-        self, node: Node, held: Held, low: int, high: int, stop: int, words: Words
+        self, node: Node, held: PlacedRows, low: int, high: int, stop: int, words: Words
     ) -> Iterator[tuple[int, int]]:
         """The choices of a branch and of those below it: which of the fractions, and its bucket."""
         chosen = self._branch(held, node.inner, low, high, stop, node.aim).choose(words)
@@ -302,7 +302,7 @@ class Quantiles:
             yield from self._follow(node.upper, held, chosen, high, stop, words)
 
 
-class Held:
+class PlacedRows:
     """The rows in their places. The rows of a bucket get theirs when somebody first asks about its inside."""
 
     def __init__(self, counts: Iterable[tuple[int, int]], buckets: int, grain: int, words: Words) -> None:
@@ -366,7 +366,7 @@ class Branch:
     `base` rows of all stand before the branch, and `top` before its end; `target` is the rank aimed at, among all rows.
     """
 
-    held: Held
+    held: PlacedRows
     fine: bool
     low: int
     high: int

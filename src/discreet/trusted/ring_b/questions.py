@@ -1,4 +1,4 @@
-"""A question's measurement: its groups, what is measured by itself, and bounds that are found first."""
+"""A question's measurement: its groups, separately measured aggregates, and private bounds that are found first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class QuestionPlan(ExactPlan):
 
 @dataclass(frozen=True)
 class Noisy(NoisyGroups):
-    """What leaves the gate of a question."""
+    """The noisy results of a question, as they leave the gate."""
 
     specials: tuple[tuple[tuple[int, ...], ...], ...] = ()
     """For each special, for each group: places of quantiles or winners, or a noisy number."""
@@ -86,10 +86,12 @@ class QuestionMeasurement(CertifiedMeasurement):
         self.check()
         losses = [range_loss(*pair) for pair in zip(self.plan.ranges, self.ranges, strict=True)]
         if bool(self.rest) != bool(self.plan.ranges):
-            raise ValueError("what follows found bounds, and nothing else, is charged as a whole")
+            raise ValueError("only a question that follows found bounds is charged as a whole")
         if self.rest is not None:
             if type(self.rest) not in (Pure, Approximate):
-                raise ValueError("what follows found bounds is charged as any release of its epsilon and delta")
+                raise ValueError(
+                    "a question that follows found bounds must be charged as a release of its epsilon and delta"
+                )
             return Batch((*losses, self.rest))
         losses = [part_loss(one.mechanism, one.part, one.sensitivity) for one in self.parts]
         for special in self.specials:
@@ -97,7 +99,7 @@ class QuestionMeasurement(CertifiedMeasurement):
         return Batch(tuple(losses))
 
     def settled(self, found: tuple[Bounds, ...]) -> QuestionMeasurement:
-        """What is measured once bounds are found: the question planned anew with them.
+        """The measurement that follows found bounds: the question is planned again with them.
 
         That the second release is chosen by the first is adaptive composition, which both filters cover. It may have
         other parts than the first plan; all of them together cost at most `rest`. Raises ValueError where they cost
@@ -109,7 +111,7 @@ class QuestionMeasurement(CertifiedMeasurement):
         loss, left = made.loss, self.rest
         dear = loss.pure is None or loss.pure > left.epsilon or loss.keys_delta > left.keys_delta
         if made.rest is not None or dear:
-            raise ValueError("what follows the bounds costs more than was reserved for it")
+            raise ValueError("the question that follows the bounds costs more than was reserved for it")
         return made
 
 

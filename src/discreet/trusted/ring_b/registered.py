@@ -1,4 +1,5 @@
-"""What ring B makes known to ring A: loaded wherever questions are planned or statements made."""
+"""Registers ring B's nodes and mechanisms with ring A; imported wherever questions are planned or statements are
+made."""
 
 from discreet.trusted.ring_b import (
     belonging,

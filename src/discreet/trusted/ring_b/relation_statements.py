@@ -1,4 +1,4 @@
-"""Relations as SELECTs of the engine: what stands below a question's groups.
+"""Compiles relations to SELECT statements of the engine.
 
 Each gives the columns c0, c1, … of the relation; where it is about people and they can be told, `person`; and r0, r1, …
 that tell one person's rows apart (by the person's own rows alone, or by rows of public tables).
@@ -28,13 +28,13 @@ from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
-    Exact,
     Joined,
-    Listed,
+    ListedKeys,
     Matched,
     PerPerson,
+    PersonTotal,
+    RelationShape,
     Renamed,
-    Shape,
     Stacked,
     Where,
     bases,
@@ -48,11 +48,11 @@ _LARGEST = 2**62
 
 
 @dataclass(frozen=True)
-class Rows:
+class RelationSelect:
     """A relation in the engine: its SELECT, how its columns are named there, and how many columns tell rows apart."""
 
     select: exp.Select
-    shape: Shape
+    shape: RelationShape
     person: bool
     ids: int
 
@@ -61,14 +61,14 @@ class Rows:
         return {column.name: exp.column(f"c{place}", table=table) for place, column in enumerate(self.shape.columns)}
 
 
-def rows_of(relation: Relation, keep: Keep) -> Rows:
+def rows_of(relation: Relation, keep: Keep) -> RelationSelect:
     """The SELECT of a relation.
 
     `keep` cuts each person's rows to the declared number where they are read, before any join can multiply them: so how
     much work one person makes is bounded by declarations. It is no part of the argument for sensitivities, which rests
     on the limits above all joins.
     """
-    build: Callable[[Any, Keep], Rows] = _BUILDERS[type(relation)]
+    build: Callable[[Any, Keep], RelationSelect] = _BUILDERS[type(relation)]
     return build(relation, keep)
 
 
@@ -79,7 +79,7 @@ def of_question(relation: Relation, predicate: Expression | None, keep: Keep) ->
     return RelationRows(rows.select, rows.columns(), rows.person, rows.ids)
 
 
-def _base(relation: Base, keep: Keep) -> Rows:
+def _base(relation: Base, keep: Keep) -> RelationSelect:
     table = relation.table
     selected = [exp.alias_(exp.column(column_name(i)), f"c{i}") for i in range(len(table.columns))]
     if table.person is not None:
@@ -92,10 +92,10 @@ def _base(relation: Base, keep: Keep) -> Rows:
     select = exp.select(*selected, copy=False).from_(exp.to_table(table_name(table)), copy=False)
     if (condition := keep(table)) is not None:
         select = select.where(condition, copy=False)
-    return Rows(select, shape(relation), table.person is not None, int(several))
+    return RelationSelect(select, shape(relation), table.person is not None, int(several))
 
 
-def _attributed(relation: Attributed, keep: Keep) -> Rows:
+def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
     child, owner = rows_of(relation.child, keep), rows_of(relation.owner, keep)
     key, target = child.columns("l")[relation.column], owner.columns("o")[relation.target]
     selected = [exp.alias_(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
@@ -104,7 +104,7 @@ def _attributed(relation: Attributed, keep: Keep) -> Rows:
     select = select.join(
         owner.select.subquery("o", copy=False), on=exp.EQ(this=key, expression=target), join_type="inner", copy=False
     )
-    return Rows(select, shape(relation), True, child.ids + owner.ids)
+    return RelationSelect(select, shape(relation), True, child.ids + owner.ids)
 
 
 def several_owners(relation: Attributed) -> exp.Select:
@@ -117,12 +117,12 @@ def several_owners(relation: Attributed) -> exp.Select:
     return select.group_by(target.copy()).having(several).limit(1)
 
 
-def _renamed(relation: Renamed | Listed, keep: Keep) -> Rows:
+def _renamed(relation: Renamed | ListedKeys, keep: Keep) -> RelationSelect:
     below = rows_of(relation.child, keep)
-    return Rows(below.select, shape(relation), below.person, below.ids)
+    return RelationSelect(below.select, shape(relation), below.person, below.ids)
 
 
-def _where(relation: Where, keep: Keep) -> Rows:
+def _where(relation: Where, keep: Keep) -> RelationSelect:
     if isinstance(relation.child, Joined) and relation.child.kind == "inner":  # asked of one side: asked below
         join = relation.child
         every = (*(conjuncts(join.condition) if join.condition is not None else ()), *conjuncts(relation.predicate))
@@ -133,21 +133,21 @@ def _where(relation: Where, keep: Keep) -> Rows:
         .from_(below.select.subquery("s", copy=False), copy=False)
         .where(compiled(relation.predicate, below.columns()), copy=False)
     )
-    return Rows(select, below.shape, below.person, below.ids)
+    return RelationSelect(select, below.shape, below.person, below.ids)
 
 
 def _and(left: Expression, right: Expression) -> Expression:
     return Call("and", (left, right), Type.BOOLEAN)
 
 
-def _computed(relation: Computed, keep: Keep) -> Rows:
+def _computed(relation: Computed, keep: Keep) -> RelationSelect:
     below = rows_of(relation.child, keep)
     columns = below.columns()
     selected = [exp.alias_(_typed(one, columns), f"c{i}") for i, (_, one) in enumerate(relation.columns)]
     select = exp.select(*selected, *_carried(below), copy=False).from_(
         below.select.subquery("s", copy=False), copy=False
     )
-    return Rows(select, shape(relation), below.person, below.ids)
+    return RelationSelect(select, shape(relation), below.person, below.ids)
 
 
 def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp.Expression:
@@ -163,13 +163,13 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
     return cast(node, {Type.TEXT: "TEXT", Type.BOOLEAN: "BOOLEAN"}.get(expression.type, str(expression.type)))
 
 
-def _carried(below: Rows) -> list[exp.Expression]:
+def _carried(below: RelationSelect) -> list[exp.Expression]:
     """The person and what tells rows apart, as they are below."""
     carried = [exp.column(PERSON)] if below.person else []
     return [*carried, *(exp.column(f"r{i}") for i in range(below.ids))]
 
 
-def _ids(left: Rows, right: Rows, names: tuple[str, str]) -> list[exp.Expression]:
+def _ids(left: RelationSelect, right: RelationSelect, names: tuple[str, str]) -> list[exp.Expression]:
     places = [(names[0], i) for i in range(left.ids)] + [(names[1], i) for i in range(right.ids)]
     return [_as(exp.column(f"r{place}", table=name), f"r{new}") for new, (name, place) in enumerate(places)]
 
@@ -178,7 +178,7 @@ def _as(node: exp.Expression, name: str) -> exp.Expression:
     return exp.Alias(this=node, alias=exp.to_identifier(name))
 
 
-def _joined(relation: Joined, keep: Keep) -> Rows:
+def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     """Pairs of rows. The engine reads the second side whole before the first, and where it finds it empty, nothing of
     the first: so that no person's row decides how much work is done on others', a public side comes second, and a
     second side about people is never empty (`_never_empty`); what the question asks of that side alone is asked below.
@@ -232,7 +232,7 @@ def _joined(relation: Joined, keep: Keep) -> Rows:
     select = select.join(source.subquery(last, copy=False), on=exp.and_(*meeting), join_type=kind, copy=False)
     if kind == "full" and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
-    return Rows(select, whole, bool(persons), len(ids))
+    return RelationSelect(select, whole, bool(persons), len(ids))
 
 
 def _always(select: exp.Select) -> exp.Select:
@@ -241,7 +241,7 @@ def _always(select: exp.Select) -> exp.Select:
 
 
 def _compared(
-    part: Expression, first: Rows, second: Rows, start: str, *, equal: bool = False
+    part: Expression, first: RelationSelect, second: RelationSelect, start: str, *, equal: bool = False
 ) -> tuple[Expression, exp.Binary, tuple[exp.Expression, Type]] | None:
     """A condition that compares something of the first side with something of the second: itself; the comparison, whose
     left side the engine cannot recognise, so that no condition on it is carried over to the other; and what stands on
@@ -275,7 +275,7 @@ def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp
 
 
 def _never_empty(
-    rows: Rows,
+    rows: RelationSelect,
     conditions: Sequence[Expression],
     relation: Relation,
     compared: Sequence[tuple[exp.Expression, Type]] = (),
@@ -319,7 +319,7 @@ def _nobody(relation: Relation) -> exp.Expression | None:
     return cast(exp.Literal.string(text), name)
 
 
-def _per_person(relation: PerPerson, keep: Keep) -> Rows:
+def _per_person(relation: PerPerson, keep: Keep) -> RelationSelect:
     below = rows_of(relation.child, keep)
     columns = below.columns()
     keys = [_typed(one, columns) for _, one in relation.keys]
@@ -333,10 +333,10 @@ def _per_person(relation: PerPerson, keep: Keep) -> Rows:
     selected += [exp.alias_(node.copy(), f"r{place}") for place, node in enumerate(keys)]
     select = exp.select(*selected, copy=False).from_(below.select.subquery("s", copy=False), copy=False)
     select = select.group_by(*groups, copy=False) if groups else select
-    return Rows(select, shape(relation), below.person, len(keys))
+    return RelationSelect(select, shape(relation), below.person, len(keys))
 
 
-def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expression:
+def _exact(total: PersonTotal, columns: Mapping[str, exp.Expression]) -> exp.Expression:
     """A total over rows of one person. Every sum is one of integers."""
     if total.expression is None:
         return exp.Count(this=exp.Star(), big_int=True)
@@ -365,7 +365,7 @@ def _exact(total: Exact, columns: Mapping[str, exp.Expression]) -> exp.Expressio
     return exp.Div(this=exp.Paren(this=scaled), expression=cast(count, "DOUBLE"), typed=True)
 
 
-def _stacked(relation: Stacked, keep: Keep) -> Rows:
+def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
     whole = shape(relation)
     parts = [rows_of(child, keep) for child in relation.children]
     ids = max(part.ids for part in parts)
@@ -392,10 +392,10 @@ def _stacked(relation: Stacked, keep: Keep) -> Rows:
     outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1)), copy=False).from_(
         exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))), copy=False
     )
-    return Rows(outer, whole, parts[0].person, ids + 1)
+    return RelationSelect(outer, whole, parts[0].person, ids + 1)
 
 
-def _matched(relation: Matched, keep: Keep) -> Rows:
+def _matched(relation: Matched, keep: Keep) -> RelationSelect:
     below, among = rows_of(relation.child, keep), rows_of(relation.among, keep)
     if relation.value is None:
         value: exp.Expression = exp.column(PERSON)
@@ -413,10 +413,10 @@ def _matched(relation: Matched, keep: Keep) -> Rows:
     select = (
         exp.select("*", copy=False).from_(below.select.subquery("s", copy=False), copy=False).where(test, copy=False)
     )
-    return Rows(select, below.shape, below.person, below.ids)
+    return RelationSelect(select, below.shape, below.person, below.ids)
 
 
-_BUILDERS: dict[type, Callable[[Any, Keep], Rows]] = {
+_BUILDERS: dict[type, Callable[[Any, Keep], RelationSelect]] = {
     Base: _base,
     Attributed: _attributed,
     Renamed: _renamed,
@@ -426,5 +426,5 @@ _BUILDERS: dict[type, Callable[[Any, Keep], Rows]] = {
     PerPerson: _per_person,
     Stacked: _stacked,
     Matched: _matched,
-    Listed: _renamed,
+    ListedKeys: _renamed,
 }

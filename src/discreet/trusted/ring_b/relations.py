@@ -1,4 +1,4 @@
-"""What a question may read below its groups: declared tables, and what is made of them row by row, person by person.
+"""Relations that a question may read: declared tables, and what is computed from them row by row or person by person.
 
 Every relation about people obeys one rule, from which everything follows that is said about neighbours:
 
@@ -56,7 +56,7 @@ HIDDEN = own_name("person")
 
 @dataclass(frozen=True)
 class Over(Relation):
-    """What is made of one other relation."""
+    """A relation computed from one other relation."""
 
     child: Relation
 
@@ -148,7 +148,7 @@ class Joined(Relation):
 
 
 @dataclass(frozen=True)
-class Exact:
+class PersonTotal:
     """A total over the rows of one person, as an integer or a value of one of these rows.
 
     `kind` is rows, present, distinct, sum, mean, minimum or maximum. Sums are made on a lattice: a sum of doubles
@@ -165,7 +165,7 @@ class PerPerson(Over):
     """One row for each person and value of the keys (of a public relation: for each value of the keys)."""
 
     keys: tuple[tuple[str, Expression], ...]
-    totals: tuple[tuple[str, Exact, Column], ...]
+    totals: tuple[tuple[str, PersonTotal, Column], ...]
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Matched(Over):
 
 
 @dataclass(frozen=True)
-class Listed(Over):
+class ListedKeys(Over):
     """The same rows, with public keys for some columns: `rows` are those that a public table lists, `names` says which
     columns hold each of their values."""
 
@@ -206,8 +206,8 @@ class Listed(Over):
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What is known of a relation from declarations alone.
+class RelationShape:
+    """The properties of a relation that follow from declarations alone.
 
     `persons` are the columns that always hold the row's person. `single`: no person has more than one row. `rows` and
     `groups` are the limits that a question over it takes unless it names its own.
@@ -237,28 +237,28 @@ def _told_apart(names: Sequence[str]) -> None:
     """Raises ValueError where two columns have one name: what is checked would be one of them, what is read the other,
     of another type or with other bounds."""
     if len(set(names)) < len(names):
-        raise ValueError("columns of a relation have names of their own")
+        raise ValueError("the columns of a relation must have different names")
 
 
-def shape(relation: Relation) -> Shape:
+def shape(relation: Relation) -> RelationShape:
     """The columns of a relation, whose rows they are, and how many a person may have.
 
     It is kept beside the relation's fields, which never change: each level asks for those below it several times."""
-    known: Shape | None = vars(relation).get("_shape")
+    known: RelationShape | None = vars(relation).get("_shape")
     if known is None:
         known = _shape(relation)
         object.__setattr__(relation, "_shape", known)
     return known
 
 
-def _shape(relation: Relation) -> Shape:
+def _shape(relation: Relation) -> RelationShape:
     if isinstance(relation, Base):
         return _base(relation.table)
     if isinstance(relation, Attributed):
         table = relation.child.table
         limits = table.rows_per_person or 1, table.groups_per_person or 1
         columns = _known(table.columns, [relation.column])  # without a value it leads to nobody
-        return Shape(columns, True, (), False, shape(relation.owner).person_type, *limits)
+        return RelationShape(columns, True, (), False, shape(relation.owner).person_type, *limits)
     if isinstance(relation, Joined):
         return _joined(relation)
     if isinstance(relation, Stacked):
@@ -278,7 +278,7 @@ def _shape(relation: Relation) -> Shape:
         columns = tuple(derived(name, expression, known) for name, expression in relation.columns)
         persons = tuple(name for name, expression in relation.columns if holds_person(expression, below))
         return replace(below, columns=columns, persons=persons)
-    if isinstance(relation, Listed):
+    if isinstance(relation, ListedKeys):
         keyed = {
             name: Column(
                 name,
@@ -298,7 +298,7 @@ def _shape(relation: Relation) -> Shape:
         single = below.private and len(persons) == len(relation.keys)
         limits = (1, 1) if single else (below.rows, below.groups)
         columns = (*keys, *(column for _, _, column in relation.totals))
-        return Shape(columns, below.private, persons, below.single or single, below.person_type, *limits)
+        return RelationShape(columns, below.private, persons, below.single or single, below.person_type, *limits)
     return below
 
 
@@ -307,14 +307,14 @@ def _known(columns: tuple[Column, ...], names: Sequence[str]) -> tuple[Column, .
     return tuple(replace(column, nulls=False) if column.name in names else column for column in columns)
 
 
-def holds_person(expression: Expression, below: Shape) -> bool:
+def holds_person(expression: Expression, below: RelationShape) -> bool:
     """Whether the expression is a row's person, as it stands: what is computed from a person is none."""
     return isinstance(expression, ColumnOf) and expression.name in below.persons
 
 
-def _base(table: Table) -> Shape:
+def _base(table: Table) -> RelationShape:
     column = table.column(table.person) if table.person is not None else None
-    return Shape(
+    return RelationShape(
         _known(table.columns, [column.name] if column is not None else []),  # rows of nobody are not loaded
         not table.public,
         (column.name,) if column is not None else (),
@@ -325,7 +325,7 @@ def _base(table: Table) -> Shape:
     )
 
 
-def _joined(relation: Joined) -> Shape:
+def _joined(relation: Joined) -> RelationShape:
     left, right = shape(relation.left), shape(relation.right)
     columns = (*_extended(left.columns, relation, "right"), *_extended(right.columns, relation, "left"))
     if relation.kind == "inner":
@@ -343,7 +343,7 @@ def _joined(relation: Joined) -> Shape:
     rows, groups = max(left.rows, right.rows), max(left.groups, right.groups)
     # of a FULL join a person whose two rows do not meet keeps both
     single = left.single and right.single and relation.kind != "full"
-    return Shape(columns, True, persons, single, left.person_type, rows, groups)
+    return RelationShape(columns, True, persons, single, left.person_type, rows, groups)
 
 
 def _extended(columns: tuple[Column, ...], relation: Joined, other: str) -> tuple[Column, ...]:
@@ -388,7 +388,7 @@ def _distinct_by(relation: Relation) -> frozenset[str] | None:
     """Columns of whose values a public relation has no two rows alike; None where that is not known."""
     if isinstance(relation, PerPerson):
         return frozenset(name for name, _ in relation.keys)
-    if isinstance(relation, Where | Matched | Listed | Renamed | Computed):
+    if isinstance(relation, Where | Matched | ListedKeys | Renamed | Computed):
         below = _distinct_by(relation.child)
         names: dict[str, str] = {column.name: column.name for column in shape(relation.child).columns}
         if isinstance(relation, Renamed):
@@ -403,7 +403,7 @@ def depth(relation: Relation) -> int:
     """How many SELECTs stand one in another where the engine reads this relation, at most."""
     if isinstance(relation, Matched):
         return 1 + max(depth(relation.child), depth(relation.among) + 1)
-    own = 0 if isinstance(relation, Renamed | Listed) else 2 if isinstance(relation, Stacked) else 1
+    own = 0 if isinstance(relation, Renamed | ListedKeys) else 2 if isinstance(relation, Stacked) else 1
     return own + max(map(depth, relation.children), default=0)
 
 
@@ -414,7 +414,7 @@ def conjuncts(expression: Expression) -> tuple[Expression, ...]:
     return (expression,)
 
 
-def _stacked(relation: Stacked) -> Shape:
+def _stacked(relation: Stacked) -> RelationShape:
     shapes = [shape(child) for child in relation.children]
     columns = []
     for place, first in enumerate(shapes[0].columns):
@@ -426,7 +426,7 @@ def _stacked(relation: Stacked) -> Shape:
         if all(one.columns[place].name in one.persons for one in shapes)
     )
     rows, groups = sum(one.rows for one in shapes), sum(one.groups for one in shapes)
-    return Shape(tuple(columns), shapes[0].private, persons, False, shapes[0].person_type, rows, groups)
+    return RelationShape(tuple(columns), shapes[0].private, persons, False, shapes[0].person_type, rows, groups)
 
 
 def _either(first: Column, same: list[Column]) -> Column:
@@ -524,7 +524,7 @@ def bases(relation: Relation) -> tuple[Table, ...]:
     found = [table for child in relation.children for table in bases(child)]
     named = {table.name: table for table in found}
     if any(named[table.name] != table for table in found):
-        raise ValueError("two tables have one name")
+        raise ValueError("two tables have the same name")
     return tuple(named.values())
 
 
@@ -539,15 +539,15 @@ def check(relation: Relation) -> None:
         if not (isinstance(relation, Attributed) and child is relation.child):
             check(child)
     if isinstance(relation, Base) and relation.table.path is not None:
-        raise ValueError("whose rows a table holds is told along its path")
+        raise ValueError("a table's person is found along its path")
     if isinstance(relation, Attributed):
         _check_path(relation)
     elif isinstance(relation, Matched):
         _check_matched(relation)
     elif isinstance(relation, Stacked) and len({shape(child).private for child in relation.parts}) != 1:
-        raise ValueError("what is stacked is all about people, or all public")
+        raise ValueError("UNION ALL cannot mix tables about people and public tables")
     elif isinstance(relation, PerPerson) and _of_nobody(shape(relation.child)):
-        raise ValueError("rows of nobody in particular have no totals of a person")
+        raise ValueError("a relation without persons has no totals per person")
     if isinstance(relation, Over):
         types = {column.name: column.type for column in shape(relation.child).columns}
     elif isinstance(relation, Joined):
@@ -555,10 +555,10 @@ def check(relation: Relation) -> None:
     else:
         return
     if not all(typed(one, types) for one in _terms(relation)):
-        raise ValueError("a term reads a column as what it is not")
+        raise ValueError("a term reads a column under another type than its own")
 
 
-def _of_nobody(known: Shape) -> bool:
+def _of_nobody(known: RelationShape) -> bool:
     """Whether rows are of persons that nothing tells apart, and a person may have several."""
     return known.private and not known.single and known.person_type is None
 
@@ -568,7 +568,7 @@ def _check_path(relation: Attributed) -> None:
     table, owner = relation.child.table, relation.owner
     held = owner.child.table if isinstance(owner, Attributed) else owner.table if isinstance(owner, Base) else None
     if held is None or table.path != (held.name, relation.target) or table.person != relation.column:
-        raise ValueError("whose rows a table holds is told along its path")
+        raise ValueError("a table's person is found along its path")
 
 
 def _check_matched(relation: Matched) -> None:
@@ -618,7 +618,7 @@ def view(relation: Relation) -> Table:
 @listed_together.register
 def lists(relation: Relation) -> list[tuple[Mapping[str, int], tuple[Group, ...]]]:
     """What public tables list: the names of their columns as the question reads them, and the rows."""
-    if isinstance(relation, Listed):
+    if isinstance(relation, ListedKeys):
         own = {name: place for place, names in enumerate(relation.names) for name in names}
         return [(own, relation.rows), *lists(relation.child)]
     if isinstance(relation, Joined):

@@ -1,4 +1,4 @@
-"""Private selection: which of some candidates has a high score, and nothing else about the scores.
+"""Private selection of a candidate with a high score; the scores are not released.
 
 Scores are exact integers or fractions. Neighbours: two tables that differ by adding or removing one person; every score
 moves by at most `sensitivity`. Scores are `monotone` if one person moves them all the same way (counts of persons do):
@@ -25,7 +25,8 @@ Score = int | Fraction
 
 @dataclass(frozen=True)
 class Selection:
-    """What the mechanisms of this room share: the price of one choice and what the scores promise."""
+    """The base of selection mechanisms: the epsilon of one choice, and the sensitivity and monotonicity of the
+    scores."""
 
     epsilon: Fraction
     sensitivity: Score = 1
@@ -41,7 +42,7 @@ class Selection:
 
     @property
     def rate(self) -> Fraction:
-        """What one unit of score is worth in the exponent: ε/(2Δ), or ε/Δ for monotone scores."""
+        """The weight of one unit of score in the exponent: ε/(2Δ), or ε/Δ for monotone scores."""
         return self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
 
     def loss(self) -> Pure | Batch:

@@ -1,6 +1,6 @@
-"""The losses that have a certificate, their overlap with Gaussian noise on top, and the charge it proves.
+"""Symmetric losses with a certificate: the part of a Gaussian budget that is proved to pay for them.
 
-A shape is symmetric: told by its ε and by w, its measure √(dP dQ) over the loss.
+Each is given by its ε and by w, its measure √(dP dQ) over the loss.
 
 * Randomised response (steps = 1) dominates every ε-DP release: atoms at ±ε.
 * Continuous Laplace noise (steps = None): e^(−ε/2)·(half an atom at ±ε, density 1/4 between).
@@ -34,7 +34,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class Shape:
+class SymmetricLoss:
     """A symmetric loss bounded by `epsilon`, with `steps` lattice steps of sensitivity; None stands for no
     lattice."""
 
@@ -43,7 +43,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or (self.steps is not None and self.steps < 1):
-            raise ValueError("a shape needs epsilon > 0 and at least one step")
+            raise ValueError("a symmetric loss needs epsilon > 0 and at least one step")
 
     def charge(self, root: Fraction) -> Fraction | None:
         """r² − s² for the largest s that is found to have f ⊗ G_s ≥ G_r, r = root; None where no s > 0 has.

@@ -1,4 +1,4 @@
-"""An open run of above threshold: many questions, of which few say yes, at a price that was reserved when it opened."""
+"""An open run of AboveThreshold (sparse vector technique); its price is reserved when it opens."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from discreet.trusted.ring_b.sparse import AboveThreshold
 
 
 @dataclass(frozen=True)
-class Watch:
-    """A run of above threshold: all replies together cost the mechanism's loss."""
+class WatchMeasurement:
+    """The measurement of a run of AboveThreshold: all replies together have the mechanism's loss."""
 
     mechanism: AboveThreshold
 
@@ -40,7 +40,7 @@ class Watching:
     A failure ends the run: what remains is never asked again with the same noise.
     """
 
-    def __init__(self, grant: Grant[Watch]) -> None:
+    def __init__(self, grant: Grant[WatchMeasurement]) -> None:
         self._run = grant.take().mechanism.open()
         self._grant = grant
         self._engine = grant._engine
@@ -57,15 +57,18 @@ class Watching:
         self._grant.commit(answer)
 
     def ask(self, plan: QuestionPlan, table: Table) -> bool:
-        """The reply to one count over a whole table. Raises ValueError on a plan that is none, or that a person moves
-        by more than the mechanism allows; EngineError where it fails, which ends the run."""
+        """The reply to one count over a whole table.
+
+        Raises ValueError on any other plan, or on a count that one person can change by more than the mechanism's
+        sensitivity; EngineError where the engine fails, which ends the run.
+        """
         mechanism = self._run.mechanism
         if self.ended:
             raise ValueError("the run has ended")
         if not monotone_count(plan, table) or plan.keys:
-            raise ValueError("the plan is no count that this run may ask")
+            raise ValueError("this run accepts only one monotone count without keys")
         if sensitivity(plan.root, plan.parts[0]).l1 > mechanism.sensitivity:
-            raise ValueError("one person moves this count by more than the run allows")
+            raise ValueError("one person can change this count by more than the run's sensitivity")
         self._grant.check(table)
         self._ended = True
 

@@ -1,4 +1,4 @@
-"""The k largest of many public counts, the cheaper way: from one noisy histogram, or chosen one after the other."""
+"""Top-k of many public counts, by the cheaper of two ways: one noisy histogram, or k exponential mechanisms."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Winners:
 
     @property
     def noise(self) -> Laplace:
-        """What every count gets, together."""
+        """The noise on all counts."""
         return Laplace(self.total / self.epsilon)
 
     @property
     def choice(self) -> PermuteAndFlip:
-        """What chooses one, one by one."""
+        """The mechanism for each single choice."""
         return PermuteAndFlip(self.epsilon / self.k, self.each, monotone=True)
 
     def loss(self) -> DiscreteLaplace | Batch:

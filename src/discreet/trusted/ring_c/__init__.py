@@ -1,1 +1,1 @@
-"""Ring C: measurements that are made of many steps, and the accounting for them."""
+"""Ring C: measurements of many steps, and their accounting."""

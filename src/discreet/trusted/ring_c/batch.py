@@ -1,4 +1,4 @@
-"""What a declared batch of releases costs together: ε at δ and δ at ε, from above and from below.
+"""Composition of a declared batch of releases: ε at δ and δ at ε, bounded from above and below.
 
 A batch is fixed before any of its releases is made. Then, whatever order its releases are made in and whatever each
 answer is, what remains bounds the rest by the same product of dominating pairs, so the batch has the privacy loss of
@@ -22,10 +22,18 @@ from functools import cached_property
 
 from discreet.trusted.ring_a.curves import delta_bounds
 from discreet.trusted.ring_a.exact import Number, fraction
-from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, EquivalentGaussian, Gaussian, Loss, Pure
-from discreet.trusted.ring_b.further_losses import BoundedRange, Laplace, SubsampledGaussian, ZeroConcentrated
-from discreet.trusted.ring_c.convolve import Plan, PrivacyLosses, Sum, add
-from discreet.trusted.ring_c.privacy_loss import Bounded, Normal, PrivacyLoss, Ranged, Sampled
+from discreet.trusted.ring_a.loss import (
+    Approximate,
+    Batch,
+    DiscreteLaplace,
+    EquivalentGaussian,
+    GaussianLoss,
+    Loss,
+    Pure,
+)
+from discreet.trusted.ring_b.further_losses import BoundedRange, LaplaceLoss, SubsampledGaussian, ZeroConcentrated
+from discreet.trusted.ring_c.convolve import ConvolutionPlan, PrivacyLosses, Sum, add
+from discreet.trusted.ring_c.privacy_loss import Bounded, Normal, PrivacyLoss, Ranged, SubsampledGaussianLoss
 from discreet.trusted.ring_c.search_window import locate
 
 _UP, _DOWN = 1 + 1e-12, 1 - 1e-12
@@ -44,7 +52,7 @@ def compose(losses: Iterable[Loss] | Mapping[Loss, int]) -> Composition:
     counts: Counter[Loss] = Counter()
     for loss, count in (losses if isinstance(losses, Mapping) else Counter(losses)).items():
         if count < 0:
-            raise ValueError("a loss cannot be taken back")
+            raise ValueError("a number of releases must not be negative")
         for part in loss.parts if isinstance(loss, Batch) else (loss,):
             if isinstance(part, ZeroConcentrated):
                 raise ValueError("a zCDP event cannot be composed by privacy-loss distribution")
@@ -78,7 +86,7 @@ class Composition:
         """Two numbers around the least δ at this ε; `lower=False` saves the work for the first and gives 0."""
         exact = fraction(epsilon)
         if exact < 0:
-            raise ValueError("epsilon is not negative")
+            raise ValueError("epsilon must not be negative")
         if self.too_large:
             high = self.infinity_mass * _UP if self.pure is not None and self.pure <= exact else 1.0
             return 0.0, high
@@ -86,7 +94,7 @@ class Composition:
             low, high = _gaussian_delta(exact, self.only_gaussian)
             return self._joined(low * _DOWN, _DOWN), self._joined(high * _UP, _UP)
         low = high = 0.0
-        plan: Plan | None = None
+        plan: ConvolutionPlan | None = None
         for laws in self.directions:
             if plan and self._above(laws, plan.coarser(_COARSE)).delta(float(exact)) <= high:
                 continue
@@ -116,7 +124,7 @@ class Composition:
         if self.only_gaussian is not None:
             return _gaussian_epsilon(self._without_infinity_mass(target), self.only_gaussian, lower)
         low = high = 0.0
-        plan: Plan | None = None
+        plan: ConvolutionPlan | None = None
         for laws in self.directions:
             if plan and self._above(laws, plan.coarser(_COARSE)).delta(high) <= target:
                 continue
@@ -138,7 +146,7 @@ class Composition:
     @cached_property
     def _gaussian(self) -> float:
         """All Gaussian releases add to one, μ² = Σ μᵢ²."""
-        squares = (fraction(loss.mu) ** 2 * count for loss, count in self.losses if isinstance(loss, Gaussian))
+        squares = (fraction(loss.mu) ** 2 * count for loss, count in self.losses if isinstance(loss, GaussianLoss))
         return math.sqrt(sum(squares, Fraction(0)))
 
     @property
@@ -155,7 +163,7 @@ class Composition:
 
     @cached_property
     def _others(self) -> list[tuple[Loss, int]]:
-        return [item for item in self.losses if not isinstance(item[0], Gaussian) and not _tells_nothing(item[0])]
+        return [item for item in self.losses if not isinstance(item[0], GaussianLoss) and not _tells_nothing(item[0])]
 
     @cached_property
     def infinity_mass(self) -> float:
@@ -171,10 +179,10 @@ class Composition:
     def _without_infinity_mass(self, delta: float) -> float:
         return (delta - self.infinity_mass * _UP) / (1 - self.infinity_mass)
 
-    def _above(self, laws: PrivacyLosses, plan: Plan) -> Sum:
+    def _above(self, laws: PrivacyLosses, plan: ConvolutionPlan) -> Sum:
         return self._with_infinity_mass(add(laws, plan, upward=True), _UP)
 
-    def _below(self, laws: PrivacyLosses, plan: Plan) -> Sum:
+    def _below(self, laws: PrivacyLosses, plan: ConvolutionPlan) -> Sum:
         return self._with_infinity_mass(add(laws, plan, upward=False), _DOWN)
 
     def _with_infinity_mass(self, found: Sum, side: float) -> Sum:
@@ -201,14 +209,16 @@ def _tells_nothing(loss: Loss) -> bool:
 
 def _law(loss: Loss, count: int, removed: bool) -> tuple[PrivacyLoss, int]:
     if isinstance(loss, SubsampledGaussian):
-        return Sampled(float(loss.sigma), float(loss.rate), float(1 - loss.rate), removed), count * loss.steps
+        return SubsampledGaussianLoss(
+            float(loss.sigma), float(loss.rate), float(1 - loss.rate), removed
+        ), count * loss.steps
     if isinstance(loss, BoundedRange):
         return Ranged(float(loss.epsilon)), count
     if isinstance(loss, DiscreteLaplace):
         return Bounded(float(loss.epsilon), loss.sensitivity), count
     if not isinstance(loss, (Pure, Approximate)):
-        raise ValueError("no distribution of this event's loss is known")
-    return Bounded(float(loss.epsilon), None if isinstance(loss, Laplace) else 1), count
+        raise ValueError("the loss distribution of this event is not known")
+    return Bounded(float(loss.epsilon), None if isinstance(loss, LaplaceLoss) else 1), count
 
 
 def _least(found: Sum, delta: float, step: float) -> float:

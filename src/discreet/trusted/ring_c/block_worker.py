@@ -39,7 +39,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of the fork beside an allocator's thread
     try:
         function, memory_gib, seconds, wall = pickle.loads(_request(requests))
-        worker = Worker(pickle.loads(function), memory_gib, seconds, wall, (requests, answers))
+        worker = BlockWorker(pickle.loads(function), memory_gib, seconds, wall, (requests, answers))
     except Exception:
         os.write(answers, b"\0")
         return
@@ -64,7 +64,7 @@ def _read(stream: int, length: int) -> bytes:
     return b"".join(pieces)
 
 
-class Worker:
+class BlockWorker:
     """Holds the function, and runs it on one block after another, each in a process of its own."""
 
     def __init__(

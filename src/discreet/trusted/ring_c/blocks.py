@@ -19,7 +19,7 @@ from discreet.trusted.ring_b.selection import PermuteAndFlip
 from discreet.trusted.ring_c.block_process import BlockLimits, BlockProcesses, Unusable
 from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.sampling import RandomBlocks
-from discreet.trusted.ring_c.vectors import Vectors, Wanted
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors
 
 __all__ = ["BlockLimits", "BlockProcesses", "Blocks", "Unusable", "scores", "step_of"]
 
@@ -64,12 +64,12 @@ class Blocks:
         if self.mechanism.sensitivity < 1:
             raise ValueError("one value changes a score by 1")
         if self.mechanism.monotone:
-            raise ValueError("one value changes scores both ways")
+            raise ValueError("one value can raise and lower scores")
         return self.mechanism.loss()
 
     def draw(self, engine: CodedEngine) -> int:
         """The noisy sum of the values, in steps; or the place of their noisy median on the lattice, in steps."""
-        vectors = engine.vectors(self.table, [Wanted(column) for column in self.columns])
+        vectors = engine.vectors(self.table, [VectorColumn(column) for column in self.columns])
         block = RandomBlocks(self.blocks).release(vectors.persons)[vectors.person]
         payloads = [_payload(vectors, self.columns, np.flatnonzero(block == one)) for one in range(self.blocks)]
         del vectors

@@ -1,4 +1,4 @@
-"""Rows as cells, in the engine: a table of small numbers, and how many rows share them."""
+"""Discretised rows in the engine, and their marginals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.statement import kept_rows
 from discreet.trusted.ring_a.table import Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
 from discreet.trusted.ring_a.windows import Salt
-from discreet.trusted.ring_c.coding import Binned, Coding, Listed
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""
@@ -27,7 +27,7 @@ _FEW = 8  # values that are compared one by one; more of them are looked up
 
 
 @dataclass(frozen=True)
-class Rows:
+class CodedRows:
     """A table's rows as cells, built in the engine under this name. They are of one coding and one choice of rows."""
 
     name: str
@@ -35,7 +35,7 @@ class Rows:
     coding: Coding
 
 
-def build(rows: Rows, salt: Salt, dialect: Dialect) -> str:
+def build(rows: CodedRows, salt: Salt, dialect: Dialect) -> str:
     """The statement that builds the table of cells: of each person as many rows as are declared, chosen by the salt and
     the person's own rows; without those that have no cell in some column.
 
@@ -55,11 +55,11 @@ def build(rows: Rows, salt: Salt, dialect: Dialect) -> str:
     return f"CREATE TABLE {rows.name} AS SELECT * FROM ({inner}) AS coded WHERE {known}"
 
 
-def drop(rows: Rows) -> str:
+def drop(rows: CodedRows) -> str:
     return f"DROP TABLE {rows.name}"
 
 
-def counts(rows: Rows, clique: Sequence[str]) -> str:
+def counts(rows: CodedRows, clique: Sequence[str]) -> str:
     """The statement for the cells of a marginal that hold rows, and how many they hold. All names in it are ours."""
     columns = [column_name(rows.coding.names.index(name)) for name in clique]
     grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
@@ -68,10 +68,10 @@ def counts(rows: Rows, clique: Sequence[str]) -> str:
 
 def true_cells(coding: Coding, predicate: Expression, dialect: Dialect) -> str:
     """The statement for the cells whose values make the predicate true, one by one; it reads no table. All columns are
-    `Listed`, and what is in no list is NULL."""
+    `ListedCells`, and what is in no list is NULL."""
     names, tables, double = {}, [], dialect.text(kind_named("DOUBLE"))
     for place, one in enumerate(coding.columns):
-        assert isinstance(one, Listed)
+        assert isinstance(one, ListedCells)
         assert one.column.type is not None
         kind, name = one.column.type, column_name(place)
         values = [_literal(value, kind, dialect) for value in one.values] + ["NULL"] * one.null
@@ -91,7 +91,7 @@ def arrays(answer: Mapping[str, Any], shapes: Sequence[tuple[int, ...]]) -> list
     ]
 
 
-def _code(coded: Listed | Binned, column: str, dialect: Dialect) -> str:
+def _code(coded: ListedCells | Binned, column: str, dialect: Dialect) -> str:
     """The cell of a row; NULL where it has none."""
     kind = coded.column.type
     assert kind is not None

@@ -1,4 +1,4 @@
-"""Columns as public cells: what marginals are counted over.
+"""Discretisation of columns into public cells, over which marginals are counted.
 
 A coding is made of declarations and of what was released before, never of rows. It puts every row of a table into one
 cell of each column, or leaves the row out of all of them: which, follows from that row alone.
@@ -24,7 +24,7 @@ MOST_CELLS = 1 << 25
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedCells:
     """A cell for each of these values, then one for all `other` values if there is one, then one for NULL if there is
     one. Without `other`, a value that is not listed counts as NULL."""
 
@@ -54,7 +54,7 @@ class Binned:
 
     def __post_init__(self) -> None:
         if any(not low < high for low, high in itertools.pairwise(self.cuts)):  # type: ignore[operator]
-            raise ValueError("cuts must rise")
+            raise ValueError("cuts must be in ascending order")
 
     @property
     def size(self) -> int:
@@ -75,12 +75,12 @@ class Binned:
 class Coding:
     """The coded columns of a table, in order."""
 
-    columns: tuple[Listed | Binned, ...]
+    columns: tuple[ListedCells | Binned, ...]
 
     def __post_init__(self) -> None:
         names = [one.column.name for one in self.columns]
         if len(set(names)) != len(names):
-            raise ValueError("a column is coded once")
+            raise ValueError("a column is coded twice")
         if not all(one.size for one in self.columns):
             raise ValueError("a coded column has at least one cell")
 

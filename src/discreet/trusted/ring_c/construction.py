@@ -1,4 +1,4 @@
-"""What all constructions share: a price, a noisy number of rows, and what they release."""
+"""The base of all constructions: a price, a noisy number of rows, and the release."""
 
 from __future__ import annotations
 
@@ -106,10 +106,10 @@ class Synopsis:
 
 
 def of_this_universe(database: Database, queries: Queries) -> None:
-    """Raises QuestionError where the database is of another universe than the queries."""
+    """Raises QuestionError where the database and the queries have different universes."""
     if database.universe != queries.universe:
         fix = "build both over the same Universe"
-        raise refuse("the database is of another universe than the queries", "database", fix)
+        raise refuse("the database and the queries have different universes", "database", fix)
 
 
 def rounded(universe: Universe, shares: NDArray[np.float64], rows: int) -> Database:

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_c.privacy_loss import (
     SHIFT,
     SLACK,
-    Array,
-    Estimate,
+    Floats,
+    LossDistribution,
     PrivacyLoss,
     optimistic_estimate,
     pessimistic_estimate,
@@ -43,11 +43,11 @@ _SMALL = 2048  # distributions shorter than this are convolved directly
 _FEW = 8
 
 PrivacyLosses = Sequence[tuple[PrivacyLoss, int]]
-Counted = Sequence[tuple[Estimate, int]]
+Counted = Sequence[tuple[LossDistribution, int]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConvolutionPlan:
     """Where to look.
 
     `theta` is the tilt, `step` the lattice, [low, high) the window, `least` the least ε for which a lower bound is
@@ -67,7 +67,7 @@ class Plan:
     def size(self) -> int:
         return 1 << max(4, math.ceil(math.log2((self.high - self.low) / self.step + 2)))
 
-    def coarser(self, times: int) -> Plan:
+    def coarser(self, times: int) -> ConvolutionPlan:
         return replace(self, step=self.step * times)
 
 
@@ -81,8 +81,8 @@ class Sum:
     larger than the logarithm of any floating-point number, and only the difference is small.
     """
 
-    losses: Array
-    mass: Array
+    losses: Floats
+    mass: Floats
     infinity_mass: float
     stray: float | None = None
     theta: float = 0.0
@@ -123,7 +123,7 @@ def log_moment(estimates: Counted, step: float, theta: float) -> float:
     return total
 
 
-def add(laws: PrivacyLosses, plan: Plan, upward: bool) -> Sum:
+def add(laws: PrivacyLosses, plan: ConvolutionPlan, upward: bool) -> Sum:
     """The pessimistic (or optimistic) estimates of all laws, each taken as often as its count says, added."""
     step, theta = plan.step, plan.theta
     if upward:
@@ -161,12 +161,12 @@ def add(laws: PrivacyLosses, plan: Plan, upward: bool) -> Sum:
 class _Tilted:
     """`mass` sums to one; ln E e^(θℓ) = ln(weight) + shift."""
 
-    mass: Array
+    mass: Floats
     weight: float
     shift: float
 
 
-def tilted(estimate: Estimate, step: float, theta: float) -> _Tilted:
+def tilted(estimate: LossDistribution, step: float, theta: float) -> _Tilted:
     exponents = np.where(estimate.mass > 0, theta * estimate.losses(step), -np.inf)
     shift = float(exponents.max())
     mass = estimate.mass * np.exp(exponents - shift)
@@ -183,7 +183,7 @@ def _beyond(estimates: Counted, step: float, edge: float, theta: float, slope: f
     return log_moment(estimates, step, theta + slope) - log_moment(estimates, step, theta) - slope * edge + 1e-9
 
 
-def _convolve(factors: list[tuple[Array, int]], size: int) -> tuple[Array, float]:
+def _convolve(factors: list[tuple[Floats, int]], size: int) -> tuple[Floats, float]:
     """The circular convolution, and a bound on the error of each of its entries.
 
     Where some factor's coefficient alone is below e^−60 even with its error, the product is taken as zero: most
@@ -211,7 +211,7 @@ def _convolve(factors: list[tuple[Array, int]], size: int) -> tuple[Array, float
     return np.fft.irfft(whole, size), 2 * wrong / size * (1 + 1e-9)
 
 
-def _merged(factors: list[tuple[Array, int]]) -> list[tuple[Array, int]]:
+def _merged(factors: list[tuple[Floats, int]]) -> list[tuple[Floats, int]]:
     """Many short distributions that occur once are convolved directly first; sums of products of positive numbers
     keep their relative precision, n units for n terms, far within `SLACK` a release."""
     short = sorted((mass for mass, count in factors if count == 1 and len(mass) < _SMALL), key=len)
@@ -222,7 +222,7 @@ def _merged(factors: list[tuple[Array, int]]) -> list[tuple[Array, int]]:
     return rest + [(mass, 1) for mass in short]
 
 
-def _fold(mass: Array, size: int) -> Array:
+def _fold(mass: Floats, size: int) -> Floats:
     if len(mass) <= size:
         return mass
     return np.asarray(np.pad(mass, (0, -len(mass) % size)).reshape(-1, size).sum(axis=0))

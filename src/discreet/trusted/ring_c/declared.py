@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from discreet.trusted.ring_a.exact import ceiling, sqrt_ceiling
-from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, Gaussian, Loss, Pure, Single
+from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, GaussianLoss, Loss, Pure, Single
 from discreet.trusted.ring_b.further_losses import BoundedRange, mu_of_range
 from discreet.trusted.ring_c.batch import compose
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
@@ -43,7 +43,7 @@ class Declared:
         failure_delta = sum((part.keys_delta for part in self.parts), Fraction(0))
         whole = compose(plain)
         mu = ceiling(sqrt_ceiling(sum(map(_mu_squared, plain), Fraction(0))), 12)
-        one = Gaussian(mu)
+        one = GaussianLoss(mu)
         if whole.only_gaussian is None and self.event_delta:
             with suppress(ValueError):
                 mu = min(mu, gaussian_equivalent(whole, self.event_delta))
@@ -55,7 +55,7 @@ def _plain(part: Single) -> Single:
     """A part as it is while its δ does not strike."""
     if isinstance(part, Approximate):
         return Pure(part.epsilon)
-    return Gaussian(part.mu) if isinstance(part, EquivalentGaussian) else part
+    return GaussianLoss(part.mu) if isinstance(part, EquivalentGaussian) else part
 
 
 def _mu_squared(part: Single) -> Fraction:
@@ -63,5 +63,5 @@ def _mu_squared(part: Single) -> Fraction:
     if isinstance(part, BoundedRange):
         return mu_of_range(part.epsilon) ** 2
     if part.mu_squared is None:
-        raise ValueError("no Gaussian release stands for this part")
+        raise ValueError("this part has no equivalent Gaussian loss")
     return part.mu_squared

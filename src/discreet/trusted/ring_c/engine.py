@@ -1,4 +1,4 @@
-"""What the gate knows of an engine beside exact totals: rows as cells, and rows as vectors."""
+"""The engine protocol of ring C: discretised rows and rows as vectors."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Protocol
 from discreet.trusted.ring_a.engine import Engine
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_c.coded import Marginal, Rows
+from discreet.trusted.ring_c.coded import CodedRows, Marginal
 from discreet.trusted.ring_c.coding import Coding
-from discreet.trusted.ring_c.vectors import Vectors, Wanted
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors
 
 
 class CodedEngine(Engine, Protocol):
     """An engine as the gate of marginals, workloads, training and blocks has it."""
 
-    def vectors(self, table: Table, wanted: Sequence[Wanted], /) -> Vectors:
+    def vectors(self, table: Table, wanted: Sequence[VectorColumn], /) -> Vectors:
         """The rows of a table in some of its columns, person by person, and of each person in the order in which they
         were loaded."""
         ...
 
-    def code(self, coding: Coding, table: Table, /) -> Rows:
+    def code(self, coding: Coding, table: Table, /) -> CodedRows:
         """Rows put into cells, of each person as many as are declared, chosen with a fresh salt; until `uncode`."""
         ...
 
-    def uncode(self, rows: Rows, /) -> None:
+    def uncode(self, rows: CodedRows, /) -> None:
         """Lets go of rows in cells."""
         ...
 
-    def marginals(self, rows: Rows, cliques: Sequence[Sequence[str]], /) -> list[Marginal]:
+    def marginals(self, rows: CodedRows, cliques: Sequence[Sequence[str]], /) -> list[Marginal]:
         """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names."""
         ...
 

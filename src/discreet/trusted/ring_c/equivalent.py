@@ -11,7 +11,7 @@ import numpy as np
 from discreet.trusted.ring_a.exact import Number, ceiling, fraction
 from discreet.trusted.ring_c.batch import Composition
 from discreet.trusted.ring_c.convolve import PrivacyLosses, Sum, add
-from discreet.trusted.ring_c.privacy_loss import Array
+from discreet.trusted.ring_c.privacy_loss import Floats
 from discreet.trusted.ring_c.search_window import locate
 
 _PLACES = 600
@@ -32,7 +32,7 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     if not 0 < exact < 1:
         raise ValueError("delta must lie between 0 and 1")
     if batch.infinity_mass:
-        raise ValueError("count the delta that finds private keys apart")
+        raise ValueError("losses with a keys_delta must be counted separately")
     if batch.too_large:
         raise ValueError("the batch is too large to be covered by a mu-GDP event")
     if batch.only_gaussian is not None:
@@ -42,7 +42,7 @@ def gaussian_equivalent(batch: Composition, delta: Number) -> Fraction:
     for laws in batch.directions:
         found = upper_sums(laws, level)
         if found[-1].infinity_mass >= level:
-            raise ValueError("the batch costs a delta that is not smaller")
+            raise ValueError("the batch needs a delta at least as large")
         places, heights = _curve(found, level)
         needed = max(needed, _least_mu(places, heights, level))
     return ceiling(Fraction(needed), 9)
@@ -55,7 +55,7 @@ def upper_sums(laws: PrivacyLosses, level: float) -> list[Sum]:
     return [add(laws, replace(plan, low=min(plan.low, -8 * plan.step)), upward=True) for plan in plans]
 
 
-def _curve(found: list[Sum], level: float) -> tuple[Array, Array]:
+def _curve(found: list[Sum], level: float) -> tuple[Floats, Floats]:
     """ε from 0 on, and upper bounds on δ there, down to the level."""
 
     def delta(epsilon: float) -> float:
@@ -68,7 +68,7 @@ def _curve(found: list[Sum], level: float) -> tuple[Array, Array]:
     return places, np.array([delta(place) for place in places.tolist()])
 
 
-def _least_mu(places: Array, heights: Array, level: float) -> float:
+def _least_mu(places: Floats, heights: Floats, level: float) -> float:
     """Bisection on μ; what is returned has passed every comparison, with room for rounding."""
     excess = (heights * _UP - level) / (1 - level)
     low, high = 0.0, 1.0
@@ -82,7 +82,7 @@ def _least_mu(places: Array, heights: Array, level: float) -> float:
     return high
 
 
-def _above(places: Array, excess: Array, mu: float) -> bool:
+def _above(places: Floats, excess: Floats, mu: float) -> bool:
     middles = (places[:-1] + places[1:]) / 2
     root = math.sqrt(2)
     first = np.array([math.erfc(a) for a in ((middles / mu - mu / 2) / root).tolist()]) / 2

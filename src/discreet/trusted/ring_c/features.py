@@ -1,4 +1,4 @@
-"""Rows as vectors of whole numbers, from declarations alone: what a model is trained on.
+"""Encoding of rows as feature vectors of integers, from declarations alone.
 
 A feature is a whole number of units with 2^14 units to one, at most 2^14 in size, so that sums of products with weights
 are exact in doubles, in whatever order a processor takes them: a row's part never depends on where it stands.

@@ -1,4 +1,4 @@
-"""Linear measurements of many marginals at once, declared together: what is asked of a workload leaves through here."""
+"""Linear measurements of many marginals at once, declared together, for workloads."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, Loss
-from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
+from discreet.trusted.ring_a.loss import GaussianLoss as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.engine import CodedEngine
 
-Integers = NDArray[Any]
+AnyIntegers = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,8 @@ class Linear:
     columns: tuple[int, ...]
     shape: tuple[int, ...]
     mechanism: Gaussian | Laplace
-    rows: Integers | None = field(default=None, repr=False)
-    atoms: Integers | None = field(default=None, repr=False)
+    rows: AnyIntegers | None = field(default=None, repr=False)
+    atoms: AnyIntegers | None = field(default=None, repr=False)
     residual: int = 0
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Linear:
             return max((sum(abs(entry) for entry in column) for column in columns), default=0)
         return max((sum(entry * entry for entry in column) for column in columns), default=0)
 
-    def release(self, exact: Integers) -> Integers:
+    def release(self, exact: AnyIntegers) -> AnyIntegers:
         """The measurement of the exact marginal."""
         cells: list[int] = exact.reshape(-1).tolist()
         if self.residual:
@@ -98,7 +98,7 @@ class Linear:
         return np.array(self.mechanism.release(totals.tolist()), object)
 
 
-def differences(values: Integers) -> Integers:
+def differences(values: AnyIntegers) -> AnyIntegers:
     """Along every axis, how each but the first differs from the first: a cell of any first place becomes 0."""
     for axis in range(values.ndim):
         values = values - np.take(values, [0], axis)
@@ -106,7 +106,7 @@ def differences(values: Integers) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearQueries:
+class LinearQueriesMeasurement:
     """Measurements of marginals of one table, all fixed before the first is made.
 
     Unit: a person, with at most R rows that count (`rows_of_person`); the engine leaves out all others, and every row
@@ -114,9 +114,9 @@ class LinearQueries:
     removed.
 
     Loss. With Gaussian noise the measurements, each divided by its sigma, are one Gaussian vector with post-processing,
-    which a person moves by at most R·√(Σ sensitivity/sigma²): one `Gaussian` event (Dong, Roth & Su 2019, Theorem 2.7,
-    Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared together
-    (Dwork & Roth 2014, Theorem 3.16). One kind of noise only.
+    which a person moves by at most R·√(Σ sensitivity/sigma²): one `GaussianLoss` event (Dong, Roth & Su 2019, Theorem
+    2.7, Corollary 3.3). With Laplace noise each is pure ε with ε = R·sensitivity/scale; the events are declared
+    together (Dwork & Roth 2014, Theorem 3.16). One kind of noise only.
     """
 
     table: Table
@@ -125,13 +125,13 @@ class LinearQueries:
 
     def __post_init__(self) -> None:
         if type(self.measurements) is not tuple:
-            raise ValueError("measurements are fixed before the first is made")
+            raise ValueError("measurements must be fixed before the first is made")
 
     @cached_property
     def loss(self) -> Loss:
         return loss_of(self.measurements, rows_of_person(self.table))
 
-    def draw(self, engine: CodedEngine) -> list[Integers]:
+    def draw(self, engine: CodedEngine) -> list[AnyIntegers]:
         """What each measurement releases."""
         names = self.coding.names
         cliques = list(dict.fromkeys(one.columns for one in self.measurements))
@@ -153,5 +153,5 @@ def loss_of(measurements: Sequence[Linear], rows_per_person: int) -> Loss:
         else:
             parts.append(one.mechanism.loss(one.sensitivity * rows_per_person))
     if square and parts:
-        raise ValueError("one kind of noise for all measurements")
+        raise ValueError("all measurements need the same kind of noise")
     return Batch(tuple(parts)) if parts else GaussianLoss(sqrt_ceiling(square))

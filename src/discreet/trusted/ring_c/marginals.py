@@ -1,5 +1,5 @@
-"""An open run over marginals: which one to measure is chosen with noise, what is measured gets noise, and the price of
-all of it was reserved as one batch before the first row was read."""
+"""An open run over marginals: private selection, noisy measurement, and one batch that is reserved before the first row
+is read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement, noisy_answer
 from discreet.trusted.ring_b.selection import ExponentialMechanism
-from discreet.trusted.ring_c.coded import Marginal, Rows
+from discreet.trusted.ring_c.coded import CodedRows, Marginal
 from discreet.trusted.ring_c.coding import Coding, rows_of_person
 from discreet.trusted.ring_c.declared import Declared
 from discreet.trusted.ring_c.engine import CodedEngine
 
-Whole = NDArray[np.int64]
+Integers = NDArray[np.int64]
 Result = TypeVar("Result")
 _CELLS_AT_ONCE, _MARGINALS_AT_ONCE = 1 << 22, 16  # in one request, which has the time of one question
 _LARGEST = 1 << 61  # below it no sum of differences leaves 64 bits, where it would wrap
@@ -75,7 +75,7 @@ class Marginals:
         self._grant, self._engine, self._table = grant, cast(CodedEngine, grant._engine), table
         self._left: Counter[Single] = Counter(opened.batch.parts)
         self._person = rows_of_person(table)
-        self._rows: Rows | None = None
+        self._rows: CodedRows | None = None
         self._exact: dict[tuple[str, ...], Marginal] = {}
         self._ended = False
         self._taking, self._owner = threading.Lock(), os.getpid()
@@ -92,19 +92,19 @@ class Marginals:
         """Has the engine put rows into cells; from now on marginals are over these."""
         old, self._rows, self._exact = self._rows, None, {}
 
-        def build() -> Rows:
+        def build() -> CodedRows:
             if old is not None:
                 self._engine.uncode(old)
             return self._engine.code(coding, self._table)
 
         self._rows = self._guarded(build)
 
-    def measure(self, clique: Sequence[str], sigma: Fraction) -> Whole:
+    def measure(self, clique: Sequence[str], sigma: Fraction) -> Integers:
         """A marginal with rounded Gaussian noise of this deviation, in rows."""
         noise = Gaussian(sigma)
         self._take(noise.loss(self._person**2))
 
-        def draw() -> Whole:
+        def draw() -> Integers:
             (exact,) = self._marginals([tuple(clique)])
             noisy = noise.release(exact.reshape(-1).tolist())
             return np.array(noisy, np.int64).reshape(exact.shape)
@@ -115,7 +115,7 @@ class Marginals:
         self,
         epsilon: Fraction,
         cliques: Sequence[Sequence[str]],
-        predictions: Sequence[Whole],
+        predictions: Sequence[Integers],
         weights: Sequence[int],
         penalties: Sequence[int],
     ) -> int:
@@ -133,7 +133,9 @@ class Marginals:
 
         return self._guarded(choose)
 
-    def distances(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole], sigma: Fraction) -> list[int]:
+    def distances(
+        self, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers], sigma: Fraction
+    ) -> list[int]:
         """By how many rows each prediction is off, added up over its cells, with rounded Gaussian noise."""
         noise, cliques, predictions = Gaussian(sigma), tuple(cliques), tuple(predictions)
         self._take(noise.loss(self._person**2 * len(cliques)))
@@ -162,7 +164,7 @@ class Marginals:
         and in a forked process."""
         with self._taking:
             if self._ended or not self._left[loss] or os.getpid() != self._owner:
-                raise ValueError("the batch does not hold this step, or no longer")
+                raise ValueError("no such loss is left in the declared batch")
             self._grant.check(self._table)
             self._left[loss] -= 1
 
@@ -173,7 +175,7 @@ class Marginals:
         self._ended = ended
         return result
 
-    def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Whole]) -> list[int]:
+    def _misses(self, cliques: Sequence[Sequence[str]], predictions: Sequence[Integers]) -> list[int]:
         """The exact ‖marginal − prediction‖₁, in whole numbers.
 
         Predictions may be anything that was released, but not so large that 64 bits wrap: then one row could move a
@@ -202,11 +204,11 @@ class Marginals:
         self._fetch(self._rows, portion)
         return [self._exact[clique] for clique in cliques]
 
-    def _fetch(self, rows: Rows, cliques: Sequence[tuple[str, ...]]) -> None:
+    def _fetch(self, rows: CodedRows, cliques: Sequence[tuple[str, ...]]) -> None:
         if cliques:
             self._exact.update(zip(cliques, self._engine.marginals(rows, cliques), strict=True))
 
 
-def _farthest(prediction: Whole) -> int:
+def _farthest(prediction: Integers) -> int:
     """The largest size of an entry; of the least 64-bit integer too, whose absolute value is itself."""
     return max(int(prediction.max(initial=0)), -int(prediction.min(initial=0)))

@@ -73,7 +73,7 @@ class MultiplicativeWeightsExponential(Construction):
         super().__post_init__()
         whole("rounds", self.rounds, 1, 100_000)
         if not isinstance(self.queries, LinearQueries):
-            raise refuse("multiplicative weights are for counting queries", "queries", "give LinearQueries")
+            raise refuse("multiplicative weights need counting queries", "queries", "give LinearQueries")
 
     @property
     def each_epsilon(self) -> Fraction:
@@ -243,7 +243,7 @@ class OnlineMultiplicativeWeights(Construction):
         """A run: the number of rows and the threshold's noise are drawn now."""
         if database.universe != self.universe:
             fix = "build both over the same Universe"
-            raise refuse("the database is of another universe", "database", fix)
+            raise refuse("the database has another universe", "database", fix)
         return OnlineRun(self, database)
 
 

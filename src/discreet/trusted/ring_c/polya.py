@@ -1,4 +1,4 @@
-"""Shares of discrete Laplace noise: several of them, drawn apart, add up to one discrete Laplace value."""
+"""Distributed discrete Laplace noise: independent Pólya shares that add up to one discrete Laplace value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from discreet.trusted.ring_a.bits import Words, whole
 from discreet.trusted.ring_a.exact import Number, exp_bounds, log_bounds
-from discreet.trusted.ring_a.inversion import GUARD, STANDARD, Digits, Sizes, Table, Whole, exp_floor, thresholds
+from discreet.trusted.ring_a.inversion import (
+    GUARD,
+    STANDARD,
+    BitSizes,
+    Digits,
+    InversionTable,
+    Whole,
+    exp_floor,
+    thresholds,
+)
 from discreet.trusted.ring_a.laplace import TAIL
 from discreet.trusted.ring_a.sampler import positive, sample
 from discreet.trusted.ring_b import geometric
@@ -56,7 +65,7 @@ class Polya:
     """
 
     counts: Digits
-    blocks: Table
+    blocks: InversionTable
     masks: NDArray[Any]
     below: Digits
     rate: int
@@ -128,7 +137,7 @@ def accepted(words: Words, place: Whole, mask: Whole, bits: int) -> NDArray[np.b
     return found
 
 
-def build(scale: Fraction, shares: int, sizes: Sizes = STANDARD, tail: int = TAIL) -> Polya:
+def build(scale: Fraction, shares: int, sizes: BitSizes = STANDARD, tail: int = TAIL) -> Polya:
     """The tables of which values are made.
 
     With Λ = −ln(1 − q) = Σ q^l/l, the generating function of N is exp(−r·Λ + r·Σ q^l·z^l/l): N is a sum of a Poisson
@@ -158,7 +167,7 @@ def build(scale: Fraction, shares: int, sizes: Sizes = STANDARD, tail: int = TAI
     """
     if 200 * scale < 1:
         never = Digits((), 0, 0)
-        return Polya(never, Table.build([], sizes), np.zeros(1, np.int64), never, 0)
+        return Polya(never, InversionTable.build([], sizes), np.zeros(1, np.int64), never, 0)
     bits = sizes.full + GUARD + int(scale).bit_length()
     weights, unit, power = [], 1 << bits, 1
     while power < tail * scale + 2:
@@ -166,10 +175,10 @@ def build(scale: Fraction, shares: int, sizes: Sizes = STANDARD, tail: int = TAI
         weights.append(first * gone // (power << bits))
         power *= 2
     mean = parts_mean(scale, shares, bits)
-    counts = Table.build(thresholds(poisson(mean, bits), sizes.full), sizes)
+    counts = InversionTable.build(thresholds(poisson(mean, bits), sizes.full), sizes)
     wide = 2 * len(counts.cuts) * power >= 1 << 63
     masks = np.array([(1 << place) - 1 for place in range(len(weights))], object if wide else np.int64)
-    blocks = Table.build(thresholds(weights, sizes.full), sizes)
+    blocks = InversionTable.build(thresholds(weights, sizes.full), sizes)
     below = geometric.build(scale, sizes, tail=tail)
     return Polya(Digits((counts,), 0, 0), blocks, masks, below, mean >> (bits - _RATE))
 

@@ -1,5 +1,5 @@
-"""Privacy-loss distributions on a lattice: one that tells at least as much as the release, and one that tells no
-more.
+"""Privacy-loss distributions on a lattice: a pessimistic estimate, which dominates the release, and an optimistic one,
+which the release dominates.
 
 The loss of an outcome under P against Q is ℓ = ln dP/dQ; H_x(P, Q) = E_P[(1 − x·e^(−ℓ))⁺]. A law gives the
 probabilities under P and Q of all cells between the edges of a lattice. From these:
@@ -28,7 +28,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+Floats = NDArray[np.float64]
 SLACK = 2.0**-40
 SHIFT = 2.0**-46
 RARE = 1e-280
@@ -44,7 +44,7 @@ class PrivacyLoss(Protocol):
     def reach(self, tail: float, /) -> tuple[float, float]:
         """Losses between which all P-mass lies but for at most `tail` on either side."""
 
-    def cells(self, edges: Array) -> tuple[Array, Array]:
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         """P- and Q-mass at or below the first edge, in each (edge, next edge], and above the last edge."""
 
     def optimistic(self, step: float, /) -> PrivacyLoss:
@@ -62,7 +62,7 @@ class Bounded:
     def reach(self, _tail: float) -> tuple[float, float]:
         return -self.epsilon, self.epsilon
 
-    def cells(self, edges: Array) -> tuple[Array, Array]:
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         epsilon = self.epsilon
         size = len(edges) + 1
         if self.steps is None:
@@ -114,7 +114,7 @@ class Ranged:
     def reach(self, _tail: float) -> tuple[float, float]:
         return -self.epsilon, self.epsilon
 
-    def cells(self, edges: Array) -> tuple[Array, Array]:
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         epsilon = self.epsilon
         inside = np.concatenate(([-epsilon], np.clip(edges, -epsilon, epsilon), [epsilon]))
         low, width = inside[:-1], np.diff(inside)
@@ -135,7 +135,7 @@ class Normal:
         spread = self.mu * _quantile(tail)
         return self.mu**2 / 2 - spread, self.mu**2 / 2 + spread
 
-    def cells(self, edges: Array) -> tuple[Array, Array]:
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         still, moved = normal_masses(edges / self.mu + self.mu / 2, self.mu)
         return moved, still
 
@@ -144,7 +144,7 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SubsampledGaussianLoss:
     """One step of the subsampled Gaussian: rest·N(0, σ²) + rate·N(1, σ²) against N(0, σ²) for `removed`, and the
     other way round for a person added; rest = 1 − rate, rounded by itself, so that it is right also where it is
     small."""
@@ -171,7 +171,7 @@ class Sampled:
         exponent = (2 * x - 1) / (2 * self.sigma**2)
         return float(np.logaddexp(self._least, math.log(self.rate) + exponent))
 
-    def cells(self, edges: Array) -> tuple[Array, Array]:
+    def cells(self, edges: Floats) -> tuple[Floats, Floats]:
         losses = edges if self.removed else -edges[::-1]
         # e^ℓ = rest + rate·e^(x/σ − 1/2σ²), solved for x; written so that what is lost to rounding, also where the loss
         # is near its end ln(rest) or far below zero, is a displacement of ℓ by a few units
@@ -191,7 +191,7 @@ def _quantile(tail: float) -> float:
     return math.sqrt(2 * math.log(1 / tail))
 
 
-def normal_masses(points: Array, mean: float) -> tuple[Array, Array]:
+def normal_masses(points: Floats, mean: float) -> tuple[Floats, Floats]:
     """Under N(0, 1) and under N(mean, 1): the mass below the first point, between neighbours, above the last."""
     ends = np.concatenate(([-np.inf], points, [np.inf]))
     low, high = ends[:-1], ends[1:]
@@ -214,7 +214,7 @@ def normal_masses(points: Array, mean: float) -> tuple[Array, Array]:
     return still, moved
 
 
-def _between(low: Array, high: Array) -> Array:
+def _between(low: Floats, high: Floats) -> Floats:
     """P[low < N(0, 1) ≤ high], from the tail on whose side the cell lies, so that small masses keep their
     precision."""
     flip = high < -low
@@ -224,19 +224,19 @@ def _between(low: Array, high: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class LossDistribution:
     """Mass `mass[i]` at the loss offset + step·(first + i), and `infinity_mass` (of what was cut off) at infinity."""
 
     first: int
-    mass: Array
+    mass: Floats
     offset: float
     infinity_mass: float
 
-    def losses(self, step: float) -> Array:
+    def losses(self, step: float) -> Floats:
         return self.offset + step * np.arange(self.first, self.first + len(self.mass), dtype=np.float64)
 
 
-def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> Estimate:
+def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> LossDistribution:
     """A distribution on the lattice whose H_x is nowhere below that of the law."""
     low, high = law.reach(tail)
     high = min(high, _FAR)
@@ -252,10 +252,10 @@ def pessimistic_estimate(law: PrivacyLoss, step: float, tail: float) -> Estimate
     mass[:-1] += inner - up
     mass[1:] += up
     mass[0] += p[0]
-    return Estimate(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
+    return LossDistribution(first, mass, 0.0, float(p[-1]) + len(p) * RARE)
 
 
-def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float) -> Estimate:
+def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float) -> LossDistribution:
     """A distribution on a lattice whose H_x is nowhere above that of the law; `theta` says where it should be close.
 
     The lattice may be displaced: atoms sit a little off the middle of their cells, and one offset for all spares most
@@ -280,4 +280,4 @@ def optimistic_estimate(law: PrivacyLoss, step: float, tail: float, theta: float
     offset = float(offsets[int(np.argmin(lost))])
     places = centres + np.floor(aside - offset).astype(np.int64)
     least = int(places.min())
-    return Estimate(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)
+    return LossDistribution(least, np.bincount(places - least, weights=p).astype(np.float64), offset * step, 0.0)

@@ -29,7 +29,7 @@ class PoissonSample:
 
     def __post_init__(self) -> None:
         if not isinstance(self.rate, Fraction) or not 0 < self.rate <= 1:
-            raise ValueError("a rate is a Fraction above 0 and at most 1")
+            raise ValueError("the sampling rate must be a Fraction above 0 and at most 1")
 
     def release(self, persons: int, words: Words | None = None) -> NDArray[np.bool_]:
         """For each person, whether it takes part."""

@@ -1,4 +1,5 @@
-"""Where on the lattice of losses an ε or a δ lies. A bad window makes the bounds looser, never wrong."""
+"""Locates the part of the lattice of losses in which an ε or a δ lies. A bad window makes the bounds looser, never
+wrong."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.trusted.ring_c.convolve import Plan, PrivacyLosses
-from discreet.trusted.ring_c.privacy_loss import Array, Bounded, pessimistic_estimate
+from discreet.trusted.ring_c.convolve import ConvolutionPlan, PrivacyLosses
+from discreet.trusted.ring_c.privacy_loss import Bounded, Floats, pessimistic_estimate
 
 _POINTS = 1 << 18  # at most so many lattice points
 _FINE = 1024  # lattice points to a standard deviation of the sum, at least
@@ -38,8 +39,8 @@ class TiltedMoments:
 
     def __init__(self, laws: PrivacyLosses, tail: float) -> None:
         self.laws = laws
-        losses: list[Array] = []
-        masses: list[Array] = []
+        losses: list[Floats] = []
+        masses: list[Floats] = []
         for law, _ in laws:
             low, high = law.reach(tail)
             step = (min(high, 500.0) - max(low, -500.0)) / (16 if isinstance(law, Bounded) else 2048)
@@ -93,7 +94,7 @@ class TiltedMoments:
             low, high = (middle, high) if larger(middle) else (low, middle)
         return low
 
-    def plan(self, theta: float, epsilon: float = math.inf) -> Plan:
+    def plan(self, theta: float, epsilon: float = math.inf) -> ConvolutionPlan:
         """Below the window little lies under the tilt, above it little without; and little returns after a whole
         circle.
 
@@ -125,7 +126,7 @@ class TiltedMoments:
         step = min(deviation / _FINE, deviation * math.sqrt(6 * _SPREAD / max(1.0, self._off_lattice())))
         step = self._aligned(max(step, (high - low) / _POINTS * 1.01))
         tail = math.exp(max(log_delta - _LITTLE, -600.0)) / float(self.counts.sum())
-        return Plan(theta, step, low, high + step, least, (above, below, around), tail)
+        return ConvolutionPlan(theta, step, low, high + step, least, (above, below, around), tail)
 
     def _off_lattice(self) -> float:
         """About how many releases' worth of loss will not lie on the lattice."""

@@ -1,4 +1,4 @@
-"""A party's part in a sum of several parties: its exact totals leave as random shares, with noise inside."""
+"""A party's measurement in a multi-party sum: its exact totals leave as random shares that include noise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shares:
             raise ValueError("the largest is found among counts")
         moved = sensitivity(self.plan.root, self.plan.parts[0])
         if (moved.each if largest else moved.l1) > self.mechanism.sensitivity:
-            raise ValueError("one person moves the vector by more than the mechanism allows")
+            raise ValueError("one person can change the vector by more than the mechanism's sensitivity")
         return self.mechanism.loss()
 
     def draw(self, engine: CodedEngine) -> list[Residues]:

@@ -1,4 +1,4 @@
-"""Sums over several tables whose holders trust one another with nothing: additive shares, with the noise inside."""
+"""Multi-party sums without mutual trust: additive secret shares that include the noise."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class LaplaceShares:
         if self.sensitivity < 1 or self.parties < 2 or self.colluding < 0 or self.absent < 0:
             raise ValueError("sensitivity, parties, colluding and absent must be whole numbers, none below 0")
         if self.honest < 1:
-            raise ValueError("some party must be there that does not collude")
+            raise ValueError("at least one present party must be honest")
 
     @property
     def honest(self) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.exact import ceiling, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch, EquivalentGaussian
-from discreet.trusted.ring_a.loss import Gaussian as GaussianLoss
+from discreet.trusted.ring_a.loss import GaussianLoss as GaussianLoss
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.further_losses import SubsampledGaussian
 from discreet.trusted.ring_c.batch import compose
@@ -22,7 +22,7 @@ from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.equivalent import gaussian_equivalent
 from discreet.trusted.ring_c.features import UNIT, Features, OneHot, Scaled
 from discreet.trusted.ring_c.sampling import PoissonSample
-from discreet.trusted.ring_c.vectors import Vectors, Wanted
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors
 
 STEPS_OF_CLIP = 1 << 20
 """How many lattice steps the longest gradient of a person is."""
@@ -103,9 +103,9 @@ class Training:
             self.tell(step + 1)
         return Trained(tuple((total / (self.steps - self.steps // 2)).tolist()), persons)
 
-    def _wanted(self) -> list[Wanted]:
+    def _wanted(self) -> list[VectorColumn]:
         parts = (*self.features.parts, self.target)
-        return [Wanted(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
+        return [VectorColumn(part.column, part.values if isinstance(part, OneHot) else None) for part in parts]
 
 
 @lru_cache(maxsize=64)
@@ -125,7 +125,7 @@ def run_loss(
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """The rows of a table in units: features and target, who they belong to, and the residual that trains the model."""
 
     person: Integers = field(repr=False)
@@ -193,7 +193,7 @@ def rounded(weights: Floats) -> Floats:
     return whole
 
 
-def _rows(vectors: Vectors, training: Training) -> Rows:
+def _rows(vectors: Vectors, training: Training) -> TrainingRows:
     features = training.features.units(vectors.values, vectors.known, len(vectors.person))
     name = training.target.column.name
     known = vectors.known[name]
@@ -203,7 +203,7 @@ def _rows(vectors: Vectors, training: Training) -> Rows:
     else:
         scaled = training.target.units(vectors.values[name], known)[:, 0]
         target, residual = np.floor(scaled * (_RESIDUAL / UNIT)).astype(np.int64), linear
-    return Rows(vectors.person, vectors.persons, features.astype(np.int16), target, known, residual)
+    return TrainingRows(vectors.person, vectors.persons, features.astype(np.int16), target, known, residual)
 
 
 def logistic(products: Floats, target: Integers) -> Integers:

@@ -74,9 +74,9 @@ class Universe:
         if not all(isinstance(element, Hashable) for element in self.elements):
             raise refuse("elements must be hashable", "elements", "name elements by texts, numbers or tuples of them")
         if not self.elements:
-            raise refuse("a universe has at least one element", "elements", 'write Universe(["no", "yes"])')
+            raise refuse("a universe needs at least one element", "elements", 'write Universe(["no", "yes"])')
         if len(set(self.elements)) < len(self.elements):
-            raise refuse("an element stands twice in the universe", "elements", "name each element once")
+            raise refuse("an element is listed twice in the universe", "elements", "name each element once")
 
     @property
     def size(self) -> int:
@@ -116,7 +116,7 @@ class Database:
         except TypeError:
             found = Counter([universe])  # what is no element
         if not found.keys() <= set(universe.elements):
-            raise refuse("some row is no element of the universe", "rows", "name every kind of row in the universe")
+            raise refuse("some row is not in the universe", "rows", "name every kind of row in the universe")
         return cls(universe, (found[element] for element in universe.elements))
 
     @property
@@ -145,9 +145,9 @@ class LinearQueries:
             found = ()
         if not found or any(len(row) != universe.size for row in found):
             fix = f"give rows of {universe.size} zeros and ones"
-            raise refuse("a class has at least one query, each with one cell for each element", "matrix", fix)
+            raise refuse("a class needs at least one query, each with one cell for each element", "matrix", fix)
         if any(cell not in (0, 1) for row in found for cell in row):
-            raise refuse("a counting query counts an element or does not", "matrix", "write zeros and ones")
+            raise refuse("a counting query has only zeros and ones", "matrix", "write zeros and ones")
         if len(found) * universe.size > MOST_CELLS:
             message = f"{len(found):,} queries over {universe.size:,} elements are {len(found) * universe.size:,} cells"
             raise refuse(message, "matrix", f"at most {MOST_CELLS:,} fit")

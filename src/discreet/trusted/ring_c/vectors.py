@@ -1,4 +1,4 @@
-"""Declared columns as vectors: what crosses the pipe where a procedure needs rows and not totals. For the door only.
+"""Rows as vectors of declared columns, for procedures that need rows and not totals. For the gate only.
 
 Numbers cross as doubles, whole numbers, dates and codes as 64-bit integers, texts as UTF-8 in one piece with lengths.
 """
@@ -26,7 +26,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class VectorColumn:
     """A column that a procedure needs. With `values`, a row's value is its place among them, and NULL where it is none
     of them."""
 
@@ -48,7 +48,7 @@ class Vectors:
         return int(self.person[-1]) + 1 if len(self.person) else 0
 
 
-def select(table: Table, wanted: Sequence[Wanted]) -> exp.Select:
+def select(table: Table, wanted: Sequence[VectorColumn]) -> exp.Select:
     """The SELECT of the rows: the person's number, then each column.
 
     Rows stand person by person, and within a person in the order of their positions, so what is left of the order when
@@ -73,7 +73,7 @@ def _ordered(columns: Sequence[exp.Expression]) -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=column.copy()) for column in columns])
 
 
-def _stored(wanted: Wanted, position: Mapping[str, int]) -> exp.Expression:
+def _stored(wanted: VectorColumn, position: Mapping[str, int]) -> exp.Expression:
     """A column as what crosses the pipe."""
     column: exp.Expression = exp.column(column_name(position[wanted.column.name]))
     kind = wanted.column.type
@@ -94,7 +94,7 @@ def _stored(wanted: Wanted, position: Mapping[str, int]) -> exp.Expression:
     return exp.cast(column, "BIGINT") if kind is Type.BOOLEAN else column
 
 
-def decoded(wanted: Sequence[Wanted], answer: Mapping[str, Any]) -> Vectors:
+def decoded(wanted: Sequence[VectorColumn], answer: Mapping[str, Any]) -> Vectors:
     """The engine's answer as vectors: dates as days since 1970, timestamps as microseconds since then, booleans as 0
     and 1, texts as Python strings, declared values as their places."""
     buffers = iter(answer["buffers"])

@@ -1,5 +1,4 @@
-"""An open run of private multiplicative weights: counts answered from a public guess that is corrected where it is
-wrong."""
+"""An open run of private multiplicative weights: counts answered from a public model that noisy answers correct."""
 
 from __future__ import annotations
 
@@ -26,9 +25,9 @@ class Weigh:
 
     @property
     def loss(self) -> Loss:
-        """Raises ValueError where the construction is for another number of rows a person."""
+        """Raises ValueError where the construction is made for another number of rows per person."""
         if self.construction.rows_per_person != rows_of_person(self.table):
-            raise ValueError("the construction is for another number of rows a person")
+            raise ValueError("the construction is made for another number of rows per person")
         return self.construction.loss()
 
 

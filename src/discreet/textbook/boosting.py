@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median_low
 
-from discreet.constructions.base import BaseGenerator
-from discreet.constructions.composition import each, root_rho, together
-from discreet.constructions.linear import FractionalGenerator
 from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.textbook.base import BaseGenerator
+from discreet.textbook.composition import each, root_rho, together
+from discreet.textbook.linear import FractionalGenerator
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_c.construction import Synopsis, explained, of_this_universe, shown

@@ -1,4 +1,4 @@
-"""What each of many releases may cost, by the composition theorems of the book; every ε is rounded down.
+"""The epsilon of each of many releases, by the book's composition theorems; rounded down.
 
 All of them hold for releases chosen adaptively, each with an ε fixed beforehand, and bound the privacy loss itself: but
 for outcomes of probability δ the logarithm of the probability ratio of all releases together is at most ε. Then they

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from construction_tools import boosted, prefixes, queries, universe
-from discreet.constructions import (
+from discreet.errors import QuestionError
+from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.textbook import (
     ArbitraryQueries,
     BaseGenerator,
     Boosting,
@@ -25,8 +27,6 @@ from discreet.constructions import (
     SmallDatabase,
     Universe,
 )
-from discreet.errors import QuestionError
-from discreet.reference.draws import ExponentialDraws, PublicDraws
 
 KIND = "exact"
 
@@ -44,13 +44,13 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ("counts", lambda: Database(universe(2), [1, math.nan]), "whole"),
     ("counts", lambda: Database(universe(2), [True, 1]), "whole"),
     ("counts", lambda: Database(universe(2), [2**63, 1]), "2^50"),
-    ("rows", lambda: Database.of(Universe("ab"), "abc"), "no element"),
-    ("rows", lambda: Database.of(Universe("ab"), [["a"]]), "no element"),  # type: ignore[list-item]
+    ("rows", lambda: Database.of(Universe("ab"), "abc"), "not in the universe"),
+    ("rows", lambda: Database.of(Universe("ab"), [["a"]]), "not in the universe"),  # type: ignore[list-item]
     ("matrix", lambda: LinearQueries(universe(2), []), "at least one"),
     ("matrix", lambda: LinearQueries(universe(2), [[1, 0, 1]]), "one cell for each"),
-    ("matrix", lambda: LinearQueries(universe(2), [[1, 2]]), "or does not"),
+    ("matrix", lambda: LinearQueries(universe(2), [[1, 2]]), "only zeros and ones"),
     ("matrix", lambda: LinearQueries(universe(2), [3]), "at least one"),  # type: ignore[list-item]
-    ("matrix", lambda: LinearQueries(universe(5_001), [range(5_001)] * 2), "or does not"),
+    ("matrix", lambda: LinearQueries(universe(5_001), [range(5_001)] * 2), "only zeros and ones"),
     ("matrix", lambda: LinearQueries(universe(5_000), [[1] * 5_000] * 1_001), "5,005,000 cells"),
     ("functions", lambda: ArbitraryQueries(universe(2), [], rho=1), "at least one"),
     ("functions", lambda: ArbitraryQueries(universe(2), [lambda _: 0.5], rho=1).answers([1, 2]), "whole number"),  # type: ignore[list-item,return-value]
@@ -88,7 +88,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     (
         "database",
         lambda: LinearProgram(queries=TWO, delta=0, **PRICE).release(Database(universe(3), [0, 0, 1])),
-        "other",
+        "different universes",
     ),
     ("rows", lambda: LinearProgram(queries=TWO, delta=0, **PRICE).bound(-1), "from 0"),
     (

@@ -28,7 +28,9 @@ from construction_tools import (
     universe,
 )
 from discreet.accounting import Approximate, DiscreteLaplace, Pure
-from discreet.constructions import (
+from discreet.mechanisms import ExponentialMechanism
+from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.textbook import (
     BaseGenerator,
     Boosting,
     Database,
@@ -39,10 +41,8 @@ from discreet.constructions import (
     OnlineMultiplicativeWeights,
     SmallDatabase,
 )
-from discreet.constructions.boosting import STEP, _kept
-from discreet.constructions.composition import each, root_rho
-from discreet.mechanisms import ExponentialMechanism
-from discreet.reference.draws import ExponentialDraws, PublicDraws
+from discreet.textbook.boosting import STEP, _kept
+from discreet.textbook.composition import each, root_rho
 from discreet.trusted.ring_a.exact import exp_bounds, log_bounds
 from discreet.trusted.ring_b.choice import CERTAIN, decays
 

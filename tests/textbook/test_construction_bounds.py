@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from construction_tools import BETA, boosted, every_construction, prefixes, queries, universe, worst
-from discreet.constructions import (
+from discreet.textbook import (
     ArbitraryQueries,
     BaseGenerator,
     Boosting,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from construction_tools import BETA, boosted, lexicographic, prefixes, queries, universe, worst
-from discreet.constructions import (
+from discreet.textbook import (
     ArbitraryQueries,
     BaseGenerator,
     Boosted,
@@ -26,8 +26,8 @@ from discreet.constructions import (
     Synopsis,
     rounds_needed,
 )
-from discreet.constructions.boosting import ETA, STEP, _kept
-from discreet.constructions.linear import _solved, synthesised
+from discreet.textbook.boosting import ETA, STEP, _kept
+from discreet.textbook.linear import _solved, synthesised
 from discreet.trusted.ring_c.construction import rounded
 from discreet.trusted.ring_c.multiplicative_weights import moved
 from discreet.trusted.ring_c.universe import histograms, log_multisets, multisets

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.constructions.composition import each, together
 from discreet.reference.draws import PublicDraws
+from discreet.textbook.composition import each, together
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, shown

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.constructions.base import few_enough
+from discreet.textbook.base import few_enough
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_b.further_losses import BoundedRange
 from discreet.trusted.ring_b.selection import ExponentialMechanism
@@ -59,7 +59,7 @@ class SmallDatabase(Construction):
         super().__post_init__()
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
-            raise refuse("small databases are chosen for counting queries", "queries", "give LinearQueries")
+            raise refuse("SmallDatabase needs counting queries", "queries", "give LinearQueries")
         few_enough(self.queries.universe.size, self.m, "alpha", "take a smaller universe or a larger alpha")
 
     @property

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.constructions import (
+from discreet.textbook import (
     BaseGenerator,
     Boosted,
     Boosting,

@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.constructions.base import Generator
-from discreet.constructions.composition import each, together
 from discreet.reference.draws import PublicDraws
+from discreet.textbook.base import Generator
+from discreet.textbook.composition import each, together
 from discreet.trusted.ring_a.additive import Laplace
 from discreet.trusted.ring_a.loss import Batch
 from discreet.trusted.ring_c.construction import Construction, Synopsis, explained, of_this_universe, rounded
@@ -159,7 +159,7 @@ class FractionalGenerator(Generator):
         super().__post_init__()
         object.__setattr__(self, "alpha", number("alpha", self.alpha, 0, 1))
         if not isinstance(self.queries, LinearQueries):
-            raise refuse("fractional queries are counting queries", "queries", "give LinearQueries")
+            raise refuse("fractional queries must be counting queries", "queries", "give LinearQueries")
         self._enough()
 
     @cached_property

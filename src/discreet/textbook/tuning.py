@@ -1,4 +1,4 @@
-"""Which α to take: it trades parts of a bound for each other; where they balance follows from the number of rows."""
+"""Chooses the α at which the parts of an error bound balance, for a number of rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.constructions.linear import FractionalGenerator
-from discreet.constructions.small import SmallDatabase
 from discreet.errors import QuestionError
+from discreet.textbook.linear import FractionalGenerator
+from discreet.textbook.small import SmallDatabase
 from discreet.trusted.ring_c.multiplicative_weights import OnlineMultiplicativeWeights
 
 Tunable = TypeVar("Tunable", FractionalGenerator, OnlineMultiplicativeWeights, SmallDatabase)
