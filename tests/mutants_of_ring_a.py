@@ -498,6 +498,7 @@ def _end(child: int) -> None:
         os.killpg(child, signal.SIGKILL)
 
 
+UNKNOWN = "NO REASON YET"
 ROW = re.compile(r"^\* `(?P<function>[^`]*)`: `(?P<before>.*?)` → `(?P<after>.*?)`: (?P<reason>.*)$")
 
 
@@ -507,7 +508,7 @@ def reasons() -> dict[Name, str]:
     for line in PAGE.read_text("utf-8").splitlines() if PAGE.exists() else ():
         if line.startswith("## "):
             module = line[3:]
-        elif row := ROW.match(line):
+        elif (row := ROW.match(line)) and row["reason"] != UNKNOWN:
             function = "" if row["function"] == "outside" else row["function"]
             found[module, function, row["before"], row["after"]] = row["reason"]
     return found
@@ -555,7 +556,7 @@ def _write(run: Run, known: dict[Name, str]) -> None:
     for module in run.killed:
         alive = run.alive[module]
         lines = [f"{run.killed[module] + len(alive)} mutants, {run.killed[module]} killed."]
-        rows = dict.fromkeys(f"* {one}: {known.get(one.name, 'NO REASON YET')}" for one in alive)
+        rows = dict.fromkeys(f"* {one}: {known.get(one.name, UNKNOWN)}" for one in alive)
         sections[module] = "\n".join([*lines, *(["", *rows] if rows else [])])
     figures = [re.match(r"(\d+) mutants, (\d+) killed", text) for text in sections.values()]
     made, killed = (sum(int(one[place]) for one in figures if one) for place in (1, 2))

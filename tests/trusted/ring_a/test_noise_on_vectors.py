@@ -61,6 +61,17 @@ def test_the_variance_is_that_of_the_distribution(made: Laplace | Gaussian) -> N
 
 
 @pytest.mark.parametrize("made", MADE)
+def test_the_expected_error_is_that_of_the_distribution(made: Laplace | Gaussian) -> None:
+    """Of Gaussian noise, that before it is rounded."""
+    if isinstance(made, Laplace):
+        with mpmath.workdps(40):
+            truth = float(sum(2 * k * chance(made, k) for k in range(1, 500)))
+    else:
+        truth = float(made.sigma) * 0.7978845608028654
+    assert made.expected_error == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("confidence", [0.0, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("cells", [1, 7])
 def test_the_half_width_is_the_least_that_holds(made: Laplace | Gaussian, confidence: float, cells: int) -> None:
