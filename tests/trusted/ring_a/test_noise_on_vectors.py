@@ -40,6 +40,14 @@ def test_no_number_is_released_without_noise(
             made.release(vector)
 
 
+def test_the_loss_is_the_sensitivity_over_the_size() -> None:
+    """Of Gaussian noise the root of the squares', rounded up."""
+    loss = Gaussian(Fraction(3)).loss(5)
+    assert 0 <= loss.mu**2 - Fraction(5, 9) < Fraction(1, 1 << 60)
+    laplace = Laplace(Fraction(3)).loss(5)
+    assert (laplace.epsilon, laplace.sensitivity) == (Fraction(5, 3), 5)
+
+
 def chance(made: Laplace | Gaussian, k: int) -> Any:
     """The probability that the noise is k."""
     if isinstance(made, Laplace):
