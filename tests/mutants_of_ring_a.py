@@ -478,7 +478,10 @@ class Run(_Quick):
                 os.execv(sys.executable, [sys.executable, __file__, "--anew", str(file)])
             for test, following in zip(tests, [*tests[1:], None], strict=True):
                 _limit(3 + 10 * self.seen.seconds[test])
-                self._run(test, following)
+                try:
+                    self._run(test, following)
+                except BaseException:  # numbers too large for this process, and for pytest to show
+                    os._exit(1)
                 if self.failed:
                     os._exit(1)
             os._exit(0)
