@@ -22,6 +22,7 @@ LEAST = Least(CENT, Fraction(1, 10_000))
         (Fraction(1), None, Fraction(1, 10_000)),
         (Fraction(12345), None, Fraction(1, 1000)),  # never more than that
         (Fraction("1.23456"), None, Fraction("0.000124")),  # three digits, rounded up
+        (Fraction("1.00005"), None, Fraction("0.000101")),
         (Fraction(1), CENT, CENT),
         (Fraction(12345), Fraction(7), Fraction(7)),
     ],

@@ -40,6 +40,14 @@ def test_no_number_is_released_without_noise(
             made.release(vector)
 
 
+def test_the_loss_is_the_sensitivity_over_the_size() -> None:
+    """Of Gaussian noise the root of the squares', rounded up."""
+    loss = Gaussian(Fraction(3)).loss(5)
+    assert 0 <= loss.mu**2 - Fraction(5, 9) < Fraction(1, 1 << 60)
+    laplace = Laplace(Fraction(3)).loss(5)
+    assert (laplace.epsilon, laplace.sensitivity) == (Fraction(5, 3), 5)
+
+
 def chance(made: Laplace | Gaussian, k: int) -> Any:
     """The probability that the noise is k."""
     if isinstance(made, Laplace):
@@ -58,6 +66,17 @@ def test_the_variance_is_that_of_the_distribution(made: Laplace | Gaussian) -> N
     with mpmath.workdps(40):
         truth = sum(2 * k * k * chance(made, k) for k in range(1, 500))
     assert made.variance == pytest.approx(float(truth), rel=2e-7)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_the_expected_error_is_that_of_the_distribution(made: Laplace | Gaussian) -> None:
+    """Of Gaussian noise, that before it is rounded."""
+    if isinstance(made, Laplace):
+        with mpmath.workdps(40):
+            truth = float(sum(2 * k * chance(made, k) for k in range(1, 500)))
+    else:
+        truth = float(made.sigma) * 0.7978845608028654
+    assert made.expected_error == pytest.approx(truth, rel=1e-12)
 
 
 @pytest.mark.parametrize("made", MADE)
