@@ -7,16 +7,16 @@ from fractions import Fraction
 import pytest
 
 from discreet.trusted.ring_a.gaussian_budget import Price, charge, squares, times
-from discreet.trusted.ring_a.loss import Batch, Gaussian, Loss, Pure
+from discreet.trusted.ring_a.loss import Batch, GaussianLoss, Loss, Pure
 
 ONE, BIT = Fraction(1), Fraction(1, 1 << 128)
 
 
 def test_a_release_may_take_all_that_is_left() -> None:
-    assert charge(squares, Gaussian(ONE), ONE) == 0
-    assert charge(squares, Gaussian(ONE), ONE - BIT) is None
-    assert charge(squares, Gaussian(ONE), None) is None
-    assert charge(squares, Batch((Gaussian(ONE), Gaussian(ONE))), Fraction(2)) == 0
+    assert charge(squares, GaussianLoss(ONE), ONE) == 0
+    assert charge(squares, GaussianLoss(ONE), ONE - BIT) is None
+    assert charge(squares, GaussianLoss(ONE), None) is None
+    assert charge(squares, Batch((GaussianLoss(ONE), GaussianLoss(ONE))), Fraction(2)) == 0
 
 
 def dearer_above(_loss: Loss, left: Fraction, /) -> Price:
@@ -27,7 +27,7 @@ def dearer_above(_loss: Loss, left: Fraction, /) -> Price:
 @pytest.mark.parametrize("most", [0, 1, 2, 3, 50, 10**6])
 def test_no_more_are_counted_than_are_asked_for(most: int) -> None:
     """Also where the price falls on the way: two at 1, then two hundred at a half."""
-    assert times(dearer_above, Gaussian(ONE), Fraction(102), most) == min(most, 202)
+    assert times(dearer_above, GaussianLoss(ONE), Fraction(102), most) == min(most, 202)
 
 
 def test_the_largest_part_of_a_batch_is_charged_first() -> None:
@@ -37,6 +37,6 @@ def test_the_largest_part_of_a_batch_is_charged_first() -> None:
         seen.append(loss)
         return ONE, Fraction(0)
 
-    small, large, other = Pure(ONE), Pure(Fraction(2)), Gaussian(Fraction(3))
+    small, large, other = Pure(ONE), Pure(Fraction(2)), GaussianLoss(Fraction(3))
     charge(noted, Batch((other, small, large)), Fraction(9))
     assert seen == [large, small, other]

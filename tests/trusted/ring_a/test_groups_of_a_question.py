@@ -19,7 +19,7 @@ from discreet.trusted.ring_a.groups import (
     one_vector,
 )
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, Mechanism, NoisyGroups
-from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, Project, Root, Scan, Total, TotalKind, Vector
+from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, PartKind, Project, Root, Scan, Total, TotalKind, Vector
 from discreet.trusted.ring_a.table import Column, Source, Table, Type
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 
@@ -57,7 +57,7 @@ def released(rows: list[Row], asked: ExactPlan, *mechanisms: Mechanism) -> Noisy
 
 
 def test_public_groups_are_shown_with_the_empty_ones() -> None:
-    asked = plan(PUBLIC, parts=(Part("mean", (SUM, DIFFERENCE)), Part("count", (PERSONS,))))
+    asked = plan(PUBLIC, parts=(Part(PartKind("mean"), (SUM, DIFFERENCE)), Part(PartKind("count"), (PERSONS,))))
     found = released([(("y",), (3, 2))], asked, NONE, NONE)
     assert found == NoisyGroups((("x",), ("y",)), (((0, 23), (0, -1)), ((0, 2),)))
 
@@ -77,7 +77,7 @@ def test_groups_below_the_threshold_are_gone_from_every_part(
         ((Fraction(1),), (9, 2)),
         ((Fraction(-1),), (6, 6)),
     ]
-    mean, keys = Part("mean", (SUM, DIFFERENCE)), Part("keys", (PERSONS,))
+    mean, keys = Part(PartKind("mean"), (SUM, DIFFERENCE)), Part(PartKind("keys"), (PERSONS,))
     parts, mechanisms = ((keys, mean), (threshold, NONE)) if first else ((mean, keys), (NONE, threshold))
     found = released(rows, plan(PRIVATE, parts=parts), *mechanisms)
     shown = ((66, 35, 48), (0, -2, -4)), ((6, 3, 4),)
@@ -86,7 +86,7 @@ def test_groups_below_the_threshold_are_gone_from_every_part(
 
 
 def test_the_loss_is_that_of_the_measurement_on_the_declared_table() -> None:
-    measured = CertifiedMeasurement(plan(PUBLIC, parts=(Part("count", (PERSONS,)),)), (Laplace(Fraction(4)),))
+    measured = CertifiedMeasurement(plan(PUBLIC, parts=(Part(PartKind("count"), (PERSONS,)),)), (Laplace(Fraction(4)),))
     assert GroupsMeasurement(measured, TABLE).loss == measured.loss
     with pytest.raises(ValueError, match="does not read this table"):
         _ = GroupsMeasurement(measured, replace(TABLE, person="g")).loss
@@ -97,7 +97,7 @@ def test_a_plan_without_parts_shows_public_groups_and_asks_no_engine() -> None:
     assert exact_groups(engine, plan(PUBLIC, parts=()), TABLE) == ([("x",), ("y",)], [])
 
 
-@pytest.mark.parametrize("parts", [(), (Part("count", (PERSONS,)),)])
+@pytest.mark.parametrize("parts", [(), (Part(PartKind("count"), (PERSONS,)),)])
 def test_a_public_group_that_stands_there_twice_is_refused(parts: tuple[Part, ...]) -> None:
     """Its noise would be drawn twice on one price. Two fractions may be one double to the engine."""
     third = Fraction(1, 3)
@@ -110,10 +110,10 @@ def test_a_public_group_that_stands_there_twice_is_refused(parts: tuple[Part, ..
 def test_two_rows_of_one_group_are_refused(key: Key) -> None:
     rows: list[Row] = [((value,), (1, 1)) for value in (("x", "x") if key is PUBLIC else (Fraction(1, 2),) * 2)]
     with pytest.raises(ValueError, match="two groups have one key"):
-        dense(rows, plan(key, parts=(Part("count", (PERSONS,)),)))
+        dense(rows, plan(key, parts=(Part(PartKind("count"), (PERSONS,)),)))
 
 
-COUNT = Part("count", (PERSONS,))
+COUNT = Part(PartKind("count"), (PERSONS,))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ COUNT = Part("count", (PERSONS,))
         plan(PRIVATE, parts=(COUNT,)),
         plan(PUBLIC, parts=()),
         plan(PUBLIC, parts=(COUNT, COUNT)),
-        plan(PUBLIC, parts=(Part("mean", (SUM, PERSONS)),)),
-        plan(PUBLIC, parts=(Part("mean", ()),)),
+        plan(PUBLIC, parts=(Part(PartKind("mean"), (SUM, PERSONS)),)),
+        plan(PUBLIC, parts=(Part(PartKind("mean"), ()),)),
     ],
 )
 def test_what_is_no_vector_over_public_groups(wrong: ExactPlan) -> None:
@@ -154,9 +154,9 @@ def test_which_counts_no_further_person_lowers(
     weights: tuple[int, int], totals: tuple[Total, ...], monotone: bool
 ) -> None:
     vector = Vector(tuple(enumerate(weights)))
-    assert monotone_count(plan(PUBLIC, parts=(Part("count", (vector,)),), totals=totals), TABLE) is monotone
+    assert monotone_count(plan(PUBLIC, parts=(Part(PartKind("count"), (vector,)),), totals=totals), TABLE) is monotone
 
 
 def test_gaussian_noise_is_drawn_on_every_vector() -> None:
-    asked = plan(PUBLIC, parts=(Part("mean", (SUM, DIFFERENCE)),))
+    asked = plan(PUBLIC, parts=(Part(PartKind("mean"), (SUM, DIFFERENCE)),))
     assert released([(("x",), (1, 1))], asked, Gaussian(HARDLY)).parts == (((11, 0), (0, 0)),)

@@ -31,7 +31,7 @@ from discreet.trusted.ring_a.threshold import LaplaceThreshold, gaussian_thresho
 
 PUBLIC, PRIVATE = Key("g", Type.TEXT, ("x", "y")), Key("h", Type.TEXT, None)
 ONE = (Vector(((0, 1),)),)
-COUNT, KEYS = Part("count", ONE), Part("keys", ONE)
+COUNT, KEYS = Part(PartKind("count"), ONE), Part(PartKind("keys"), ONE)
 NOISE, THRESHOLD = Laplace(Fraction(2)), laplace_threshold(Fraction(1), Fraction(1, 1000), 1)
 EACH_ROW = Scan("t", None, True)
 
@@ -149,7 +149,7 @@ def test_a_threshold_holds_for_as_many_groups_as_it_knows_of(threshold: LaplaceT
 )
 def test_a_threshold_made_for_less_has_no_loss(threshold: LaplaceThreshold, vectors: int, bound: Sensitivity) -> None:
     with pytest.raises(ValueError, match="counts each person once"):
-        part_loss(threshold, Part("keys", ONE * vectors), bound)
+        part_loss(threshold, Part(PartKind("keys"), ONE * vectors), bound)
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS)

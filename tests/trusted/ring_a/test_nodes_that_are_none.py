@@ -19,10 +19,12 @@ from discreet.trusted.ring_a.nodes import (
     LimitGroups,
     LimitRows,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Scan,
     Total,
+    TotalKind,
     Vector,
     project_of,
     scan_of,
@@ -39,9 +41,9 @@ PROJECT = Project(Filter(SCAN, ColumnOf("b", Type.BOOLEAN)), (), ())
     [
         lambda number: LimitRows(PROJECT, number),
         lambda number: LimitGroups(PersonGroup(PROJECT), number),
-        lambda number: Total("sum", number),
-        lambda number: Total("sum", 0, (number, 2)),
-        lambda number: Total("sum", 0, (0, number)),
+        lambda number: Total(TotalKind("sum"), number),
+        lambda number: Total(TotalKind("sum"), 0, (number, 2)),
+        lambda number: Total(TotalKind("sum"), 0, (0, number)),
         lambda number: Vector(((number, 1),)),
         lambda number: Vector(((0, 1), (0, number))),
     ],
@@ -66,7 +68,7 @@ def test_the_blocks_of_a_joint_part() -> None:
     lattice = Lattice(Fraction(1), 0, 9)
     axes = (Axis(lattice, 1, 1), Axis(lattice, 3, 1, absent=True))
     vectors = (Vector(((0, 7),)), Vector(((1, 2),)), Vector(((2, 3),)), Vector(((3, 4),)))
-    part = Part("joint", vectors, axes=axes)
+    part = Part(PartKind("joint"), vectors, axes=axes)
     assert part.blocks == (1, 1, 2)
     assert part.unit == 7
 

@@ -16,6 +16,7 @@ from discreet.trusted.ring_a.nodes import (
     Key,
     LimitRows,
     Part,
+    PartKind,
     PersonGroup,
     Project,
     Quantity,
@@ -41,7 +42,7 @@ def counted(*totals: Total, quantity: Quantity = VALUE) -> Aggregate:
 def test_a_vector_of_totals_that_are_not_there_is_refused(weights: tuple[tuple[int, int], ...]) -> None:
     """Also where another of its totals is there: Python would count a negative index from the end."""
     with pytest.raises(ValueError, match="made of the plan's totals"):
-        sensitivity(counted(), Part("count", (Vector(weights),)))
+        sensitivity(counted(), Part(PartKind("count"), (Vector(weights),)))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_a_vector_of_totals_that_are_not_there_is_refused(weights: tuple[tuple[i
 )
 def test_the_blocks_of_a_joint_part_are_all_its_vectors(vectors: tuple[Vector, ...], axes: tuple[Axis, ...]) -> None:
     with pytest.raises(ValueError, match="blocks of a part are its vectors"):
-        sensitivity(counted(), Part("joint", vectors, axes=axes))
+        sensitivity(counted(), Part(PartKind("joint"), vectors, axes=axes))
 
 
 def test_corners_are_looked_at_up_to_a_number() -> None:
@@ -63,7 +64,7 @@ def test_corners_are_looked_at_up_to_a_number() -> None:
     plan = Aggregate(
         Clip(PersonGroup(Project(PERSONS, (), (VALUE,)))), tuple(Total(TotalKind("sum"), 0, (-1, 1)) for _ in range(10))
     )
-    nine, ten = (Part("sum", (Vector(tuple((index, 1) for index in range(count))),)) for count in (9, 10))
+    nine, ten = (Part(PartKind("sum"), (Vector(tuple((index, 1) for index in range(count))),)) for count in (9, 10))
     assert sensitivity(plan, nine).l1 == 9
     with pytest.raises(ValueError, match="too many totals"):
         sensitivity(plan, ten)
@@ -73,14 +74,16 @@ def test_powers_of_two_are_not_added_up() -> None:
     """A quantity that is the number of its power is counted; as a sum its lattice would not bound it."""
     powers = Quantity(ColumnOf("v", Type.NUMBER), LATTICE, powers=True)
     with pytest.raises(ValueError, match="powers of two are counted"):
-        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=powers), Part("sum", (ONE,)))
-    assert sensitivity(counted(Total(TotalKind("present"), 0), quantity=powers), Part("count", (ONE,))).l1 == 1
+        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=powers), Part(PartKind("sum"), (ONE,)))
+    assert (
+        sensitivity(counted(Total(TotalKind("present"), 0), quantity=powers), Part(PartKind("count"), (ONE,))).l1 == 1
+    )
 
 
 def test_a_sum_without_lattice_and_without_clamp_is_not_bounded() -> None:
     free = Quantity(ColumnOf("v", Type.NUMBER), None)
     with pytest.raises(ValueError, match="does not bound what a person adds to a group"):
-        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=free), Part("sum", (ONE,)))
+        sensitivity(counted(Total(TotalKind("sum"), 0), quantity=free), Part(PartKind("sum"), (ONE,)))
 
 
 class _Switched(Relation):
