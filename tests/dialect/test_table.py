@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -144,8 +145,8 @@ NUMERIC = [row for row in DIALECT if row.operator not in ("to_text", "to_boolean
 
 def _numeric_questions(row: SqlFunction) -> list[str]:
     """Questions whose results have an interval."""
-    chosen = [text for text in written(row) if "text_" not in text]
-    return [text for text in chosen if read(text).type.numeric][:3]
+    chosen = (text for text in written(row) if "text_" not in text)
+    return list(islice((text for text in chosen if read(text).type.numeric), 3))
 
 
 QUESTIONS = [text for row in NUMERIC for text in _numeric_questions(row)]

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -140,6 +141,7 @@ def column(name: str) -> Expression:
     return ColumnOf(name, Type(name.rsplit("_", 1)[0]))
 
 
+@cache
 def read(text: str) -> Expression:
     """An expression over the columns of this folder."""
     return ExpressionReader(lambda node: column(node.name), DECLARED).read(parse(f"SELECT {text}").expressions[0])

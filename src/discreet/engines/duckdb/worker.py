@@ -49,7 +49,9 @@ def prepare() -> None:
     """In the server, before it forks: an engine that holds nothing, which a child then need not make, as that takes
     longer than all else at its beginning. It is made of constants alone, so children know no more of each other than
     if each made its own; and it has no thread, so a fork finds it whole."""
-    _prepared.append(_made())
+    connection = _made()
+    connection.execute("SELECT count(*), sum(i) FROM range(10) AS numbers(i) GROUP BY i % 3").fetchall()  # warm
+    _prepared.append(connection)
 
 
 def _made() -> duckdb.DuckDBPyConnection:
