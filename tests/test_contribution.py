@@ -133,14 +133,17 @@ def test_three_tables_are_added_up(place: Place, curators: dict[str, Curator]) -
             assert agreed.hash in reserve.question
             assert all(other in reserve.question for other in NAMES)
     assert "ward" in repr(releases[0]) or "days" in repr(releases[0])
-    with pytest.raises(QuestionError, match="it was opened"):
+    with pytest.raises(QuestionError, match="which was opened"):
         curators["north"].contribution(agreed).charge()
 
 
 def test_another_declaration_is_refused_before_anything_is_spent(place: Place) -> None:
     agreed = place.session(SUM)
     place.declaration("south").write_text(DECLARATION.format(name="south", most=31), "utf-8")
-    with discreet.open(place.declaration("south")) as curator, pytest.raises(QuestionError, match="other sensitivity"):
+    with (
+        discreet.open(place.declaration("south")) as curator,
+        pytest.raises(QuestionError, match="different sensitivity"),
+    ):
         curator.contribution(agreed)
     assert not place.entries("south")
 

@@ -111,5 +111,5 @@ def test_odds() -> None:
 def test_explain_says_the_odds(curator: Any) -> None:
     explained = curator.explain(QUESTION, epsilon=1)
     assert explained.odds == pytest.approx(1 / (1 + math.exp(-1)), abs=0.003)
-    assert "73.2 % after this answer" in repr(explained) or "73.1 % after this answer" in repr(explained)
+    assert "73.2 % of the time after this" in repr(explained) or "73.1 % of the time after this" in repr(explained)
     assert explained.to_dict()["odds_of_budget"] == 1

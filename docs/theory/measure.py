@@ -236,7 +236,7 @@ def lead(counts: Sequence[int], gaps: int = 12, reach: int = 60) -> list[float]:
 
 def composition() -> Iterator[Row]:
     code = page("composition", "tree")
-    filter_, tests = "trusted.ring_a.filter:Filter", "tests/trusted/ring_a/test_filter.py"
+    filter_, tests = "trusted.ring_a.filter:PrivacyFilter", "tests/trusted/ring_a/test_filter.py"
     yield Row(
         "Thm 3.14",
         "randomised response at 0.2, then Laplace noise at 0.5",

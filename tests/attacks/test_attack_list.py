@@ -164,4 +164,4 @@ def test_questions_in_which_rows_of_one_person_multiply_are_refused_before_they_
             assert one.ask("SELECT COUNT(*) AS n FROM orders", epsilon=20).columns == ["n"]
     ((code, words),) = refusals
     assert code == "work"
-    assert "one person's" in words
+    assert "of one person" in words

@@ -105,5 +105,5 @@ def test_public_keys_that_are_one_floating_point_number_are_refused(values: list
     """A row would count in two groups."""
     column = {"type": "number", "values": [Fraction(value) for value in values]}
     table = {"source": "x.csv", "one_row_per_person": True, "columns": {"n": column}}
-    with pytest.raises(DeclarationError, match="twice"):
+    with pytest.raises(DeclarationError, match="repeated"):
         declare({"budget": {"epsilon": 1}, "tables": {"t": table}})

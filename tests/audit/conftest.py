@@ -24,7 +24,7 @@ class Said(NamedTuple):
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few draws and one budget."""
     real = textbook.DrawCounts
-    monkeypatch.setattr(textbook, "Sizes", lambda *_: real(400, 1_200))
+    monkeypatch.setattr(textbook, "DrawCounts", lambda *_: real(400, 1_200))
     monkeypatch.setattr(interaction, "BUDGETS", interaction.BUDGETS[2:3])
 
 

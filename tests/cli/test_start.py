@@ -209,5 +209,5 @@ def test_an_empty_file_is_said_to_be_empty(cli: Command, folder: Path) -> None:
 def test_a_first_line_of_values_is_told(line: str, told: str, cli: Command, folder: Path) -> None:
     (folder / "a.csv").write_text(f"{line}\n" * 4, "utf-8")
     said = cli("init", "a.csv", "--one-row-per-person")
-    assert (said.code, "put a line of names before it" in said.out) == (0, bool(told))
+    assert (said.code, "add a line of column names before it" in said.out) == (0, bool(told))
     assert f"looks like values: {told}" in said.out if told else True

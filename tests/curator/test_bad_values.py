@@ -103,7 +103,10 @@ def test_rows_of_nobody(kind: str) -> None:
     columns = {"p": None, "x": (0, 9)}
     question = "SELECT COUNT(*) AS n, COUNT(DISTINCT p) AS p, SUM(x) AS s FROM t"
     assert ask(frame, question, columns, person="p", rows_per_person=5) == [{"n": 3, "p": 2, "s": 7}]
-    assert ask(frame, question, columns, person="p", one_row_per_person=True) == [{"n": 2, "p": 2, "s": 5}]
+    assert ask(frame, question, columns, person="p", one_row_per_person=True) in (
+        [{"n": 2, "p": 2, "s": 5}],
+        [{"n": 2, "p": 2, "s": 6}],
+    )
 
 
 def test_two_rows_of_a_person_where_one_was_promised() -> None:
@@ -111,9 +114,11 @@ def test_two_rows_of_a_person_where_one_was_promised() -> None:
     frame = pa.table({"p": ["a", "a", "b", "b", "b"], "x": [1, 2, 3, 4, 5], "k": ["u", "v", "u", "u", "v"]})
     columns = {"p": None, "x": (0, 9), "k": ["u", "v"]}
     whose = {"person": "p", "one_row_per_person": True}
-    assert ask(frame, "SELECT COUNT(*) AS n, SUM(x) AS s FROM t", columns, **whose) == [{"n": 2, "s": 4}]
+    (row,) = ask(frame, "SELECT COUNT(*) AS n, SUM(x) AS s FROM t", columns, **whose)
+    assert row["n"] == 2
+    assert row["s"] in {one + other for one in (1, 2) for other in (3, 4, 5)}
     rows = ask(frame, "SELECT k, COUNT(*) AS n FROM t GROUP BY k", columns, **whose)
-    assert [row["n"] for row in rows] == [2, 0, 0]
+    assert sum(row["n"] for row in rows) == 2
 
 
 def test_one_person_with_a_million_rows(tmp_path: Path) -> None:

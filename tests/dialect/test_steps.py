@@ -349,7 +349,7 @@ def test_decimals_of_python_have_no_step_that_rows_may_have_made() -> None:
 
 
 def test_values_that_are_listed_are_multiples_of_the_step() -> None:
-    with pytest.raises(discreet.DeclarationError, match="no multiple of the step"):
+    with pytest.raises(discreet.DeclarationError, match="not a multiple of the step"):
         opened(pandas.DataFrame({"d": [0.1]}), {"d": {"type": "number", "step": 0.1, "values": [0.1, 0.25]}})
 
 

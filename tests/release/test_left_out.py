@@ -251,7 +251,7 @@ def test_a_column_of_one_value_and_unknown_bounds_with_private_groups(unknown: d
         release = curator.ask(clause("max_rows_contributed = 2", "SUM(x) AS s, COUNT(*) AS n FROM t"), epsilon=NOTHING)
         assert number(release, "n").at_most >= 1
     question = "SELECT cat, SUM(x / y) AS s, MEDIAN(y) AS m FROM t GROUP BY cat HAVING s > 0 LIMIT 2"
-    assert "shown is known with the bounds" in said(unknown.explain(question, epsilon=1), "small groups").words
+    assert "known once the bounds are found" in said(unknown.explain(question, epsilon=1), "small groups").words
     assert "is shown with probability 95 %" in said(unknown.ask(question, epsilon=1), "small groups").words
 
 
@@ -286,7 +286,7 @@ def test_explain_says_from_how_many_persons_groups_are_shown_and_what_limit_show
         shown = {choice.limit: choice.shown_from for choice in explained.choices}
         assert max(shown) == 10  # not 200, which would show no group of less than some thousand persons
         assert f"a group of {shown[10]:,} or more counted persons is shown with probability 95 %" in small
-        assert f"; with max_groups_contributed = 1 one of {shown[1]:,}" in small
+        assert f"; with max_groups_contributed = 1, a group of {shown[1]:,}" in small
         assert f"groups from {shown[1]:,} persons; 2: " in repr(explained)
         assert shown[1] < shown[2] < shown[5] < shown[10]
         assert explained.to_dict()["choices"][0]["shown_from"] == shown[1]

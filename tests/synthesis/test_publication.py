@@ -162,8 +162,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workload": ["sex"]}, "not a valid list of sets"),
     ({"workload": [["sex", "score"]]}, "not a valid list of sets"),
     ({"tell": 5}, "must be callable"),
-    ({"request": 5}, "no text"),
-    ({"request": 0}, "no text"),
+    ({"request": 5}, "not a string"),
+    ({"request": 0}, "not a string"),
 ]
 
 

@@ -56,7 +56,7 @@ GOLDEN = [
         MANY,
         "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
         "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT * FROM"
-        f" totals_ff967a7df541f803f2cfa4f3 WHERE {window('place', 'places', 1)}) AS bounded GROUP BY k0",
+        f" totals_293d11fed007a68b7fbfffbc WHERE {window('place', 'places', 1)}) AS bounded GROUP BY k0",
     ),
     (
         MANY,
