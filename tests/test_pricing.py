@@ -13,12 +13,16 @@ from discreet.accounting import Approximate, Gaussian, Pure
 from discreet.odds import best_guess, best_guess_of_budget
 
 
-@pytest.fixture(scope="module")
-def curator() -> Any:
+def made() -> discreet.Curator:
     frame = pandas.DataFrame({"age": [20, 30, 40] * 40, "sex": ["f", "m"] * 60, "town": ["x"] * 120})
     columns = {"age": (0, 100), "sex": {"values": ["f", "m"], "nulls": False}, "town": str}
     table = discreet.Table(frame, one_row_per_person=True, columns=columns)
-    with discreet.Curator({"t": table}, epsilon=10**7, delta="1e-6") as curator:
+    return discreet.Curator({"t": table}, epsilon=10**7, delta="1e-6")
+
+
+@pytest.fixture(scope="module")
+def curator() -> Any:
+    with made() as curator:
         yield curator
 
 
@@ -71,8 +75,9 @@ def test_confidence_and_all_cells_at_once_cost_more(curator: Any) -> None:
     together = price(curator, within={"n": 100}, together=True)
     sure = price(curator, within={"n": 100}, confidence=0.99)
     assert one < together < sure  # 4 cells: 1.25 % each, between 5 % and 1 %
-    bits = {name: curator.ask(QUESTION, within={"n": 100}, **more) for name, more in
-            {"single": {}, "joint": {"together": True}}.items()}  # fmt: skip
+    with made() as fresh:  # in which nothing was measured before that an answer could be made of
+        bits = {name: fresh.ask(QUESTION, within={"n": 100}, **more) for name, more in
+                {"single": {}, "joint": {"together": True}}.items()}  # fmt: skip
     low, high = bits["joint"].simultaneous()[0]["n"]
     assert high - low <= 201
     low, high = bits["single"].intervals[0]["n"]
