@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, fields
@@ -80,10 +79,11 @@ class Statements:
         return made
 
     def _make(self, plan: Root, table: Table) -> Statement:
-        marks = {secrets.token_bytes(16).hex(): field.name for field in fields(Salt)}
-        marked = Salt(**{name: mark for mark, name in marks.items()})
-        found = re.split(f"({'|'.join(marks)})", self._dialect.text(statement(plan, table, marked)))
-        return Statement(tuple(found[::2]), tuple(marks[mark] for mark in found[1::2]), self._beside(plan, table))
+        mark, parts = secrets.token_bytes(16).hex(), [field.name for field in fields(Salt)]
+        marked = Salt(*(f"{mark}{place}" for place in range(len(parts))))
+        first, *rest = self._dialect.text(statement(plan, table, marked)).split(mark)
+        salts = tuple(parts[int(piece[0])] for piece in rest)
+        return Statement((first, *(piece[1:] for piece in rest)), salts, self._beside(plan, table))
 
     def _beside(self, plan: Root, table: Table) -> Beside | None:
         below = plan.child if isinstance(plan, Distinct) else plan

@@ -144,7 +144,7 @@ def kept(position: str, number: str, most: int, salt: Salt) -> exp.Expression:
     """The condition that a row or group lies in the person's window; NULL where there is no position.
 
     A CASE, because the engine then computes the window for those above the limit only."""
-    place, among, word = (exp.cast(exp.column(name), exp.DType.BIGINT) for name in (position, number, WORD))
+    place, among, word = (cast(exp.column(name), "BIGINT") for name in (position, number, WORD))
     limit, factor, shift = (exp.Literal.number(one) for one in (most, salt.factor, salt.shift))
     offset = _rest(exp.Add(this=exp.Mul(this=factor, expression=word), expression=shift))
     turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among)
