@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "ledger"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lib"))
 
 from bench import (
     accounting,

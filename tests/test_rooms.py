@@ -22,7 +22,11 @@ RINGS = {"ring_a", "ring_b", "ring_c", "budget_ledger"}
 """The rooms of the trusted package; each imports itself and what stands below it."""
 PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
 WITH_PLANS = RINGS | {"dialect", "plan", "catalog", "errors", "texts"}
-FACADE = WITH_PLANS | {"curator", "tables", "pricing", "sql", "release", "ledger", "accounting", "mechanisms"}
+FACADE = (
+    WITH_PLANS
+    | {"curator", "tables", "pricing", "sql", "intervals", "release", "ledger", "accounting"}
+    | {"mechanisms"}
+)
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "texts": set(),
@@ -46,20 +50,21 @@ BELOW: dict[str, set[str]] = {
     "catalog": {"ring_a", "errors", "texts"},
     "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
     "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
-    "release": WITH_PLANS | {"accounting", "mechanisms"},  # no engine or ledger
+    "intervals": WITH_PLANS | {"mechanisms"},  # of a price, before there is an answer
+    "release": WITH_PLANS | {"intervals", "accounting", "mechanisms"},  # no engine or ledger
     "engines": RINGS | {"dialect", "catalog", "errors", "texts"},  # no release
     "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine or ledger
     "reading": WITH_PLANS | {"sql", "engines"},  # no holdings: texts and declarations
-    "pricing": WITH_PLANS | {"sql", "release", "accounting"},
+    "pricing": WITH_PLANS | {"sql", "intervals", "accounting"},  # no answer is formatted for a price
     "procedures": WITH_PLANS | {"ledger", "release"},
     **dict.fromkeys(
         PROCEDURES,
-        WITH_PLANS | {"procedures", "sql", "release", "ledger", "accounting", "mechanisms", "textbook"},
+        WITH_PLANS | {"procedures", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook"},
     ),
     "synthesis": WITH_PLANS
-    | {"procedures", "markov", "sql", "release", "ledger", "accounting", "mechanisms", "textbook"},
+    | {"procedures", "markov", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook"},
     "tables": {"catalog", "ring_a", "errors", "texts"},
-    "explanation": {"odds", "release", "texts", "ring_a"},
+    "explanation": {"odds", "intervals", "release", "texts", "ring_a"},
     "schedule": {"engines", "ring_a", "errors"},  # the moment at which an engine has failed
     "holdings": WITH_PLANS | {"engines", "ledger"},
     "curator": FACADE - {"curator"}

@@ -11,13 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 from discreet.accounting import Loss
 from discreet.errors import refused
+from discreet.intervals.noise import CONFIDENCE
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.plan.measurement import Plan
 from discreet.plan.outputs import OutputKind
 from discreet.release import Release
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
-from discreet.release.intervals import CONFIDENCE
 from discreet.release.left_out import of_plan
 from discreet.release.values import plain
 from discreet.sql import Question

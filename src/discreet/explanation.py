@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from discreet.intervals.expected import GROUP_FOR_MEANS
+from discreet.intervals.noise import three_digits
 from discreet.odds import chance
 from discreet.release.content import Cost
-from discreet.release.estimate import GROUP_FOR_MEANS
-from discreet.release.intervals import three_digits
 from discreet.release.left_out import LeftOut
 from discreet.release.limit_advice import LimitOption, in_words
 from discreet.release.render import percent, remarks

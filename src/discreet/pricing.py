@@ -13,10 +13,10 @@ from discreet.catalog import Declaration
 from discreet.catalog.declare import MINIMUM_EPSILON
 from discreet.catalog.price import price_of
 from discreet.errors import QuestionError, refused
+from discreet.intervals.expected import GROUP_FOR_MEANS, expected_errors
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
-from discreet.release.estimate import GROUP_FOR_MEANS, expected_errors
 from discreet.sql import Question
 from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction
 from discreet.trusted.ring_a.sensitivity import cell_count

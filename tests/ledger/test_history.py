@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import discreet
-from discreet.release.intervals import three_digits
+from discreet.intervals.noise import three_digits
 from discreet.release.render import estimate
 from discreet.trusted.ring_a.exact import figure
 from face_tools import Command

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from discreet import Curator, QuestionError, Release
-from discreet.release.intervals import three_digits
+from discreet.intervals.noise import three_digits
 from face_tools import Command, Data, visits
 
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city"

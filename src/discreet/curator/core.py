@@ -21,6 +21,7 @@ from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, typed, unfit
+from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
@@ -33,7 +34,7 @@ from discreet.procedures.run import declared, digest, released
 from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.content import FREE, Cost, ReleaseContent
-from discreet.release.estimate import by_size, cost, expected_errors, mechanisms
+from discreet.release.estimate import cost, mechanisms
 from discreet.release.left_out import may_be_left_out
 from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused

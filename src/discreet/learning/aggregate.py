@@ -15,11 +15,11 @@ from typing import Any
 from discreet.catalog import Declaration
 from discreet.dialect.quantization import lattice
 from discreet.errors import QuestionError, refused
+from discreet.intervals.noise import CONFIDENCE, half_width
 from discreet.mechanisms import Laplace, PermuteAndFlip
 from discreet.procedures.arguments import amount, columns_of, epsilon_of, private_table, whole, within
 from discreet.procedures.progress import progress
 from discreet.release.content import Cost, ReleaseContent
-from discreet.release.intervals import CONFIDENCE, half_width
 from discreet.trusted.ring_a.exact import Number, show
 from discreet.trusted.ring_a.lattice import ROW_LIMIT, Lattice
 from discreet.trusted.ring_a.table import Column, Table

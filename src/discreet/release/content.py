@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 from discreet.errors import LedgerError
-from discreet.release.intervals import CONFIDENCE
+from discreet.intervals.noise import CONFIDENCE
 from discreet.release.left_out import LeftOut
 from discreet.trusted.ring_a.exact import fraction, show
 

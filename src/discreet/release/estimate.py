@@ -11,37 +11,32 @@ from typing import Any
 
 import numpy as np
 
+from discreet.intervals import joint
+from discreet.intervals.expected import grid_of, half_width_of, share_of, size_output
+from discreet.intervals.moments import moments
+from discreet.intervals.noise import CONFIDENCE, mean_interval, mean_quantile
+from discreet.intervals.thresholds import shown_intervals
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
-from discreet.release import joint_intervals
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.formula import computed
-from discreet.release.intervals import CONFIDENCE, half_width, mean_interval, mean_quantile
-from discreet.release.left_out import left_out, size_of
-from discreet.release.moment_intervals import moment_error, moments
+from discreet.release.left_out import left_out
 from discreet.release.order_statistic_columns import (
-    depends_on_bounds,
     described_ranges,
     reported,
-    special_error,
     special_type,
     special_values,
 )
 from discreet.release.rows import arranged
-from discreet.release.threshold_intervals import shown_intervals
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
-from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import PartKind
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_b.jointly import axis_of, ends_of
 from discreet.trusted.ring_b.questions import Noisy
-
-GROUP_FOR_MEANS = 1_000
-"""A mean's error depends on the size of its group, which is private: it is stated for a group of this many rows."""
 
 Interval = tuple[float, float]
 
@@ -118,7 +113,7 @@ class Columns:
             columns = {one.name: self.of(one, miss / len(outputs)) for one in outputs}
             return computed(output.formula, columns, len(self.noisy.keys))
         if output.of:
-            share = _share(output, miss)
+            share = share_of(output, miss)
             parts = [self.of(self.measurement.plan.outputs[place], share) for place in output.of]
             sizes = self._sizes(self.measurement.plan.outputs[output.of[0]], share) if output.sample else None
             return moments(output, [(values, intervals or []) for values, intervals in parts], sizes)
@@ -128,18 +123,7 @@ class Columns:
     def _sizes(self, mean: Output, miss: float) -> tuple[list[float], list[Interval]]:
         """How many rows a mean is over, in each group."""
         measured = self.measurement.parts[mean.index]
-        return _column(_size(mean, measured), measured, self.noisy.parts[mean.index], miss)
-
-
-def _size(mean: Output, measured: Measured) -> Output:
-    """The number of rows that a mean is over, as a column."""
-    return Output(mean.name, OutputKind.COUNT, mean.index, size_of(measured.part, mean))
-
-
-def _share(output: Output, miss: float) -> float:
-    """The part of the failures that each mean has of which a column is made, and the number of rows where that is used
-    too."""
-    return miss / (len(output.of) + output.sample)
+        return _column(size_output(mean, measured), measured, self.noisy.parts[mean.index], miss)
 
 
 def cost(measurement: Measurement) -> Cost:
@@ -182,77 +166,6 @@ def mechanisms(measurement: Measurement) -> list[dict[str, str]]:
     return described
 
 
-def expected_errors(
-    measurement: Measurement, miss: float = 1 - CONFIDENCE, group: float = GROUP_FOR_MEANS
-) -> dict[str, float]:
-    """The half width of the interval of each estimate that fails with probability `miss`, before anything is paid. For
-    a mean: in a group of `group` rows with a value, at the worst position of the mean."""
-    errors: dict[str, float] = {}
-    outputs = measurement.plan.outputs
-    for output in outputs:
-        if output.kind in (OutputKind.KEY, OutputKind.FORMULA) or output.hidden:
-            continue
-        if measurement.ranges and depends_on_bounds(output):
-            continue  # known only with the bounds
-        if output.kind is OutputKind.SPECIAL:
-            error = special_error(measurement.specials[output.index], miss)
-            if error is not None:
-                errors[output.name] = error
-        elif output.of:
-            of = [outputs[place] for place in output.of]
-            share = _share(output, miss)
-            wide = [error_of(one, measurement.parts[one.index], share, group) for one in of]
-            size = None
-            if output.sample:
-                first = measurement.parts[of[0].index]
-                reach = _half_width(_size(of[0], first), first, share)
-                size = (group - reach, group + reach)
-            grids = [_grid(one, measurement.parts[one.index]) for one in of]
-            errors[output.name] = moment_error(output, wide, grids, size)
-        else:
-            errors[output.name] = error_of(output, measurement.parts[output.index], miss, group)
-    return errors
-
-
-def by_size(measurement: Measurement) -> tuple[str, ...]:
-    """The columns whose expected error depends on the size of a group: means, and what is made of means."""
-    outputs = [
-        output for output in measurement.plan.outputs if not output.hidden and output.kind is not OutputKind.FORMULA
-    ]
-    return tuple(output.name for output in outputs if output.kind is OutputKind.MEAN or output.of)
-
-
-def error_of(output: Output, measured: Measured, miss: float, group: float) -> float:
-    """The half width of one estimate's interval, a mean's in a group of `group` rows."""
-    if output.kind is not OutputKind.MEAN:
-        return _half_width(output, measured, miss)
-    grid = _grid(output, measured)
-    return min(_widest_mean(output, measured, miss) / group, float(grid.width)) * float(grid.step)
-
-
-def _half_width(output: Output, measured: Measured, miss: float) -> float:
-    """How far a count or a sum may lie from the truth. A count that decides whether its group is shown: in a group far
-    above the threshold."""
-    mechanism = measured.mechanism
-    if isinstance(mechanism, LaplaceThreshold | GaussianThreshold):
-        return half_width(mechanism.noise, [1.0], miss)
-    if measured.part.axes:
-        assert isinstance(mechanism, Ball | Gaussian)
-        return joint_intervals.half_width(mechanism, output.weights, miss)
-    assert isinstance(mechanism, Laplace | Gaussian)
-    return half_width(mechanism, _floats(output.weights), miss)
-
-
-def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
-    """The quantile of the noise of a mean at its worst position, in steps, for one row."""
-    mechanism, part = measured.mechanism, measured.part
-    if part.axes:
-        assert isinstance(mechanism, Ball | Gaussian)
-        return joint_intervals.widest(mechanism, part, axis_of(part, output.weights), miss)
-    assert isinstance(mechanism, Laplace | Gaussian)
-    return half_width(mechanism, [1.0], miss)
-
-
 def _column(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
@@ -261,8 +174,8 @@ def _column(
     if isinstance(measured.mechanism, LaplaceThreshold | GaussianThreshold):
         near = shown_intervals(measured.mechanism, vectors[0], miss)
         return list(vectors[0]), list(near)
-    wide = _half_width(output, measured, miss)
-    whole = output.kind is OutputKind.COUNT or _grid(output, measured).step == 1
+    wide = half_width_of(output, measured, miss)
+    whole = output.kind is OutputKind.COUNT or grid_of(output, measured).step == 1
     values: list[float] = []
     intervals: list[Interval] = []
     for cell in zip(*vectors, strict=True):
@@ -280,12 +193,12 @@ def _column(
 def _means(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
-    grid, mechanism, part = _grid(output, measured), measured.mechanism, measured.part
+    grid, mechanism, part = grid_of(output, measured), measured.mechanism, measured.part
     if part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
         axis = axis_of(part, output.weights)
         above, below = (_summed(weights, vectors) for weights in ends_of(part, axis))
-        quantile = joint_intervals.spread(mechanism, part, axis, miss)
+        quantile = joint.spread(mechanism, part, axis, miss)
     else:
         assert isinstance(mechanism, Laplace | Gaussian)
         above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])
@@ -302,15 +215,3 @@ def _summed(weights: Sequence[Fraction], vectors: Sequence[Sequence[int]]) -> An
     """A combination of vectors, exact until it is a floating-point number."""
     cells = zip(*vectors, strict=True)
     return np.array([float(sum(w * v for w, v in zip(weights, cell, strict=True) if w)) for cell in cells], float)
-
-
-def _grid(output: Output, measured: Measured) -> Lattice:
-    """The lattice of a sum or a mean."""
-    part = measured.part
-    grid = axis_of(part, output.weights).lattice if part.axes else part.lattice
-    assert grid is not None
-    return grid
-
-
-def _floats(weights: Sequence[Fraction]) -> list[float]:
-    return [float(weight) for weight in weights]

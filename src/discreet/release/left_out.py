@@ -37,6 +37,8 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from discreet.intervals.expected import size_of
+from discreet.intervals.noise import CONFIDENCE
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
 from discreet.plan.left_out import (
     Kept,
@@ -54,14 +56,11 @@ from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
-from discreet.release.intervals import CONFIDENCE
 from discreet.release.order_statistic_columns import special_words, to_be_found
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.measurement import Measured
-from discreet.trusted.ring_a.nodes import Part
 from discreet.trusted.ring_a.table import Table, Type, Value
-from discreet.trusted.ring_b.jointly import axis_of, count_of
 from discreet.trusted.ring_b.questions import Noisy
 
 Estimated = Callable[[Output, float], tuple[list[Any], list[tuple[float, float]] | None]]
@@ -236,14 +235,6 @@ def _numbers(measurement: Measurement, table: Table) -> list[tuple[Output, Kept]
             mean = Output(f"number of values of {output.name}", OutputKind.COUNT, mean.index, size_of(part, mean))
         found.append((mean, kept(plan, table, mean)))
     return found
-
-
-def size_of(part: Part, mean: Output) -> tuple[Fraction, ...]:
-    """The weights that make the number of its values of the vectors of a mean: A + B = w·n, or the joint count."""
-    if part.axes:
-        return count_of(part, axis_of(part, mean.weights))
-    assert part.lattice is not None
-    return tuple(Fraction(int(place < 2), part.lattice.width) for place in range(len(part.vectors)))
 
 
 def _less(one: Kept) -> bool:

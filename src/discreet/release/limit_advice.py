@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.intervals.expected import expected_errors
+from discreet.intervals.noise import three_digits
 from discreet.plan.left_out import Limit, at_limit, limits
 from discreet.plan.measurement import Measurement
 from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
-from discreet.release.estimate import expected_errors
-from discreet.release.intervals import three_digits
 from discreet.release.left_out import shown_from
 from discreet.trusted.ring_a.table import Table
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from discreet.intervals.noise import CONFIDENCE, half_width, three_digits
 from discreet.mechanisms import Laplace, Quantiles
 from discreet.plan.measurement import Measurement
-from discreet.plan.outputs import Output, OutputKind
-from discreet.release.intervals import CONFIDENCE, half_width, three_digits
+from discreet.plan.outputs import OutputKind
 from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.nodes import project_of
@@ -70,11 +70,6 @@ def _moment(one: MeasuredSpecial, moment: Type, place: int) -> str:
     return (found.date() if moment is Type.DATE else found).isoformat()
 
 
-def special_error(one: MeasuredSpecial, miss: float) -> float | None:
-    """The half width of a number of values; None for the others, whose error is one of ranks or of counts."""
-    return half_width(one.mechanism, [1.0], miss) if isinstance(one.mechanism, Laplace) else None
-
-
 def special_words(measurement: Measurement) -> list[tuple[str, str, str]]:
     """How far off ranks and winners may be: which of the two, the column, and the words."""
     words = []
@@ -114,11 +109,6 @@ def _step(one: MeasuredSpecial, moment: Type | None) -> str:
 
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-
-
-def depends_on_bounds(output: Output) -> bool:
-    """Whether an error is known only once bounds are found: of sums, means, and what is made of them."""
-    return output.kind in (OutputKind.SUM, OutputKind.MEAN) or bool(output.of)
 
 
 def described_ranges(priced: Measurement) -> list[dict[str, str]]:

@@ -16,11 +16,11 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.dialect.nulls import may_be_null
+from discreet.intervals.expected import GROUP_FOR_MEANS, error_of
+from discreet.intervals.noise import CONFIDENCE
 from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
-from discreet.release.estimate import GROUP_FOR_MEANS, error_of
-from discreet.release.intervals import CONFIDENCE
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import (

@@ -9,11 +9,11 @@ from functools import partial
 
 from discreet.accounting import Loss
 from discreet.errors import refused
+from discreet.intervals.noise import CONFIDENCE, three_digits
 from discreet.mechanisms import NoisyMax, TopK
 from discreet.plan.left_out import unit
 from discreet.plan.measurement import Plan
 from discreet.release.content import Cost, ReleaseContent
-from discreet.release.intervals import CONFIDENCE, three_digits
 from discreet.release.left_out import LeftOut, of_plan
 from discreet.release.values import plain
 from discreet.sql import Question

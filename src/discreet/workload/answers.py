@@ -18,10 +18,10 @@ from discreet.accounting import Filter, Loss
 from discreet.accounting.balance import price_delta
 from discreet.catalog import Declaration
 from discreet.errors import refused
+from discreet.intervals.noise import CONFIDENCE
 from discreet.mechanisms import Gaussian
 from discreet.procedures.arguments import amount, epsilon_of, private_table
 from discreet.release.content import Cost, ReleaseContent
-from discreet.release.intervals import CONFIDENCE
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
 from discreet.trusted.ring_a.table import Table

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from discreet.accounting import Approximate, EquivalentGaussian
+from discreet.intervals.thresholds import shown_intervals
 from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
-from discreet.release.threshold_intervals import shown_intervals
 from discreet.trusted.ring_a.curves import delta_bounds, mu_of_budget
 from discreet.trusted.ring_b.questions import noisy_answer
 from engine_tools import Bench, declaration, planned
