@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 import pytest
-from postgres_tools import Postgres
 
 from discreet.engines.postgresql.connection import environment
 from discreet.engines.postgresql.server import Server
+from postgres_tools import Postgres
 
 ONE, TWO = "SELECT CAST(a AS int8) AS c0 FROM m.one", "SELECT CAST(a AS int8) AS c0 FROM m.two"
 MADE = (
