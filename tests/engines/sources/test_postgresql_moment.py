@@ -1,0 +1,90 @@
+"""Names that change what they mean between the snapshot and the lock: still all tables of one moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from discreet.engines.postgresql.connection import environment
+from discreet.engines.postgresql.server import Server
+from postgres_tools import Postgres
+
+ONE, TWO = "SELECT CAST(a AS int8) AS c0 FROM m.one", "SELECT CAST(a AS int8) AS c0 FROM m.two"
+MADE = (
+    "DROP SCHEMA IF EXISTS m CASCADE",
+    "CREATE SCHEMA m",
+    "CREATE TABLE m.two AS SELECT 1 AS a",
+    "GRANT USAGE ON SCHEMA m TO reader",
+)
+CASES = {
+    "swapped": (
+        ("CREATE TABLE m.one AS SELECT 1 AS a", "CREATE TABLE m.next AS SELECT 9 AS a"),
+        ("ALTER TABLE m.one RENAME TO past", "ALTER TABLE m.next RENAME TO one", "UPDATE m.two SET a = 9"),
+        ([9], [9]),
+    ),
+    "attached": (
+        (
+            "CREATE TABLE m.one (a integer) PARTITION BY LIST (a)",
+            "CREATE TABLE m.first PARTITION OF m.one FOR VALUES IN (1)",
+            "INSERT INTO m.one VALUES (1)",
+            "CREATE TABLE m.next AS SELECT 9 AS a",
+        ),
+        (
+            "ALTER TABLE m.one ATTACH PARTITION m.next FOR VALUES IN (9)",
+            "DELETE FROM m.first",
+            "UPDATE m.two SET a = 9",
+        ),
+        ([9], [9]),
+    ),
+    "another view": (
+        (
+            "CREATE TABLE m.past AS SELECT 1 AS a",
+            "CREATE TABLE m.next AS SELECT 9 AS a",
+            "CREATE VIEW m.one AS SELECT a FROM m.past",
+        ),
+        ("CREATE OR REPLACE VIEW m.one AS SELECT a FROM m.next", "UPDATE m.two SET a = 9"),
+        ([9], [9]),
+    ),
+}
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_a_name_that_changes_its_meaning_is_read_of_the_same_moment(postgres: Postgres, case: str) -> None:
+    made, changed, after = CASES[case]
+    postgres.run(*MADE, *made, "GRANT SELECT ON ALL TABLES IN SCHEMA m TO reader")
+    seen: list[Sequence[list[int]]] = []
+    with postgres.session() as other:
+        other.execute("BEGIN")
+        for statement in changed:
+            other.execute(statement)
+        if case == "attached":  # takes no lock that readers wait for: this one keeps the reader at its snapshot
+            other.execute("LOCK TABLE m.one IN ACCESS EXCLUSIVE MODE")
+
+        def read() -> None:
+            server = Server(postgres.url(), environment(), 60)
+            try:
+                server.hold([TWO, ONE])
+                seen.append([server.read(select, ["x"]).read_all().to_pydict()["x"] for select in one_by_one(server)])
+            finally:
+                server.close()
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader' AND wait_event_type = 'Lock'"
+        until = time.monotonic() + 10
+        while postgres.rows(waiting) != [(1,)] and time.monotonic() < until:
+            time.sleep(0.02)
+        other.execute("COMMIT")
+        thread.join(30)
+    assert tuple(seen[0]) in (after, ([1], [1]))
+
+
+def one_by_one(server: Server) -> Iterator[str]:
+    yield ONE
+    server.done()
+    yield TWO
+    server.done()
