@@ -20,9 +20,10 @@ contributed, as in `ring_a.sensitivity`; and what holds for each key and salt ho
 Why it is fair. Over an offset uniform on {0, …, n − 1} each position is kept with probability exactly K/n: for a
 position p the values (p + o) mod n are all of {0, …, n − 1}. With a fresh factor and shift, factor · word + shift is
 uniform modulo the prime P, so the offset is uniform up to n/2^31, and independent for any two persons whose words
-differ (Carter & Wegman 1979): sums over persons have the variance that they would have with independent offsets. Rows
-and groups stand in mixed orders, so that a window is a mixture of what the person has, and not one stretch of it. What
-is left out is never made up for by a weight: a weight n/K would undo the bound.
+differ (Carter & Wegman 1979): sums over persons have the variance that they would have with independent offsets. Words
+of two persons are equal under one key in 2^31, whatever their ids are: no pattern of ids makes persons move together.
+Rows and groups stand in mixed orders, so that a window is a mixture of what the person has, and not one stretch of it.
+What is left out is never made up for by a weight: a weight n/K would undo the bound.
 
 All of it is arithmetic of whole numbers below 2^63, and the order of values: each engine keeps the same rows.
 
@@ -157,34 +158,41 @@ def _rest(node: exp.Expression) -> exp.Expression:
     return exp.paren(exp.Mod(this=exp.paren(node), expression=exp.Literal.number(P)))
 
 
-def word(node: exp.Expression, kind: Type) -> exp.Expression:
-    """A number from 0 to P − 1 that follows from a column's value, and may be NULL of NULL. No value makes it fail."""
+def words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
+    """Numbers from 0 to P − 1 that follow from a column's value, and may be NULL of NULL. No value makes them fail.
+
+    Whole numbers of 64 bits that are no 2^62 apart have different ones: their rest, and that of how often 2^31 goes
+    into them."""
     if kind is Type.TEXT:
-        return _rest(function("text_number", node))
+        return [_rest(function("text_number", node))]
     if kind is Type.BOOLEAN:
-        return exp.Case(ifs=[exp.If(this=node, true=exp.Literal.number(1))], default=exp.Literal.number(0))
+        return [exp.Case(ifs=[exp.If(this=node, true=exp.Literal.number(1))], default=exp.Literal.number(0))]
     if kind is Type.NUMBER:  # in steps of 2^−16: a finer difference only decides among the columns' own order
         node = exp.Greatest(this=node, expressions=[double_literal(Fraction(-(2**36)))], ignore_nulls=True)
         node = exp.Least(this=node, expressions=[double_literal(Fraction(2**36))], ignore_nulls=True)
-        node = exp.Floor(this=exp.Mul(this=node, expression=double_literal(Fraction(2**16))))
-        node = exp.cast(node, exp.DType.BIGINT)
+        node = cast(exp.Floor(this=exp.Mul(this=node, expression=double_literal(Fraction(2**16)))), "BIGINT")
     elif kind is not Type.INTEGER:
-        node = function("microseconds", exp.cast(node, exp.DType.TIMESTAMP))
-    return _rest(exp.Add(this=_rest(node), expression=exp.Literal.number(P)))
+        node = function("microseconds", cast(node, "TIMESTAMP"))
+    halves = (node, function("whole_quotient", node.copy(), exp.Literal.number(2**31)))
+    return [_rest(exp.Add(this=_rest(half), expression=exp.Literal.number(P))) for half in halves]
 
 
 def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: str) -> exp.Select:
-    """The rows with one more column: a number below P that follows from the key and these numbers below P, of which
-    NULL counts as 1. A sum of multiples, squared twice with something added: numbers in a row end up far apart."""
+    """The rows with one more column, named `name`: x^5 modulo P, where x is a sum of multiples of these numbers below
+    P, and of one more, under the key; NULL counts as 1. The fifth power is one-to-one, as 5 does not divide P − 1, and
+    leaves nothing of the order and distances of numbers."""
     factors = (exp.Literal.number(_number(key, name, index)) for index in range(len(values)))
     known = (exp.Coalesce(this=cast(node, "BIGINT"), expressions=[exp.Literal.number(1)]) for node in values)
     terms = [_rest(exp.Mul(this=node, expression=factor)) for node, factor in zip(known, factors, strict=True)]
-    for turn in range(3):
-        rows = exp.select(exp.Star(), exp.alias_(_rest(reduce(operator.add, terms)), f"{name}{turn}")).from_(
-            rows.subquery("unmixed")
-        )
-        last = exp.column(f"{name}{turn}")
-        terms = [exp.Mul(this=last, expression=last.copy()), exp.Literal.number(_number(key, name, "turn", turn))]
+    x, square = exp.column(f"{name}_x"), exp.column(f"{name}_square")
+    fourth = _rest(exp.Mul(this=square, expression=square.copy()))
+    total = reduce(operator.add, terms, exp.Literal.number(_number(key, name)))
+    for node, called in (
+        (total, x.name),
+        (exp.Mul(this=x, expression=x.copy()), square.name),
+        (exp.Mul(this=fourth, expression=x.copy()), name),
+    ):
+        rows = exp.select(exp.Star(), exp.alias_(_rest(node), called)).from_(rows.subquery("unmixed"))
     return rows
 
 
@@ -204,17 +212,16 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
     """
     columns = {one.name: (exp.column(column_name(i)), one.type or Type.TEXT) for i, one in enumerate(table.columns)}
     person = columns[table.person or ""][0]
-    words = [word(node.copy(), kind) for node, kind in columns.values()]
-    owned = _mixed(rows, [word(*columns[table.person or ""])], key, "person")
-    mixed = _mixed(owned, words, key, "row")
+    owned = _mixed(rows, words(*columns[table.person or ""]), key, "owner")
+    mixed = _mixed(owned, [one for node, kind in columns.values() for one in words(node.copy(), kind)], key, "mixed")
     limit = exp.Literal.number(table.stored)
     among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
     placed = exp.select(
         *(node.copy() for node, _ in columns.values()),
-        exp.alias_(_places(person, "row2", [node for node, _ in columns.values()]), PLACE),
+        exp.alias_(_places(person, "mixed", [node for node, _ in columns.values()]), PLACE),
         exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
-        exp.alias_(exp.cast(_over(exp.Min(this=exp.column("person2")), person), exp.DType.INT), WORD),
-    ).from_(mixed.subquery("mixed"))
+        exp.alias_(exp.cast(_over(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
+    ).from_(mixed.subquery("ordered"))
     kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
     return exp.select(exp.Star()).from_(placed.subquery("placed")).where(kept)
 
@@ -228,12 +235,12 @@ def placed(cells: exp.Select, keys: Sequence[Type], columns: Sequence[exp.Expr])
     of the person's own, by the word."""
     person = exp.column("person")
     names = [exp.column(f"k{index}") for index in range(len(keys))]
-    words = [exp.column(WORD), *(word(name.copy(), kind) for name, kind in zip(names, keys, strict=True))]
+    values = [one for name, kind in zip(names, keys, strict=True) for one in words(name.copy(), kind)]
     return exp.select(
         *columns,
-        exp.alias_(_places(person, "cell2", names), "place"),
+        exp.alias_(_places(person, "mixed", names), "place"),
         exp.alias_(exp.cast(_over(exp.Count(this=exp.Star()), person), exp.DType.INT), "places"),
-    ).from_(_mixed(cells, words, "groups", "cell").subquery("mixed"))
+    ).from_(_mixed(cells, [exp.column(WORD), *values], "groups", "mixed").subquery("ordered"))
 
 
 def name_of(table: str, plan: Aggregate) -> str | None:
