@@ -4,6 +4,7 @@ fixtures. No test is timed, on a machine that may be busy with others."""
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import pytest
@@ -14,6 +15,7 @@ from kinds import QUICK
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy is not loaded yet; small arrays: threads wait for each other
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests, and the many processes that they start, are compiled once
 sys.dont_write_bytecode = False
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts with SIGINT ignored what it starts with &
 
 pytest_plugins = ["shared"]
 

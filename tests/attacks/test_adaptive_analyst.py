@@ -73,7 +73,7 @@ def menus(seed: int) -> tuple[float, Menu]:
     return unit, kinds
 
 
-@pytest.mark.parametrize("seed", some(range(12), pytest.mark.power, quick=4))
+@pytest.mark.parametrize("seed", some(range(12), pytest.mark.power, quick=2))
 def test_no_adaptive_attack_exceeds_the_budget(seed: int) -> None:
     unit, menu = menus(seed)
     values = random.Random(seed)

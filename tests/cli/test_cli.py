@@ -353,7 +353,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", some(NAMES, pytest.mark.power, quick=3))
+@pytest.mark.parametrize("name", some(NAMES, pytest.mark.power, quick=2))
 def test_odd_names_everywhere(name: str, cli: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name of a column and of a table, in TOML, in SQL, in the answer, in pictures."""
     monkeypatch.chdir(tmp_path)

@@ -40,7 +40,7 @@ def people() -> Iterator[Curator]:
         yield one
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
+@pytest.mark.parametrize("epsilon", some(["1", "0.1", "8"], pytest.mark.power))
 @pytest.mark.parametrize(("rate", "steps"), some([("0.1", 200), ("0.02", 300), ("1", 40)], pytest.mark.power))
 def test_the_noise_is_worth_its_price(epsilon: str, rate: str, steps: int) -> None:
     """The charged loss is what the accountant says of the very sigma, fits the price, and wastes little."""
@@ -180,7 +180,7 @@ AWKWARD: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("rows", AWKWARD.values(), ids=list(AWKWARD))
+@pytest.mark.parametrize("rows", some(AWKWARD.values(), pytest.mark.power, quick=3), ids=list(AWKWARD))
 def test_awkward_tables_train(rows: list[dict[str, Any]]) -> None:
     with curator(rows) as one:
         for call in ({"target": "y"}, {"target": "k", "model": "linear"}):

@@ -37,7 +37,7 @@ FRAME = pandas.DataFrame(ROWS)
 def models() -> Iterator[tuple[Predictor, Predictor]]:
     """Trained with next to no noise."""
     with curator(ROWS, delta="0.1", keys_delta="0.05") as one:
-        call: dict[str, Any] = {"epsilon": 200, "delta": "0.05", "steps": 400}
+        call: dict[str, Any] = {"epsilon": 200, "delta": "0.05", "steps": 100}
         yield (
             one.fit("t", target="y", features=["v", "g", "b", "d"], **call),
             one.fit("t", target="k", features=["v", "g"], model="linear", learning_rate="0.2", **call),

@@ -338,29 +338,33 @@ def _filler(path: str, room: str) -> None:
 def _forker(path: str) -> None:
     """Charge before and after a fork, in parent and child, and close the parent's file first."""
     ledger, memory = Ledger(Path(path)), Ledger(None)
-    print(_granted(ledger, "before"), flush=True)
+    _say(_granted(ledger, "before"))
     from_parent, to_child = os.pipe()
     child = os.fork()
     if child == 0:
-        print(_granted(ledger, "child"), flush=True)
+        _say(_granted(ledger, "child"))
         os.read(from_parent, 1)  # the parent has closed
-        print(_granted(ledger, "child again"), flush=True)
+        _say(_granted(ledger, "child again"))
         _say_code(lambda: memory.head)
-        sys.stdout.flush()
         os._exit(0)
-    print(_granted(ledger, "parent"), flush=True)
+    _say(_granted(ledger, "parent"))
     ledger.close()
     os.write(to_child, b".")
     os.waitpid(child, 0)
-    print(bool(memory.head), flush=True)
+    _say(bool(memory.head))
 
 
 def _say_code(act: object) -> None:
     try:
         act()  # type: ignore[operator]
-        print("done", flush=True)
+        _say("done")
     except LedgerError as error:
-        print(error.code, flush=True)
+        _say(error.code)
+
+
+def _say(what: object) -> None:
+    """A line in one call, so that no other process's line ends in its midst."""
+    os.write(1, f"{what}\n".encode())
 
 
 ROLES = {

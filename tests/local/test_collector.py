@@ -22,6 +22,7 @@ from discreet.local import Client, Collection, Collector, Number, Ordered, Repor
 from discreet.local.channels import Response, composed, odds_of
 from discreet.local.estimate import Oracle, mean_of, norm_sub, quantile_of, shares_of
 from discreet.local.ranges import Level, Ranges, Tree
+from kinds import some
 from local_tools import WINDOW, collected, collector, draws
 
 OS = Collection("os", "Which system?", ["linux", "mac", "windows"], epsilon=1)
@@ -307,7 +308,7 @@ def test_a_tree_is_the_least_squares_of_all_its_levels() -> None:
     assert tree.between(5, 30)[0] == pytest.approx(tree.known[5:30].sum())
 
 
-@pytest.mark.parametrize("epsilon", ["0.5", "4"])
+@pytest.mark.parametrize("epsilon", some(["0.5", "4"], pytest.mark.power))
 def test_measured_variance_of_ranges_is_the_stated_one(epsilon: str) -> None:
     """300 runs, half of the people in few bins. The ratio's deviation is √(2/300) = 8 %, the limits are 5 of them and
     10 % more for what is plugged in: a variance off by a factor of 2 is found. For single bins it may be too large."""

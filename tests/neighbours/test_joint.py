@@ -139,7 +139,10 @@ def test_a_column_declared_without_nulls_counts_one_as_the_middle(bench: Bench) 
 @pytest.mark.parametrize(
     "price", some([Price(Fraction(1)), Price(Fraction(1, 2), Fraction(1, 10**3))], pytest.mark.power)
 )
-@pytest.mark.parametrize(("unit", "full"), [(ONE, True), (ONE, False), ({**R2, "rows_per_person": 6}, False)])
+@pytest.mark.parametrize(
+    ("unit", "full"),
+    some([({**R2, "rows_per_person": 6}, False), (ONE, True), (ONE, False)], pytest.mark.power, quick=2),
+)
 def test_intervals_hold_the_truth_as_often_as_they_say(
     bench: Bench, price: Price, unit: Mapping[str, Any], full: bool
 ) -> None:

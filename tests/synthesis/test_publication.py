@@ -185,14 +185,18 @@ def test_a_budget_without_delta_is_refused() -> None:
 
 ODD: list[tuple[str, Callable[[], pd.DataFrame], dict[str, Any]]] = [
     ("empty", lambda: people(5).head(0), {}),
+    ("all NULL", lambda: people(200).assign(town=None, age=pd.array([None] * 200, "Int64")), {}),
     ("one row", lambda: people(1), {}),
     ("constant", lambda: people(200).assign(sex="F", age=30, town="Ulm"), {}),
-    ("all NULL", lambda: people(200).assign(town=None, age=pd.array([None] * 200, "Int64")), {}),
     ("tiny price", lambda: people(50), {"epsilon": "0.1"}),
 ]
 
 
-@pytest.mark.parametrize(("frame", "said"), [pytest.param(make, said, id=name) for name, make, said in ODD])
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    some([(make, said) for _, make, said in ODD], pytest.mark.power, quick=2),
+    ids=[name for name, _, _ in ODD],
+)
 def test_odd_tables_are_published_too(frame: Callable[[], pd.DataFrame], said: dict[str, Any]) -> None:
     with curator(frame()) as holder:
         release = holder.publish(

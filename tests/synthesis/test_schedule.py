@@ -19,7 +19,7 @@ DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2, "d": 5})
 DELTA = Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "1", "20"])
+@pytest.mark.parametrize("epsilon", some(["1", "0.01", "20"], pytest.mark.power))
 @pytest.mark.parametrize("method", METHODS)
 def test_the_batch_keeps_the_budget_and_uses_it(method, epsilon) -> None:
     schedule = planned(method, DOMAIN, epsilon, DELTA, rows_per_person=3)

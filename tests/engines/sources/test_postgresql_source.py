@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_tools import PASSWORD, Postgres, running
 
 import discreet
 from discreet import Curator, DeclarationError
@@ -28,6 +27,7 @@ from discreet.engines.postgresql.columns import CONVERT, FORMS
 from discreet.engines.postgresql.connection import REASONS, Refused, environment, reason, surroundings
 from discreet.engines.postgresql.server import Server
 from discreet.trusted.ring_a.table import Table
+from postgres_tools import PASSWORD, Postgres, running
 
 EXACT = "1e20"
 """A price at which noise is zero."""

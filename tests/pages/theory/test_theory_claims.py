@@ -16,6 +16,7 @@ from discreet.cli.demo import unpacked
 from discreet.mechanisms import AboveThreshold, NoisyMax
 from discreet.noise import discrete_laplace
 from discreet.reference.response import two_coins
+from kinds import some
 from theory_tools import SMALLEST
 
 KIND = "exact"
@@ -68,7 +69,7 @@ def test_two_coins_say_yes_in_a_quarter_and_half_the_share() -> None:
     assert stats.binomtest(sum(reports), 200_000, 0.4).pvalue > SMALLEST
 
 
-@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("monotone", some([False, True], pytest.mark.power))
 def test_above_threshold_is_as_accurate_as_computed(monotone: bool) -> None:
     """300 of the hardest runs: as many right as computed, and at least 95 %, at about half of Theorem 3.24's α."""
     code = page("threshold", "mechanism")

@@ -162,7 +162,11 @@ def reduced(sigma: int, width: int, levels: Levels) -> Cells:
 @pytest.mark.parametrize(("small", "offset"), some([(512, 0), (512, 1), (0, 16)], pytest.mark.power))
 @pytest.mark.parametrize(
     ("sigma", "width", "levels"),
-    [(6, 1, Levels(2, 4, 6)), (8, 2, Levels(1, 5, 7)), (12, 4, Levels(2, 5, 6)), (8, 2, Levels(3, 3, 3))],
+    some(
+        [(6, 1, Levels(2, 4, 6)), (8, 2, Levels(3, 3, 3)), (8, 2, Levels(1, 5, 7)), (12, 4, Levels(2, 5, 6))],
+        pytest.mark.power,
+        quick=2,
+    ),
 )
 def test_all_bit_strings_of_the_rejection(
     sigma: int, width: int, levels: Levels, offset: int, small: int, monkeypatch: pytest.MonkeyPatch

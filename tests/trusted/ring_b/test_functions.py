@@ -196,11 +196,12 @@ def test_no_value_makes_an_operator_fail(bench: Bench, edges: Table, every: int,
         assert len(found) == len(plan.root.totals)
 
 
+@pytest.mark.parametrize("most", some([20, 60], pytest.mark.power))
 @pytest.mark.parametrize("operator", sorted(OPERATORS - {"in", "case"}))
-def test_operators_mean_what_they_mean_in_python(bench: Bench, edges: Table, operator: str) -> None:
-    """The same expressions in plain Python, counted and summed up to equal integers: sixty of each."""
+def test_operators_mean_what_they_mean_in_python(bench: Bench, edges: Table, operator: str, most: int) -> None:
+    """The same expressions in plain Python, counted and summed up to equal integers: so many of each."""
     chosen = [one for one in calls(operator) if not any(_huge(side) for side in one.arguments)]  # type: ignore[union-attr]
-    plan = question(chosen[:: max(1, len(chosen) // 60)], [COARSE])
+    plan = question(chosen[:: max(1, len(chosen) // most)], [COARSE])
     ((_, found),) = bench.run(plan, edges, "salt")
     expected = totals(plan.root, edges, rows())[()]
     wrong = [index for index, (one, two) in enumerate(zip(found, expected, strict=True)) if one != two]

@@ -15,6 +15,7 @@ import pytest
 
 from discreet import accounting
 from discreet.mechanisms import Bounds, Edge, Laplace, LogarithmicRange
+from kinds import some
 from order_tools import SMALLEST, at_most, decay, goodness, ratio
 
 KIND = "exact"
@@ -58,7 +59,9 @@ def worst(mechanism: LogarithmicRange, touched: int) -> Fraction | float:
     return max(ratio(find(one), find(two)) for one, two in neighbours(mechanism, touched))
 
 
-@pytest.mark.parametrize(("touched", "epsilon"), [(1, ONE), (2, Fraction(1, 2)), (3, Fraction(3))])
+@pytest.mark.parametrize(
+    ("touched", "epsilon"), some([(1, ONE), (2, Fraction(1, 2)), (3, Fraction(3))], pytest.mark.power, quick=2)
+)
 def test_the_loss_is_at_most_epsilon_and_nearly_reached(touched: int, epsilon: Fraction) -> None:
     mechanism = LogarithmicRange(epsilon, touched, 0, 0)
     assert at_most(epsilon * Fraction(2, 3)) < worst(mechanism, touched) <= at_most(epsilon)

@@ -96,7 +96,7 @@ def test_the_closed_form_is_what_the_decision_does(counts: tuple[int, ...]) -> N
             assert 0 <= mass - sum(part for outcome, part in found.items() if outcome[0] == place) <= missing
 
 
-@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("size", some([2, 3, 4], pytest.mark.power, quick=2))
 def test_the_place_is_that_of_permute_and_flip(size: int) -> None:
     """With ties broken in random order, to the last digit."""
     for counts in product(range(4 if size < 4 else 3), repeat=size):

@@ -56,7 +56,7 @@ def worst(mechanism: Quantiles, most: int, rows: int) -> Fraction | float:
     return max(ratio(found[first], found[second]) for first, second in neighbours(size, most, rows))
 
 
-@pytest.mark.parametrize("share", ["0", "1/4", "1/2", "2/3", "95/100", "1"])
+@pytest.mark.parametrize("share", some(["0", "1/2", "95/100", "1/4", "2/3", "1"], pytest.mark.power, quick=3))
 @pytest.mark.parametrize(("rows", "epsilon"), [(1, "1"), (2, "1/10"), (2, "3"), (3, "1")])
 def test_the_loss_of_one_fraction_is_at_most_epsilon(share: str, rows: int, epsilon: str) -> None:
     mechanism = Quantiles(Fraction(epsilon), (Fraction(share),), 4, rows)
@@ -346,7 +346,7 @@ def errors(values: np.ndarray, answers: list[int], mechanism: Quantiles) -> list
     return found
 
 
-@pytest.mark.parametrize("count", [1, 3, 9, 99])
+@pytest.mark.parametrize("count", some([1, 9, 3, 99], pytest.mark.power, quick=2))
 def test_ranks_are_within_the_half_width(count: int) -> None:
     """Also where three rows in five have the same value, which must not shift the others' ranks."""
     source = np.random.default_rng(5)

@@ -70,7 +70,9 @@ def noises(kind: str, q1: Fraction, q2: Fraction) -> tuple[dict[int, Fraction], 
 
 
 @pytest.mark.parametrize("kind", ["laplace", "geometric"])
-@pytest.mark.parametrize(("limit", "monotone"), [(1, False), (1, True), (2, False), (2, True)])
+@pytest.mark.parametrize(
+    ("limit", "monotone"), some([(1, False), (2, True), (1, True), (2, False)], pytest.mark.power, quick=2)
+)
 def test_the_loss_is_at_most_epsilon(kind: str, limit: int, monotone: bool) -> None:
     """Three answers around the threshold, all that one person can do to them."""
     moves = limit if monotone else 2 * limit
@@ -225,7 +227,7 @@ def test_threads_share_the_limit() -> None:
     assert said == [True] * 5
 
 
-@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("one_sided", some([False, True], pytest.mark.power))
 @pytest.mark.parametrize(("limit", "monotone"), some([(1, False), (2, True)], pytest.mark.power))
 def test_draws_fit(limit: int, monotone: bool, one_sided: bool) -> None:
     """6,000 runs (p < 1e-6 fails); noise of .7 of the scale is found with probability above .99, and is."""
@@ -248,7 +250,7 @@ def test_draws_fit(limit: int, monotone: bool, one_sided: bool) -> None:
     assert goodness(runs(mutant, SeededWords(3)), expected) < SMALLEST
 
 
-@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("one_sided", some([False, True], pytest.mark.power))
 def test_half_width_holds(one_sided: bool) -> None:
     """1,000 runs of 20 questions at ±half_width around the threshold: at most 50 are expected to go wrong.
 

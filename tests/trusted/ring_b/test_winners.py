@@ -13,6 +13,7 @@ import pytest
 
 from discreet import accounting
 from discreet.mechanisms import NoisyMax, PermuteAndFlip, TopK, Winners
+from kinds import some
 from order_tools import SMALLEST, at_most, decay, goodness, ratio
 
 KIND = "exact"
@@ -99,12 +100,16 @@ def test_mutants_are_caught() -> None:
 
 @pytest.mark.parametrize(
     ("mechanism", "law"),
-    [
-        (Winners(ONE, 1, 1, 2), one_by_one),
-        (Winners(ONE, 2, 1, 3), one_by_one),
-        (Winners(ONE, 2, 1, 1), together),
-        (Winners(ONE, 1, 1, 1, counted=True), together),
-    ],
+    some(
+        [
+            (Winners(ONE, 2, 1, 3), one_by_one),
+            (Winners(ONE, 2, 1, 1), together),
+            (Winners(ONE, 1, 1, 2), one_by_one),
+            (Winners(ONE, 1, 1, 1, counted=True), together),
+        ],
+        pytest.mark.power,
+        quick=2,
+    ),
 )
 def test_draws_fit(mechanism: Winners, law) -> None:
     """4,000 releases (p < 1e-6 fails); with noise at half they do not fit."""

@@ -32,7 +32,7 @@ from discreet.trusted.ring_c.training import (
     rounded,
 )
 from discreet.trusted.ring_c.vectors import Vectors
-from kinds import examples
+from kinds import examples, some
 from learning_tools import curator, planned, surely_above
 
 S = STEPS_OF_CLIP
@@ -74,7 +74,11 @@ def norm(vector: Any) -> int:
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=list(TARGETS))
-@pytest.mark.parametrize("call", [{}, {"model": "linear", "target": "k"}, {"clip": "0.01"}, {"clip": 1000}], ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    some([{}, {"model": "linear", "target": "k"}, {"clip": "0.01"}, {"clip": 1000}], pytest.mark.power, quick=2),
+    ids=repr,
+)
 def test_one_person_changes_the_sum_by_at_most_the_bound(target: str, call: dict[str, Any]) -> None:
     """Through the real engine, person in and out, same sample for the others, four sizes of weights: the sums differ by
     a vector of at most STEPS_OF_CLIP, and everybody else adds the same integers wherever they stand."""
