@@ -149,7 +149,7 @@ EXPLOSIONS = {
 }
 
 
-@pytest.mark.parametrize("question", EXPLOSIONS.values(), ids=EXPLOSIONS)
+@pytest.mark.parametrize("question", some(EXPLOSIONS.values(), pytest.mark.power, quick=2), ids=EXPLOSIONS)
 def test_questions_in_which_rows_of_one_person_multiply_are_refused_before_they_cost(question: str) -> None:
     """Ten thousand rows that would meet each other, where the owner declared that so many count: refused with the same
     words whether they are there or not, with nothing spent; and the tables answer on."""

@@ -21,6 +21,7 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.nodes import Clip, LimitGroups, LimitRows, PersonGroup, Project, Total, TotalKind, Vector
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from engine_tools import Bench, Record, declaration, planned
+from kinds import examples
 from neighbour_tools import BOUNDS, R2, cases, changes, hold
 
 EDGES = st.sampled_from([-7, -1, 0, 1, 2, 5])
@@ -91,7 +92,7 @@ def mutated(draw: st.DrawFn, plan: Plan) -> Plan:
     return plan
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), case=cases())
 def test_one_person_changes_no_more_than_the_derived_sensitivity(
     bench: Bench, data: st.DataObject, case: tuple[Mapping[str, Any], str, list[Record], int, str]
