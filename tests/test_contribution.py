@@ -236,7 +236,7 @@ def test_a_kill_in_the_middle_ends_the_others_and_all_stay_charged(place: Place,
         assert said["error"] == "SessionError"
         assert said["code"] in ("stopped", "ended")
         assert "nothing was opened" in said["message"]
-        assert all("ledger is new" in line for line in error.splitlines())
+        assert all("is a new ledger" in line for line in error.splitlines())
     victim.communicate()
     for name in NAMES:
         (only,) = place.entries(name)

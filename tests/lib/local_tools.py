@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.local import Collection, Collector, Report
+from discreet.errors import BudgetError
+from discreet.local import Client, Collection, Collector, Report
 from discreet.local.channels import Projective, Response
 from discreet.local.draws import fresh
 from discreet.local.report import randomised
@@ -74,3 +76,17 @@ def draws(weights: Sequence[int], count: int, runs: int) -> np.ndarray:
     seed = SystemWords().big(128)
     chances = np.array(weights, float)
     return np.random.default_rng(seed).multinomial(count, chances / chances.sum(), runs)
+
+
+def spend_all(path: str, results: multiprocessing.Queue[int]) -> None:
+    """In a process of its own: how many reports a client may still make."""
+    fine = Collection("fine", "How?", ["a", "b"], epsilon=1, each="0.1", cap=3)
+    given = 0
+    with Client(fine, path, cap=2) as client:
+        for _ in range(30):
+            try:
+                client.report("a")
+                given += 1
+            except BudgetError:
+                break
+    results.put(given)

@@ -23,6 +23,7 @@ from discreet.local import client as client_module
 from discreet.local.draws import fresh
 from discreet.local.report import check, randomised
 from discreet.trusted.ring_a.exact import exp_bounds
+from local_tools import spend_all
 
 OS = Collection("os", "Which system?", ["linux", "mac", "windows"], epsilon=1)
 KINDS = [
@@ -308,24 +309,11 @@ def test_the_ledger_is_its_owners_alone(tmp_path: Path) -> None:
     assert (tmp_path / "own").stat().st_mode & 0o77 == 0
 
 
-def _spend(path: str, results: multiprocessing.Queue[int]) -> None:
-    fine = Collection("fine", "How?", ["a", "b"], epsilon=1, each="0.1", cap=3)
-    given = 0
-    with Client(fine, path, cap=2) as client:
-        for _ in range(30):
-            try:
-                client.report("a")
-                given += 1
-            except BudgetError:
-                break
-    results.put(given)
-
-
 @pytest.mark.storm
 def test_two_processes_cannot_both_spend_what_is_left(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     results: multiprocessing.Queue[int] = context.Queue()
-    workers = [context.Process(target=_spend, args=(str(tmp_path / "own"), results)) for _ in range(2)]
+    workers = [context.Process(target=spend_all, args=(str(tmp_path / "own"), results)) for _ in range(2)]
     for worker in workers:
         worker.start()
     assert sum(results.get(timeout=100) for _ in workers) == 20
