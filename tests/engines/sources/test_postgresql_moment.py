@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from discreet.engines.postgresql.connection import environment
+from discreet.engines.postgresql.connection import Refused, environment
 from discreet.engines.postgresql.server import Server
 from postgres_tools import Postgres
 
@@ -88,3 +88,55 @@ def one_by_one(server: Server) -> Iterator[str]:
     server.done()
     yield TWO
     server.done()
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("ALTER TABLE m.one ATTACH PARTITION m.next FOR VALUES IN (9)", "DELETE FROM m.first"),
+        ("ALTER SCHEMA m RENAME TO past", "ALTER SCHEMA past RENAME TO m"),
+    ],
+)
+def test_what_changes_after_the_lock_is_found_out_after_the_last_row(
+    postgres: Postgres, changed: Sequence[str]
+) -> None:
+    """These changes wait for no reader."""
+    postgres.run(*MADE, *CASES["attached"][0], "GRANT SELECT ON ALL TABLES IN SCHEMA m TO reader")
+    server = Server(postgres.url(), environment(), 60)
+    try:
+        server.hold([TWO, ONE])
+        assert server.read(TWO, ["x"]).read_all().to_pydict() == {"x": [1]}
+        server.done()
+        postgres.run(*changed)
+        with pytest.raises(Refused, match="changed"):
+            server.read(ONE, ["x"]).read_all()
+        assert server.why() == "changed"
+        server.done()
+    finally:
+        server.close()
+
+
+@pytest.mark.outside
+def test_what_a_function_of_a_view_reads_is_of_the_moment_too(postgres: Postgres) -> None:
+    """It is locked only when it runs: emptied after the snapshot, it would be empty in it."""
+    postgres.run(
+        *MADE,
+        "CREATE TABLE m.kept AS SELECT 1 AS a",
+        "CREATE FUNCTION m.all_kept() RETURNS SETOF integer LANGUAGE plpgsql AS"
+        " 'BEGIN RETURN QUERY SELECT a FROM m.kept; END'",
+        "CREATE VIEW m.one AS SELECT a FROM m.all_kept() AS rows(a)",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA m TO reader",
+    )
+    for changed, found in (("ANALYZE m.kept", [1]), ("TRUNCATE m.kept", None)):
+        server = Server(postgres.url(), environment(), 60)
+        try:
+            server.hold([ONE])
+            postgres.run(changed)
+            if found is None:
+                with pytest.raises(Refused, match="changed"):
+                    server.read(ONE, ["x"]).read_all()
+            else:
+                assert server.read(ONE, ["x"]).read_all().to_pydict() == {"x": found}
+        finally:
+            server.close()

@@ -458,6 +458,22 @@ def test_a_read_that_ends_half_way_is_no_table(postgres: Postgres) -> None:
 
 
 @pytest.mark.outside
+def test_a_gib_is_enough_for_a_small_table_every_time(postgres: Postgres) -> None:
+    """What libraries and threads reserve of the address space is no memory of the tables."""
+    postgres.run("CREATE TABLE IF NOT EXISTS open_one (a integer)", "GRANT SELECT ON open_one TO reader")
+    for _ in range(20):
+        engine = DuckDB(EngineLimits(memory_gib=1))
+        try:
+            engine.load(table(postgres, "open_one", {"a": {"type": "integer"}}), b"salt")
+            engine.lock()
+            assert engine._process is not None
+            (limit,) = [one for one in Path(f"/proc/{engine._process.pid}/limits").open() if "address space" in one]
+            assert limit.split()[3] == limit.split()[4] != "unlimited"
+        finally:
+            engine.close()
+
+
+@pytest.mark.outside
 def test_a_table_that_takes_too_long_or_is_locked(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
     postgres.run(
         "CREATE TABLE IF NOT EXISTS ten AS SELECT 1 AS a FROM generate_series(1, 10)",

@@ -14,7 +14,8 @@ import os
 import pickle
 import resource
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import UUID
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from discreet.engines.postgresql.server import Server
 
 _GIB = 1 << 30
+_THREAD = 128 << 20
+"""What a thread takes of the address space when it first allocates: it reserves this much, and uses little of it. At
+the beginning it depends on chance how many threads have done so."""
 _BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)
 
 DISABLED = (
@@ -115,8 +119,9 @@ class Worker:
         return getattr(self, f"do_{operation}")(*arguments)
 
     def do_limit(self, memory_gib: int) -> Any:
-        limit = held() + memory_gib * _GIB
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        threads = len(os.listdir("/proc/self/task"))
+        resource.setrlimit(resource.RLIMIT_AS, (held() + threads * _THREAD + memory_gib * _GIB, most))
         run = self.connection.execute
         run(f"SET memory_limit = '{memory_gib * 768}MiB'")
         run("SET temp_directory = ''")  # private rows are never spilled to a disk
@@ -138,8 +143,9 @@ class Worker:
 
     def do_delta(self, path: str, version: int) -> Any:
         """Opens a version of a Delta table: for now its columns, and no row."""
-        import deltalake
-        import pyarrow
+        with _libraries():
+            import deltalake
+            import pyarrow
 
         self.delta = deltalake.DeltaTable(path, version=version)
         self.connection.register("frame", pyarrow.schema(self.delta.schema().to_arrow()).empty_table())
@@ -159,10 +165,11 @@ class Worker:
         if self.locked:
             raise ValueError
         if url not in self.servers:
-            try:
-                from discreet.engines.postgresql import server
-            except ImportError:
-                raise Refused("library") from None
+            with _libraries():
+                try:
+                    from discreet.engines.postgresql import server
+                except ImportError:
+                    raise Refused("library") from None
             self.servers[url] = server.Server(url, environment, seconds)
         return {}
 
@@ -222,8 +229,10 @@ class Worker:
         return {"rows": self.connection.execute(sql).fetchall()}
 
     def do_lock(self) -> Any:
-        """From here on: no file, no network, no setting can be reached."""
+        """From here on: no file, no network, no setting can be reached, and the limit of the memory stays."""
         self._hang_up(lambda _: True)
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         self.locked = True
         self.connection.execute("SET enable_external_access = false")
         self.connection.execute("SET lock_configuration = true")
@@ -312,6 +321,23 @@ class Worker:
         if statement.type != duckdb.StatementType.SELECT:
             raise ValueError
         return self.connection.execute(statement)
+
+
+@contextmanager
+def _libraries() -> Iterator[None]:
+    """What is loaded here is counted apart from the memory of the tables: the limit grows by the address space that the
+    libraries take, of which they reserve more than a GiB and use little."""
+    limit, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    before = held()
+    try:
+        yield
+    finally:
+        if limit != resource.RLIM_INFINITY:
+            limit += max(0, held() - before)
+            resource.setrlimit(
+                resource.RLIMIT_AS, (limit if most == resource.RLIM_INFINITY else min(limit, most), most)
+            )
 
 
 def _bytes(column: Any) -> list[bytes]:

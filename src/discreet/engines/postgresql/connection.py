@@ -49,7 +49,14 @@ REASONS: Mapping[str, tuple[str, str]] = {
     "denied": ("the user may not read the declared columns", "run GRANT SELECT (columns) ON the table TO the user"),
     "locked": ("others hold the table locked", "try again when they are done"),
     "slow": ("the server took too long", "try again, or make the table smaller"),
-    "rewritten": ("the table is emptied or rewritten again and again while it is read", "try again when that is done"),
+    "rewritten": (
+        "the table is emptied, rewritten or replaced again and again while it is read",
+        "try again when that is done",
+    ),
+    "changed": (
+        "what the table is, or what stands behind it, changed while it was read",
+        "try again when that is done",
+    ),
     "ended": ("the connection ended while the table was read", "try again"),
     "failed": ("the server could not read it", "run SELECT over the declared columns there, and see what it says"),
 }

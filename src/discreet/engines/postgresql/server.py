@@ -1,14 +1,20 @@
 """A connection to a PostgreSQL server that reads whole tables, all of one moment. It runs where the rows go: in the
 engine's process, and in no other.
 
-All tables of one load are read in one transaction, REPEATABLE READ and READ ONLY. That alone would not do: TRUNCATE
-and rewriting ALTERs take effect for older snapshots too, which then see an empty table. LOCK TABLE before the snapshot
-would do, but needs the right to read the whole table, where the right to read the declared columns is to suffice. So
-each table is locked as any SELECT locks it (ACCESS SHARE, up to the end of the transaction), by one that reads no row,
-and then each lock's table is held against the snapshot: where the snapshot knows another file for it than it has now,
-or knows no such table, it was emptied, rewritten or made between the snapshot and the lock, and both are taken anew.
-Once locked, none of that can happen. This holds for the parts of a partitioned table and for what stands behind a view
-as well, as these are locked with it.
+All tables of one load are read in one transaction, REPEATABLE READ and READ ONLY. That alone would not do: rows come
+from the snapshot, but what a name means, which parts a table has, what stands behind a view and in which file rows lie
+is taken from the newest catalog. So a table that is emptied, rewritten, renamed, given another part or replaced after
+the snapshot is read as it never was. LOCK TABLE before the snapshot would do, but needs the right to read the whole
+table, where the right to read the declared columns is to suffice. So each table is locked as any SELECT locks it
+(ACCESS SHARE, up to the end of the transaction), by one that reads no row, and then what the catalog says of all that
+is locked (tables, their parts, views and what stands behind them) is held against what a second connection, which has
+no snapshot, is told: where the two differ, snapshot and locks are taken anew.
+Some changes do not wait for these locks (a part that is added, a schema that is renamed), and what the functions of a
+view read is locked only when they run. So the two are compared again after the last row of each table: where they
+differ then, the table is not loaded.
+What is compared is the xmin of each row. Two rows of different writers have different ones, and a row that the snapshot
+does not see has a writer whom it does not see. So where both sides have the same xmins, as often, they have the same
+rows, and these were the newest at every moment between the snapshot and the comparison.
 """
 
 from __future__ import annotations
@@ -27,27 +33,52 @@ from discreet.engines.postgresql.connection import LOCK_SECONDS, OLDEST, Refused
 TRIALS = 10
 """So often a snapshot is taken before it is given up."""
 
-_MOVED = """
-SELECT count(*) AS n FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_class c ON c.oid = l.relation
-WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'
-AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
-AND (c.oid IS NULL OR c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_relation_filenode(c.oid))
-"""
+_SAID_OF: Mapping[str, str] = {
+    "pg_class": "oid",
+    "pg_attribute": "attrelid",
+    "pg_attrdef": "adrelid",
+    "pg_inherits": "inhparent",
+    "pg_rewrite": "ev_class",
+    "pg_policy": "polrelid",
+}
+"""Where the catalog says what a relation is, and of which one a row says it."""
+
+_FIRST = 16_384
+"""Relations of smaller numbers are the server's own, which stay as they are."""
+
+_FACTS = (
+    "WITH locked AS (SELECT DISTINCT virtualtransaction AS holder, relation FROM pg_catalog.pg_locks"
+    f" WHERE pid = {{0}} AND locktype = 'relation' AND granted AND relation >= {_FIRST}), "
+    "facts AS (SELECT 'locked ' || holder AS of, relation AS number, '' AS version FROM locked UNION ALL "
+    "SELECT 'pg_namespace', c.oid, CAST(n.xmin AS text) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+    " ON n.oid = c.relnamespace WHERE c.oid IN (SELECT relation FROM locked) UNION ALL "
+    + " UNION ALL ".join(
+        f"SELECT '{catalog}', {number}, CAST(xmin AS text) FROM pg_catalog.{catalog}"
+        f" WHERE {number} IN (SELECT relation FROM locked)"
+        for catalog, number in _SAID_OF.items()
+    )
+    + ") SELECT of, CAST(number AS int8) AS number, version, count(*) AS n FROM facts"
+    " GROUP BY of, number, version ORDER BY of, number, version"
+)
+"""What is said of all that a process of the server has locked. Who holds the locks stands in it, so that two servers
+never say the same."""
 
 
 class Server:
-    """One connection. Raises Refused where it cannot be made."""
+    """One connection, and one beside it that has no snapshot. Raises Refused where they cannot be made."""
 
     def __init__(self, url: str, environment: Mapping[str, str], seconds: int) -> None:
         self._seconds = seconds
         self._reading: Any = None
         self.locked: frozenset[str] = frozenset()
         self._broken_after: float | None = None
+        self._changed = ""
+        self._connection = _connect(url, environment)
         try:
-            with surroundings(environment):
-                self._connection = adbc.connect(url, autocommit=True)
-        except adbc.Error as error:
-            raise Refused(_word(error)) from None
+            self._beside = _connect(url, environment)
+        except Refused:
+            self._connection.close()
+            raise
         try:
             self._run("BEGIN READ ONLY")
             version = self._rows("SELECT current_setting('server_version_num') AS v, getdatabaseencoding() AS e")[0]
@@ -89,20 +120,31 @@ class Server:
             try:
                 for select in selects:
                     self._rows(f"{select} LIMIT 0")
-                moved = self._rows(_MOVED)[0]["n"]
+                changed = self._has_changed()
             except Refused:
                 self._end()
                 raise
-            if not moved:
+            if not changed:
                 self.locked = frozenset(selects)
                 return
         self._end()
         raise Refused("rewritten")
 
+    def _has_changed(self) -> bool:
+        """Whether something that is locked is not any more what the snapshot knows."""
+        (process,) = self._rows("SELECT pg_backend_pid() AS n")
+        facts = _FACTS.format(process["n"])
+        known = self._rows(facts)
+        self._begin("READ ONLY", self._beside)
+        try:
+            return known != self._rows(facts, self._beside)
+        finally:
+            self._run("ROLLBACK", self._beside)
+
     def read(self, select: str, names: Sequence[str]) -> pyarrow.RecordBatchReader:
         """The rows of a statement that is held, in batches under these names. Where they end with an error, `why` says
         why."""
-        self._broken_after, begin = None, time.monotonic()
+        self._broken_after, self._changed, begin = None, "", time.monotonic()
         self._run("SAVEPOINT table_of_ours")  # if this one fails, the others of this moment can still be read
         self._reading = self._connection.cursor()
         try:
@@ -125,12 +167,18 @@ class Server:
         except (adbc.Error, pyarrow.ArrowException, OSError):
             self._broken_after = time.monotonic() - begin
             raise
+        try:
+            if self._has_changed():
+                raise Refused("changed")
+        except Refused as error:
+            self._changed = error.word
+            raise
 
     def why(self) -> str:
         """The word for why the rows that were read last ended with an error; none where they did not. In the midst of
         rows the driver hands on no code, and the words of the server are in its own language."""
         if self._broken_after is None:
-            return ""
+            return self._changed
         self.done()
         if not self.locked:
             return "ended"
@@ -150,11 +198,12 @@ class Server:
         if self._reading is not None:
             self._reading.close()
             self._reading = None
-        with suppress(adbc.Error):
-            self._connection.close()
+        for connection in (self._connection, self._beside):
+            with suppress(adbc.Error):
+                connection.close()
 
-    def _begin(self, how: str) -> None:
-        self._run(f"BEGIN {how}")
+    def _begin(self, how: str, connection: Any = None) -> None:
+        self._run(f"BEGIN {how}", connection)
         settings = {
             "search_path": "pg_catalog",
             "statement_timeout": f"{self._seconds}s",
@@ -167,27 +216,36 @@ class Server:
             "extra_float_digits": "1",
             "standard_conforming_strings": "on",
         }
-        self._rows("SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items()))
+        local = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+        self._rows(f"SELECT {local}", connection)
 
     def _end(self) -> None:
         self.locked = frozenset()
         self._run("ROLLBACK")
 
-    def _run(self, statement: str) -> None:
+    def _run(self, statement: str, connection: Any = None) -> None:
         try:
-            with self._connection.cursor() as cursor:
+            with (connection or self._connection).cursor() as cursor:
                 cursor.execute(statement)
         except adbc.Error as error:
             raise Refused(_word(error)) from None
 
-    def _rows(self, select: str) -> list[dict[str, Any]]:
+    def _rows(self, select: str, connection: Any = None) -> list[dict[str, Any]]:
         try:
-            with self._connection.cursor() as cursor:
+            with (connection or self._connection).cursor() as cursor:
                 cursor.execute(select)
                 rows: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
                 return rows
         except (adbc.Error, pyarrow.ArrowException, OSError) as error:
             raise Refused(_word(error)) from None
+
+
+def _connect(url: str, environment: Mapping[str, str]) -> Any:
+    try:
+        with surroundings(environment):
+            return adbc.connect(url, autocommit=True)
+    except adbc.Error as error:
+        raise Refused(_word(error)) from None
 
 
 def _word(error: BaseException) -> str:
