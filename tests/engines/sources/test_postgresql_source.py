@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -467,10 +468,35 @@ def test_a_gib_is_enough_for_a_small_table_every_time(postgres: Postgres) -> Non
             engine.load(table(postgres, "open_one", {"a": {"type": "integer"}}), b"salt")
             engine.lock()
             assert engine._process is not None
-            (limit,) = [one for one in Path(f"/proc/{engine._process.pid}/limits").open() if "address space" in one]
-            assert limit.split()[3] == limit.split()[4] != "unlimited"
+            limit, most = resource.prlimit(engine._process.pid, resource.RLIMIT_AS)
+            assert limit == most != resource.RLIM_INFINITY
         finally:
             engine.close()
+
+
+@pytest.mark.outside
+def test_one_long_text_does_not_decide_whether_a_table_can_be_loaded(postgres: Postgres) -> None:
+    postgres.run(
+        "DROP TABLE IF EXISTS long, short",
+        "CREATE TABLE long (id text, said text, number text)",
+        "CREATE TABLE short (id text, said text, number text)",
+        "INSERT INTO long VALUES ('one', repeat('é', 300), '7'), ('two', repeat('x', 250000000), '7'),"
+        " ('three', '', repeat('1', 250000000)), (repeat('y', 250000000), '', '7')",
+        "INSERT INTO short VALUES ('one', repeat('é', 200), '7'), ('two', repeat('x', 200), '7'), ('three', '', NULL)",
+        "GRANT SELECT ON long, short TO reader",
+    )
+    columns = {"id": {"type": "text"}, "said": {"type": "text"}, "number": {"type": "integer"}}
+    given = {"person": "id", "rows_per_person": 1, "columns": columns}
+    engine, found = DuckDB(EngineLimits(memory_gib=1)), []
+    try:
+        for name in ("long", "short"):
+            tables = {"t": {"source": postgres.source(name), **given}}
+            found.append(engine.load(declare({"budget": {"epsilon": 1}, "tables": tables}).tables["t"], b"salt"))
+            engine.close()
+    finally:
+        engine.close()
+    assert found[0] == found[1]
+    postgres.run("DROP TABLE long, short")
 
 
 @pytest.mark.outside

@@ -150,7 +150,7 @@ class DuckDBSources:
                     columns.check(table, found)
             except DeclarationError:
                 continue  # whoever loads it says what is wrong
-            read = columns.select(table.source, [column.name for column in table.columns], found)
+            read = columns.select_table(table, found)
             self._together.setdefault(str(table.source.server), []).append(read)
 
     def prepare(self, table: Table) -> None:
@@ -163,7 +163,7 @@ class DuckDBSources:
         found = self._columns(table.source)
         columns.check(table, found)
         declared = [column.name for column in table.columns]
-        self._rows(table.source, columns.select(table.source, declared, found), declared)
+        self._rows(table.source, columns.select_table(table, found), declared)
 
     def _rows(self, source: Source, select: str, names: Sequence[str]) -> None:
         """Begins to read rows of a server's table that is open, under these names."""

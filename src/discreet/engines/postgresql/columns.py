@@ -107,9 +107,38 @@ def check(table: Table, found: Sequence[Found]) -> None:
         raise DeclarationError(faults, code="columns")
 
 
+_LONGEST = 1_000_000
+"""No text of more characters is a number, a date or a truth value."""
+
+
 def select(source: Source, declared: Sequence[str], found: Sequence[Found]) -> str:
     """The statement that reads these columns, in this order, and no other."""
-    forms = [FORMS[one.kind][1].format(identifier(one.name)) for one in _named(declared, found)]
+    return _statement(source, [_read(one) for one in _named(declared, found)])
+
+
+def select_table(table: Table, found: Sequence[Found]) -> str:
+    """The statement that reads a table's declared columns. No text of a table about people comes longer than it is
+    needed, so one row's size does not decide whether the table can be loaded: one that is cut when it is stored is cut
+    by the server, and one that leaves its row out when it is too long comes with one character too many. A server's
+    character is one of ours or more."""
+    forms = []
+    for column, there in zip(table.columns, _named([one.name for one in table.columns], found), strict=True):
+        form = _read(there)
+        if not table.public and FORMS[there.kind][1] == _TEXT:
+            if column.type is Type.TEXT:
+                form = f"left({form}, {column.longest + column.identifies})"
+            else:
+                form = f"CASE WHEN length({form}) <= {_LONGEST} THEN {form} END"
+        forms.append(form)
+    return _statement(table.source, forms)
+
+
+def _read(found: Found) -> str:
+    """A column's value as it is read."""
+    return FORMS[found.kind][1].format(identifier(found.name))
+
+
+def _statement(source: Source, forms: Sequence[str]) -> str:
     read = ", ".join(f"{form} AS c{place}" for place, form in enumerate(forms))
     return f"SELECT {read} FROM {qualified(str(source.relation))}"
 
