@@ -410,6 +410,7 @@ def test_a_loaded_table_is_of_one_moment_while_others_write(shifting: Postgres) 
                     other.execute("BEGIN")
                     other.execute(f"TRUNCATE s.{away}")
                     other.execute("COMMIT")
+                    other.execute("SELECT pg_sleep(.02)")  # emptied without a pause, no moment could be held
 
     thread = threading.Thread(target=move)
     thread.start()
