@@ -7,6 +7,7 @@ quoted: what stands in the wrong place may be one.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import Fault
@@ -54,6 +55,8 @@ def server(where: str, text: str) -> Source | Fault:
         return Fault(where, "it is no URL of a server", _EXAMPLE)
     if any("password" in name.casefold() for name, _ in settings):
         return Fault(where, "a password stands in it", _PASSWORD)
+    if _hides(parts.netloc, [("dbname", parts.path.removeprefix("/")), *settings]):
+        return Fault(where, "a password may stand in it", _PASSWORD)
     unknown = [name for name, _ in settings if name not in SETTINGS]
     if unknown:
         return Fault(where, "something behind its ? is not known here", f"write one of {', '.join(sorted(SETTINGS))}")
@@ -65,3 +68,24 @@ def server(where: str, text: str) -> Source | Fault:
     if not separator or len(names) > 2 or not all(_NAMED.fullmatch(name) for name in names):
         return Fault(where, "it does not name a table of the server", _EXAMPLE)
     return Source(POSTGRESQL, server=f"{POSTGRESQL}://{rest}", relation=table if len(names) == 2 else f"public.{table}")
+
+
+def _hides(where: str, settings: Sequence[tuple[str, str]]) -> bool:
+    """Whether a user, host, database or service, however it is encoded, may have a password in it: `user:password`, or
+    `name password=…`, which the client's library reads as settings of their own."""
+    user, _, hosts = re.sub(r"\[[^\]]*\]", "", where).rpartition("@")
+    found = [("user", user), *(("dbname", re.sub(r":[0-9]*$", "", host)) for host in hosts.split(",")), *settings]
+    for name, value in found:
+        if name in ("user", "dbname", "host", "service"):
+            plain = _decoded(value).casefold()
+            address = name == "host" and re.fullmatch(r"[0-9a-f:.,]*(%[0-9a-z.]+)?", plain)
+            if "=" in plain or "password" in plain or (":" in plain and not address):
+                return True
+    return False
+
+
+def _decoded(text: str) -> str:
+    """A text in which nothing is encoded any more, were it encoded twice."""
+    while (plain := unquote(text)) != text:
+        text = plain
+    return text

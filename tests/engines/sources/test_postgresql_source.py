@@ -599,6 +599,24 @@ def test_no_password_stands_in_a_declaration() -> None:
     ):
         assert said(url) == "a password stands in it"
     for url in (
+        "postgresql://user%3As3cret@host/db::t",
+        "postgresql://user%3as3cret@host/db",
+        "postgresql://user%253As3cret@host/db::t",
+        "postgresql://user%3As3cret/db::t",
+        "postgresql://host,user%3As3cret:5432/db::t",
+        "postgresql://a%20password%3Ds3cret@host/db::t",
+        "postgresql://host/db%20password=s3cret::t",
+        "postgresql://host/db%20PassWord%3Ds3cret::t",
+        "postgresql://host/postgres%3A%2F%2Fuser%3As3cret%40host%2Fdb::t",
+        "postgresql://host/?user=a%20password%3Ds3cret::t",
+        "postgresql://host/?user=a:s3cret::t",
+        "postgresql://host/?dbname=db+password%3Ds3cret::t",
+        "postgresql://host/?dbname=postgres://user:s3cret%40host/db::t",
+        "postgresql:///db?host=user:s3cret::t",
+        "postgresql:///db?service=clinic%20password%3Ds3cret::t",
+    ):
+        assert said(url) == "a password may stand in it"
+    for url in (
         "postgresql://user:s3cret/x@host/db::t",
         "postgresql://user:12/s3cret@host::t",
         "postgresql://user:12?s3cret@host/db::t",
@@ -624,6 +642,13 @@ def test_what_a_server_is_called() -> None:
     assert known.server == "postgresql://me@[::1]:5432/db?sslmode=require"
     assert known.relation == "ward.visits"
     assert source("postgresql:///?service=clinic::visits").relation == "public.visits"
+    for url in (
+        "postgresql://me@%2Fvar%2Frun:5432/db",
+        "postgresql://[fe80::1]:1,host:2/db",
+        "postgresql:///db?host=::1,10.0.0.1",
+        "postgresql:///db?host=fe80::1%25eth0&passfile=/home/me/password",
+    ):
+        assert source(f"{url}::t").server == url
     assert source("postgresql://a:1,b:2/db::t").text == "postgresql://a:1,b:2/db::public.t"
 
 
