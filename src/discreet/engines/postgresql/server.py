@@ -118,8 +118,8 @@ class Server:
             self._end()
             self._begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
             try:
-                for select in selects:
-                    self._rows(f"{select} LIMIT 0")
+                parts = ", ".join(f"({select} LIMIT 0) AS t{place}" for place, select in enumerate(selects))
+                self._rows(f"SELECT 1 AS n FROM {parts}")
                 changed = self._has_changed()
             except Refused:
                 self._end()
@@ -216,8 +216,8 @@ class Server:
             "extra_float_digits": "1",
             "standard_conforming_strings": "on",
         }
-        local = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
-        self._rows(f"SELECT {local}", connection)
+        for name, value in settings.items():  # SET takes no snapshot, a SELECT would
+            self._run(f"SET LOCAL {name} = '{value}'", connection)
 
     def _end(self) -> None:
         self.locked = frozenset()
