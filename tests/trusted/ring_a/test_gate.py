@@ -151,9 +151,9 @@ def test_a_second_interrupt_does_not_wait_and_is_a_failure(curator: Curator) -> 
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three million persons, each with a key of his own."""
+    """Eight million persons, each with a key of his own."""
     path = tmp_path_factory.mktemp("crowd") / "crowd.parquet"
-    duckdb.execute(f"COPY (SELECT i AS p, 'key number ' || i AS k FROM range(3000000) AS a(i)) TO '{path}'")
+    duckdb.execute(f"COPY (SELECT i AS p, 'key number ' || i AS k FROM range(8000000) AS a(i)) TO '{path}'")
     return path
 
 
