@@ -13,6 +13,7 @@ from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
+from discreet.trusted.ring_a import windows
 from discreet.trusted.ring_a.names import NOBODY, table_name
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
@@ -70,8 +71,15 @@ def test_of_a_person_with_one_row_one_is_held(engine: DuckDB) -> None:
     )
 
 
-def test_what_is_held_follows_from_the_rows_and_not_from_where_they_lie(engine: DuckDB) -> None:
-    """Rows with NULLs, equal ones, two zeros, ends of each type: in several orders, the same positions and words."""
+@pytest.mark.parametrize("mixing", [True, False])
+def test_what_is_held_follows_from_the_rows_and_not_from_where_they_lie(
+    engine: DuckDB, monkeypatch: pytest.MonkeyPatch, mixing: bool
+) -> None:
+    """Also where the numbers that mix rows are all alike, so that only what the rows hold can order them.
+
+    Rows with NULLs, equal ones, two zeros, ends of each type: in several orders, the same positions and words."""
+    if not mixing:
+        monkeypatch.setattr(windows, "_number", lambda *_: 0)
     kinds = ("text", "number", "integer", "boolean", "text", "date", "timestamp")
     columns: dict[str, Any] = {name: {"type": kind} for name, kind in zip("pxnbtds", kinds, strict=True)}
     texts = [None, "x", "\U0001f600" * 50]

@@ -40,9 +40,8 @@ class EngineProcess:
         return self._child.pid
 
     def call(self, *request: Any, seconds: float) -> Any:
-        """The child's answer. Raises Failed where the engine failed, Refused where a source's server
-        did, Stopped where the child is gone or was killed,
-        Lost where that happened under an earlier request, which was told so."""
+        """The child's answer. Raises Failed where the engine failed, Refused where a source's server did, Stopped where
+        the child is gone or was killed, Lost where that happened under an earlier request, which was told so."""
         with self._lock:
             if self._ended_under_a_request:
                 raise Lost

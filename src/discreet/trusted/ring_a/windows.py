@@ -158,7 +158,7 @@ def _rest(node: exp.Expression) -> exp.Expression:
     return exp.paren(exp.Mod(this=exp.paren(node), expression=exp.Literal.number(P)))
 
 
-def words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
+def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     """Numbers from 0 to P − 1 that follow from a column's value, and may be NULL of NULL. No value makes them fail.
 
     Whole numbers of 64 bits that are no 2^62 apart have different ones: their rest, and that of how often 2^31 goes
@@ -212,8 +212,8 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
     """
     columns = {one.name: (exp.column(column_name(i)), one.type or Type.TEXT) for i, one in enumerate(table.columns)}
     person = columns[table.person or ""][0]
-    owned = _mixed(rows, words(*columns[table.person or ""]), key, "owner")
-    mixed = _mixed(owned, [one for node, kind in columns.values() for one in words(node.copy(), kind)], key, "mixed")
+    owned = _mixed(rows, _words(*columns[table.person or ""]), key, "owner")
+    mixed = _mixed(owned, [one for node, kind in columns.values() for one in _words(node.copy(), kind)], key, "mixed")
     limit = exp.Literal.number(table.stored)
     among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
     placed = exp.select(
@@ -235,7 +235,7 @@ def placed(cells: exp.Select, keys: Sequence[Type], columns: Sequence[exp.Expr])
     of the person's own, by the word."""
     person = exp.column("person")
     names = [exp.column(f"k{index}") for index in range(len(keys))]
-    values = [one for name, kind in zip(names, keys, strict=True) for one in words(name.copy(), kind)]
+    values = [one for name, kind in zip(names, keys, strict=True) for one in _words(name.copy(), kind)]
     return exp.select(
         *columns,
         exp.alias_(_places(person, "mixed", names), "place"),
