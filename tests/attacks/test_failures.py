@@ -20,7 +20,7 @@ import discreet
 from discreet import Curator, EngineError, QuestionError
 from discreet import open as open_declaration
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.engines.duckdb.process import Failed
+from discreet.engines.process import Failed
 from discreet.engines.protocol import Stopped
 from kinds import some
 

@@ -198,7 +198,7 @@ def test_a_person_taken_out_changes_one_block_of_the_real_engine(monkeypatch: py
 
     target = [{"p": "p7b", "v": math.nan, "k": 10**6}] * 5 + [{"p": "p7b", "v": math.inf, "note": "ü'\0\n"}]
     found = []
-    monkeypatch.setattr("discreet.engines.duckdb.driver.positions", lambda *_: "one key for both")
+    monkeypatch.setattr("discreet.engines.driver.positions", lambda *_: "one key for both")
     for rows in ([*ROWS[:30], *target, *ROWS[30:]], ROWS):
         with curator(rows) as one:
             blocks = measured(one, [0.0] * 4)

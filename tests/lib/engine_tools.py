@@ -82,7 +82,7 @@ class Bench:
         """The table under a name of its own, with these rows in the engine. Neighbours share the key of the load."""
         self.count += 1
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame(table, rows)))
-        with patch("discreet.engines.duckdb.driver.positions", lambda *_: key):
+        with patch("discreet.engines.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
 

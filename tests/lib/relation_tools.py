@@ -15,9 +15,10 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
+from discreet.engines.driver import _key
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.driver import DuckDB, _key
-from discreet.engines.duckdb.process import Failed
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.process import Failed
 from discreet.errors import EngineError
 from discreet.plan.measurement import Plan
 from discreet.plan.planner import MAXIMUM_CELLS
@@ -121,7 +122,7 @@ class Bench:
         suffix = f" {self.count}"
         for table in known.tables.values():
             rows = frame(table, database.get(table.name, ()))
-            with patch("discreet.engines.duckdb.driver.positions", lambda *_: "one key for all databases"):
+            with patch("discreet.engines.driver.positions", lambda *_: "one key for all databases"):
                 self.engine.load(replace(table, name=table.name + suffix, source=Source("frame", frame=rows)), b"")
         return suffix
 

@@ -89,7 +89,7 @@ class Bench:
             }
         )
         loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame))
-        with patch("discreet.engines.duckdb.driver.positions", lambda *_: key):
+        with patch("discreet.engines.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
 

@@ -14,7 +14,8 @@ import pytest
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.engines.duckdb.process import EngineProcess, Failed
+from discreet.engines.duckdb.sources import WORKER
+from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import EngineError
 from discreet.trusted.ring_a.table import Source, Table
@@ -26,7 +27,7 @@ ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
 @pytest.fixture(scope="module")
 def child() -> Iterator[EngineProcess]:
     """A child with a table, locked as the curator locks it."""
-    process = EngineProcess()
+    process = EngineProcess(WORKER)
     process.call("limit", 2, seconds=30)
     process.call("frame", frame(declaration({"one_row_per_person": True}).tables["t"], ROWS), seconds=30)
     process.call("load", ["CREATE TABLE t AS SELECT * FROM frame"], "SELECT count(*) FROM t", b"", seconds=30)
@@ -87,7 +88,7 @@ def test_settings_that_keep_rows_inside(child: EngineProcess) -> None:
 
 def test_no_variable_of_the_environment_reaches_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_PARENT", "value")
-    process = EngineProcess()
+    process = EngineProcess(WORKER)
     try:
         environment = Path(f"/proc/{process.pid}/environ").read_bytes()
         process.call("limit", 1, seconds=30)
@@ -98,7 +99,7 @@ def test_no_variable_of_the_environment_reaches_the_child(monkeypatch: pytest.Mo
 
 def test_too_much_memory_is_an_error_and_no_more(child: EngineProcess) -> None:
     """The engine, or the address space, refuses. The child may die of it; no message comes out, nothing else breaks."""
-    process = EngineProcess()
+    process = EngineProcess(WORKER)
     try:
         process.call("limit", 1, seconds=30)
         with pytest.raises((Failed, Stopped)) as failed:
@@ -111,7 +112,7 @@ def test_too_much_memory_is_an_error_and_no_more(child: EngineProcess) -> None:
 
 def test_too_long_is_killed() -> None:
     """By itself this would take minutes."""
-    process = EngineProcess()
+    process = EngineProcess(WORKER)
     process.call("limit", 1, seconds=30)
     with pytest.raises(Stopped):
         process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=0.5)
@@ -160,7 +161,7 @@ def test_the_child_ends_with_its_parent() -> None:
     """A process that starts a child and dies at once leaves none behind."""
     pid = os.fork()
     if pid == 0:
-        process = EngineProcess()
+        process = EngineProcess(WORKER)
         Path(f"/tmp/discreet-child-{os.getpid()}").write_text(str(process.pid))
         os._exit(0)
     os.waitpid(pid, 0)
@@ -176,7 +177,7 @@ def test_the_child_ends_with_its_parent() -> None:
 
 def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces() -> None:
     """A fork copies one thread only: what others held would be held for ever."""
-    one = EngineProcess()
+    one = EngineProcess(WORKER)
     assert one.call("limit", 1, seconds=30) == {}
     server = int(_status(one.pid, "PPid"))
     assert _status(server, "Threads") == "1"
@@ -184,7 +185,7 @@ def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces(
     while Path(f"/proc/{server}").exists() and _status(server, "State")[0] != "Z":
         time.sleep(0.001)
     assert one.call("run", "SELECT 1", seconds=30)["rows"] == [[1]]
-    other = EngineProcess()
+    other = EngineProcess(WORKER)
     assert other.call("limit", 1, seconds=30) == {}
     assert int(_status(other.pid, "PPid")) != server
     assert _status(int(_status(other.pid, "PPid")), "Threads") == "1"  # pandas is loaded there, too
@@ -195,7 +196,7 @@ def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces(
 
 def test_a_child_begins_with_an_engine_of_its_own() -> None:
     """It is made before the fork: what one child builds or locks, no other has, and its threads are the usual ones."""
-    one, other = EngineProcess(), EngineProcess()
+    one, other = EngineProcess(WORKER), EngineProcess(WORKER)
     settings = "SELECT name, value FROM duckdb_settings() WHERE name IN ('threads', 'async_threads') ORDER BY name"
     with duckdb.connect() as usual:
         expected = [list(row) for row in usual.execute(settings).fetchall()]
@@ -206,7 +207,7 @@ def test_a_child_begins_with_an_engine_of_its_own() -> None:
     assert one.call("empty", ["CREATE TABLE mine AS SELECT 1 AS x"], seconds=30) == {}
     assert one.call("run", tables, seconds=30)["rows"] == [["mine"]]
     assert one.call("lock", seconds=30) == {}
-    third = EngineProcess()
+    third = EngineProcess(WORKER)
     for process in (other, third):
         assert process.call("run", tables, seconds=30)["rows"] == []
     assert third.call("limit", 1, seconds=30) == {}  # what one locks is not locked in another

@@ -104,7 +104,7 @@ def test_what_is_chosen_is_listed(curator: discreet.Curator) -> None:
 def test_groups_that_take_too_long_to_list_cost_nothing_and_the_engine_lives(
     curator: discreet.Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.engines.duckdb.driver.LISTING_SECONDS", 0.2)
+    monkeypatch.setattr("discreet.engines.driver.LISTING_SECONDS", 0.2)
     curator.left("SELECT COUNT(*) FROM visits", epsilon=1)
     process = curator._engine._process
     assert process is not None

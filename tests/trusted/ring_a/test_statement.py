@@ -26,8 +26,8 @@ SALT = Salt("factor", "shift", "salt")
 
 BOTH_LIMITS = "SELECT k, COUNT(*, contribution_bounds_per_group => (0, 2)), SUM(w) FROM t GROUP BY k"
 IN_STEPS = (
-    "CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(c3 * CAST('134217728.0' AS DOUBLE) +"
-    " CAST('0.5' AS DOUBLE)), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS q0"
+    "CASE WHEN c3 IS NULL THEN NULL ELSE CAST(GREATEST(LEAST(FLOOR(((c3 * CAST('134217728.0' AS DOUBLE)) +"
+    " CAST('0.5' AS DOUBLE))), CAST('1073741824.0' AS DOUBLE)), CAST('0.0' AS DOUBLE)) AS BIGINT) END AS q0"
 )
 
 
@@ -36,6 +36,29 @@ def window(place: str, number: str, most: int) -> str:
     turned = f"(CAST({place} AS BIGINT) + {offset}) % CAST({number} AS BIGINT)"
     return f"CASE WHEN {number} <= {most} THEN TRUE ELSE {turned} < {most} END"
 
+
+_MD5 = (
+    "LIST_EXTRACT(LIST_TRANSFORM([MD5_NUMBER_UPPER('salt' || CAST(person AS TEXT))], LAMBDA v : CAST(((v & 127) << 24)"
+    " | (((v >> 8) & 255) << 16) | (((v >> 16) & 255) << 8) | ((v >> 24) & 255) AS BIGINT)), CAST('1' AS BIGINT))"
+)
+
+
+def term(word: str, factor: int | str) -> str:
+    """A number below the prime, times a factor, below it again."""
+    return f"((COALESCE(CAST({word} AS BIGINT), 1) * {factor}) % 2147483647)"
+
+
+_HALVES = [
+    f"(((({half}) % 2147483647) + 2147483647) % 2147483647)"
+    for half in ("CAST(k0 AS BIGINT)", "CAST(k0 AS BIGINT) // 2147483648")
+]
+MIXED = (
+    "SELECT *, ((((mixed_square * mixed_square) % 2147483647) * mixed_x) % 2147483647) AS mixed FROM (SELECT *,"
+    " ((mixed_x * mixed_x) % 2147483647) AS mixed_square FROM (SELECT *, ((1002860549 +"
+    f" {term(f'(({_MD5}) % 2147483647)', 904457464)} + {term(term(_HALVES[0], 'factor'), 650473778)}"
+    f" + {term(term(_HALVES[1], 'factor'), 978804131)}) % 2147483647) AS mixed_x FROM"
+)
+"""Rows with a number that follows from salt, person and the group's key: the same for every engine."""
 
 ROWS_KEPT = window("place_of_row", "rows_of_person", 3)
 GOLDEN = [
@@ -62,10 +85,11 @@ GOLDEN = [
         MANY,
         BOTH_LIMITS,
         "SELECT k0, COALESCE(SUM(CAST(LEAST(a0, 2) AS BIGINT)), 0), COALESCE(SUM(a1), 0) FROM (SELECT * FROM (SELECT *,"
-        " ROW_NUMBER() OVER (PARTITION BY person ORDER BY HASH(HASH('salt', person, k0)), k0) AS rank_of_person FROM"
-        f" (SELECT person, k0, COUNT(*) AS a0, SUM(q0) AS a1 FROM (SELECT c2 AS k0, {IN_STEPS}, c0 AS person FROM t_74"
-        " WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL) AND"
-        f" {ROWS_KEPT}) AS row GROUP BY person, k0) AS candidate) AS ranked WHERE rank_of_person BETWEEN 1 AND 1)"
+        " ROW_NUMBER() OVER (PARTITION BY person ORDER BY mixed NULLS FIRST, k0 NULLS FIRST) AS rank_of_person FROM"
+        f" ({MIXED} (SELECT person, k0, COUNT(*) AS a0, SUM(q0) AS a1 FROM (SELECT c2 AS k0, {IN_STEPS}, c0 AS person"
+        " FROM t_74 WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL) AND"
+        f" {ROWS_KEPT}) AS row GROUP BY person, k0) AS unmixed) AS unmixed) AS unmixed) AS candidate) AS ranked"
+        " WHERE rank_of_person BETWEEN 1 AND 1)"
         " AS bounded GROUP BY k0",
     ),
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.catalog import declare
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.process import Failed
+from discreet.engines.process import Failed
 from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.statement import held, statement, table_name
 from discreet.trusted.ring_a.table import Table

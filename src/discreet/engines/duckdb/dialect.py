@@ -22,7 +22,6 @@ FUNCTIONS = {
         "MD5_NUMBER_UPPER({0})",
         "CAST(((v & 127) << 24) | (((v >> 8) & 255) << 16) | (((v >> 16) & 255) << 8) | ((v >> 24) & 255) AS BIGINT)",
     ),
-    "hash": "HASH({all})",
     "hash_of_rows": "BIT_XOR(HASH({all}))",
     "sum_of_hashes": "SUM(HASH({all}))",
     "row_in_source": "rowid",
@@ -37,6 +36,10 @@ FUNCTIONS = {
     "largest": _extreme("LIST_MAX"),
     "smallest": _extreme("LIST_MIN"),
     "place_among": "ENUM_CODE(TRY_CAST({0} AS ENUM({rest})))",  # a hash table of the texts, built once
+    "number_sum": "({0} + {1})",
+    "number_difference": "({0} - {1})",
+    "number_product": "({0} * {1})",
+    "number_quotient": "({0} / {1})",
     "is_nan": "ISNAN({0})",
     "is_infinite": "ISINF({0})",
     "is_finite": "ISFINITE({0})",

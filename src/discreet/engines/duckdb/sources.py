@@ -15,10 +15,10 @@ from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.process import EngineProcess, Failed
 from discreet.engines.files import (
     SNIFFED_ROWS,
     check_columns,
+    check_gzip,
     csv_header,
     files,
     keys_of_folders,
@@ -27,9 +27,17 @@ from discreet.engines.files import (
 )
 from discreet.engines.postgresql import columns
 from discreet.engines.postgresql.connection import Refused, environment, refusal
+from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table, Type
+
+WORKER = "discreet.engines.duckdb.worker"
+"""The child's program."""
+
+_TWIN_GIB = 4
+"""Tables without rows need little: a child for them gets no more memory than this."""
 
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
@@ -47,13 +55,30 @@ class DuckDBSources:
     def start(self) -> None:
         """Starts the child process, without waiting for it."""
         if self.process is None or not self.process.usable:
-            self.process, self._limited = EngineProcess(), False
+            self.process, self._limited = EngineProcess(WORKER), False
 
     def close(self) -> None:
         """Ends the child."""
         if self.process is not None:
             self.process.kill()
             self.process = None
+
+    def begin(self, process: EngineProcess, seconds: float) -> None:
+        """Makes a child ready for tables without rows."""
+        process.call("limit", min(self._limits.memory_gib, _TWIN_GIB), seconds=seconds)
+
+    def load(self, table: Table, key: str, salt: bytes) -> str:
+        """Reads the declared columns of a table into memory. Raises DeclarationError where that cannot be done."""
+        with self.opened(table.source):
+            if table.source.kind == "csv":
+                check_gzip(table.source)
+            self.prepare(table)
+            made, facts = load_statements(table, relation(table.source), key)
+            answer = self.call("load", [DUCKDB.text(one) for one in made], DUCKDB.text(facts), salt)
+        if answer["fingerprint"] is None:
+            message = f"{table.source.text} does not fit into the engine's memory"
+            raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
+        return str(answer["fingerprint"])
 
     @contextmanager
     def opened(self, source: Source) -> Iterator[None]:

@@ -7,7 +7,7 @@ that no value makes it fail, stands in `ring_b.engine_functions`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,10 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect as Grammar
 from sqlglot.generator import Generator
+
+
+class Lacking(Exception):
+    """An engine has no such function."""
 
 
 class Function(exp.Anonymous):
@@ -31,17 +35,18 @@ class Dialect:
     """How one engine writes a tree: its grammar, by the name that sqlglot has for it, and the table of functions.
 
     Each is written as a text with places for the arguments, as of `str.format`: {0}, {1}, …, {all} of them, the {rest}
-    after the first, and their {count}; those of `same` by their own names. Raises ValueError for a function that stands
-    in neither."""
+    after the first, and their {count}; those of `same` by their own names. `rewritten` gives the tree that is written,
+    in which further functions may be gone. Raises Lacking for a function that stands in neither."""
 
     grammar: str
     functions: Mapping[str, str]
     same: frozenset[str] = frozenset()
+    rewritten: Callable[[exp.Expr], exp.Expr] = lambda tree: tree
 
     def text(self, tree: exp.Expr, *, pretty: bool = False) -> str:
         """The tree as the engine reads it."""
         grammar = Grammar.get_or_raise(self.grammar)
-        return self._writer(dialect=grammar, pretty=pretty).generate(tree)
+        return self._writer(dialect=grammar, pretty=pretty).generate(self.rewritten(tree))
 
     @cached_property
     def _writer(self) -> type[Generator]:
@@ -53,7 +58,7 @@ class Dialect:
     def _call(self, writer: Generator, call: Function) -> str:
         if call.name not in self.functions:
             if call.name not in self.same:
-                raise ValueError(f"{call.name} is no function that every engine has")
+                raise Lacking(call.name)
             return writer.func(call.name, *call.expressions)
         texts = [writer.sql(one) for one in call.expressions]
         some = {"all": ", ".join(texts), "rest": ", ".join(texts[1:]), "count": len(texts)}

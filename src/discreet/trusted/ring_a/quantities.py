@@ -52,10 +52,10 @@ def rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
     """The nearest lattice step, halves up, computed in doubles and clamped there, so that the cast cannot overflow."""
     inverse = 1 / lattice.step
     if inverse.denominator == 1:
-        scaled: exp.Expression = exp.Mul(this=node.copy(), expression=double_literal(inverse))
+        scaled = function("number_product", node.copy(), double_literal(inverse))
     else:
-        scaled = exp.Div(this=node.copy(), expression=double_literal(lattice.step), typed=True)
-    nearest = exp.Floor(this=exp.Add(this=scaled, expression=double_literal(Fraction(1, 2))))
+        scaled = function("number_quotient", node.copy(), double_literal(lattice.step))
+    nearest = exp.Floor(this=function("number_sum", scaled, double_literal(Fraction(1, 2))))
     return clamped(nearest, double_literal(Fraction(lattice.low)), double_literal(Fraction(lattice.high)))
 
 

@@ -2,10 +2,11 @@
 
 The bounds that the sensitivity rests on are enforced here: each row is clamped to its lattice before the first SUM,
 `LimitRows` and `LimitGroups` keep a window of each person's rows and groups (`ring_a.windows`), or where these have no
-positions those with the smallest keyed hashes, and `Clip` clamps each person's totals.
+positions those with the smallest keyed numbers, and `Clip` clamps each person's totals.
 
-The keyed hash is hash(hash(salt, person, …)): one hash alone need not be uniform. Uniformity matters for accuracy;
-for privacy it is enough that the choice reads only the salt and the person's own rows and groups.
+The keyed numbers follow from the salt, the person, and what tells the person's rows apart (`windows.mixed_by_salt`).
+That they are spread evenly matters for accuracy; for privacy it is enough that the choice reads only the salt and the
+person's own rows and groups.
 """
 
 from __future__ import annotations
@@ -76,12 +77,12 @@ def other_statement(plan: Root, table: Table, salt: Salt) -> exp.Select:
 @dataclass(frozen=True)
 class RelationRows:
     """What ring B makes of a relation: its SELECT, how its columns are written by whoever selects from it, whether it
-    has a person, and how many columns r0, r1, … tell a person's rows apart."""
+    has a person, and the types of the columns r0, r1, … that tell a person's rows apart."""
 
     select: exp.Select
     columns: Mapping[str, exp.Expression]
     person: bool
-    ids: int
+    ids: tuple[Type, ...]
 
 
 Keep = Callable[[Table], exp.Expression | None]
@@ -133,8 +134,8 @@ def _bounded_groups(plan: Aggregate, table: Table, salt: Salt) -> exp.Select:
     if isinstance(inner, PersonGroup):
         return _person_groups(inner, plan.totals, table, salt)
     grouped = _person_groups(inner.child, plan.totals, table, salt)
-    keys = [exp.column(f"k{index}") for index in range(len(project_of(plan).keys))]
-    return _limited(grouped, [exp.column(PERSON)], [*keys], inner.groups, salt)
+    keys = [(exp.column(f"k{index}"), key.type) for index, key in enumerate(project_of(plan).keys)]
+    return _limited(grouped, keys, inner.groups, salt)
 
 
 def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: Salt) -> exp.Select:
@@ -184,7 +185,7 @@ def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also
         selected.append(exp.alias_(person.copy(), PERSON))
         conditions.append(not_null(person))
         if isinstance(node, LimitRows) and not rotating.over_rows(node):
-            selected += [column.copy() for column in ids]
+            selected += [column.copy() for column, _ in ids]
     selected += [exp.column(name) for name in also]
     if not selected:
         selected.append(exp.alias_(exp.Literal.number(1), "one"))
@@ -194,7 +195,7 @@ def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also
     if isinstance(node, LimitRows) and rotating.over_rows(node):
         return select.where(rotating.kept(PLACE, ROWS, node.rows, salt), copy=False)
     if isinstance(node, LimitRows):
-        select = _limited(select, [exp.column(PERSON)], ids, node.rows, salt)
+        select = _limited(select, ids, node.rows, salt)
     return select
 
 
@@ -208,15 +209,16 @@ def kept_rows(salt: Salt, table: Table) -> exp.Expression | None:
 
 def _source(
     scan: Scan, predicate: Expression | None, table: Table, keep: Keep
-) -> tuple[Mapping[str, exp.Expression], exp.Expression, exp.Expression | None, list[exp.Expression]]:
+) -> tuple[Mapping[str, exp.Expression], exp.Expression, exp.Expression | None, list[rotating.Typed]]:
     """What is read: how its columns are written, the person, and what tells one person's rows apart."""
     if scan.relation is None:
         columns = columns_of(table)
         person = columns[scan.person] if scan.person is not None else None
         several = person is not None and not scan.one_row_per_person
-        return columns, exp.to_table(table_name(table)), person, [exp.column(PLACE)] if several else []
+        return columns, exp.to_table(table_name(table)), person, [(exp.column(PLACE), Type.INTEGER)] if several else []
     rows = relation_rows(scan.relation, predicate, keep)
-    ids: list[exp.Expression] = [] if scan.one_row_per_person else [exp.column(f"r{i}") for i in range(rows.ids)]
+    kinds = () if scan.one_row_per_person else rows.ids
+    ids: list[rotating.Typed] = [(exp.column(f"r{i}"), kind) for i, kind in enumerate(kinds)]
     person = exp.column(PERSON) if rows.person else None
     return rows.columns, rows.select.subquery("source", copy=False), person, ids
 
@@ -316,16 +318,12 @@ def _stored(total: Total, index: int) -> exp.Expr:
     return _within(total, index).as_(f"a{index}") if total.kind == "sum" else exp.column(f"a{index}")
 
 
-def _limited(
-    source: exp.Select, person: list[exp.Expression], among: list[exp.Expression], most: int, salt: Salt
-) -> exp.Select:
-    """Keeps, of each person, the `most` rows with the smallest keyed hash of what tells them apart."""
-    inner = function("hash", exp.Literal.string(salt.text), *(node.copy() for node in (*person, *among)))
-    mixed = function("hash", inner)
-    order = exp.Order(expressions=[exp.Ordered(this=node) for node in (mixed, *(node.copy() for node in among))])
-    rank = exp.Window(this=exp.RowNumber(), partition_by=[node.copy() for node in person], order=order)
+def _limited(source: exp.Select, among: Sequence[rotating.Typed], most: int, salt: Salt) -> exp.Select:
+    """Keeps, of each person, the `most` rows with the smallest keyed numbers of what tells them apart."""
+    rank = rotating.rank(exp.column(PERSON), [node for node, _ in among])
+    mixed = rotating.mixed_by_salt(source, exp.column(PERSON), among, salt)
     ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person"), copy=False).from_(
-        source.subquery("candidate", copy=False), copy=False
+        mixed.subquery("candidate", copy=False), copy=False
     )
     between = exp.Between(this=exp.column("rank_of_person"), low=exp.Literal.number(1), high=exp.Literal.number(most))
     return (

@@ -21,7 +21,7 @@ from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
 from discreet.trusted.ring_a.quantities import rounded
 from discreet.trusted.ring_a.table import DATES, LARGEST, Column, Source, Table, Type, Value
 from discreet.trusted.ring_a.terms import double_literal, from_steps, literal
-from discreet.trusted.ring_a.windows import of_rows
+from discreet.trusted.ring_a.windows import PLACE, of_rows
 
 _CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
     Type.DATE: (datetime.date.min, datetime.date.max),
@@ -60,6 +60,10 @@ def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[lis
             nobody = exp.cast(exp.Literal.string(NOBODY), "BIGINT")
             rows = rows.where(exp.NEQ(this=person.copy(), expression=nobody))
         select = of_rows(rows, table, key)
+    elif table.public:
+        order = [exp.Ordered(this=exp.column(column_name(i)), nulls_first=True) for i in range(len(held))]
+        place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+        select = exp.select(exp.Star(), exp.alias_(place, PLACE)).from_(select.subquery("typed"))
     statements: list[exp.Expression] = [exp.Create(this=exp.to_table(name), kind="TABLE", expression=select)]
     content = [exp.column(column_name(i)) for i in range(len(table.columns))]
     facts = [
@@ -106,7 +110,7 @@ def _typed(column: Column, source: Source) -> exp.Expression:
     if column.step is not None and column.steps is not None:
         inside = _in_steps(inside, column.step, column.steps, open_=None in (low, high))
     if column.type is Type.NUMBER:  # -0.0 + 0.0 is 0.0: rows that are equal hold the same
-        inside = exp.Add(this=exp.paren(inside), expression=double_literal(Fraction(0)))
+        inside = function("number_sum", inside, double_literal(Fraction(0)))
     return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=inside)
 
 

@@ -13,6 +13,7 @@ from functools import singledispatch
 from sqlglot import exp
 
 from discreet.trusted.ring_a.casts import cast
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Type
 
@@ -103,9 +104,5 @@ def from_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Ex
 def scaled(node: exp.Expression, factor: int, divisor: int) -> exp.Expression:
     """A double times one number over another, both of which doubles hold."""
     if factor != 1:
-        node = exp.Paren(this=exp.Mul(this=node, expression=double_literal(Fraction(factor))))
-    return (
-        node
-        if divisor == 1
-        else exp.Paren(this=exp.Div(this=node, expression=double_literal(Fraction(divisor)), typed=True))
-    )
+        node = function("number_product", node, double_literal(Fraction(factor)))
+    return node if divisor == 1 else function("number_quotient", node, double_literal(Fraction(divisor)))

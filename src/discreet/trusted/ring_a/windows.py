@@ -67,6 +67,10 @@ MOST_HELD = 4
 """How many sets of group positions are kept beside one table; the one that was used longest ago makes room."""
 
 
+Typed = tuple[exp.Expression, Type]
+"""A column of the engine, and the type of its values."""
+
+
 @dataclass(frozen=True)
 class Salt:
     """What a statement chooses rows and groups by: two numbers, as they stand in it, and a text. Fresh for each run:
@@ -170,9 +174,10 @@ def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     if kind is Type.NUMBER:  # in steps of 2^−16: a finer difference only decides among the columns' own order
         node = exp.Greatest(this=node, expressions=[double_literal(Fraction(-(2**36)))], ignore_nulls=True)
         node = exp.Least(this=node, expressions=[double_literal(Fraction(2**36))], ignore_nulls=True)
-        node = cast(exp.Floor(this=exp.Mul(this=node, expression=double_literal(Fraction(2**16)))), "BIGINT")
+        node = cast(exp.Floor(this=function("number_product", node, double_literal(Fraction(2**16)))), "BIGINT")
     elif kind is not Type.INTEGER:
         node = function("microseconds", cast(node, "TIMESTAMP"))
+    node = cast(node, "BIGINT")  # an engine may hold places in 32 bits, and fail where a sum is no such number
     halves = (node, function("whole_quotient", node.copy(), exp.Literal.number(2**31)))
     return [_rest(exp.Add(this=_rest(half), expression=exp.Literal.number(P))) for half in halves]
 
@@ -196,12 +201,25 @@ def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: s
     return rows
 
 
-def _places(person: exp.Expression, mixed: str, values: Sequence[exp.Expression]) -> exp.Expression:
-    """Positions of a person's rows: by the number that mixes them, then by the values themselves, so that only equal
+def mixed_by_salt(rows: exp.Select, person: exp.Expression, among: Sequence[Typed], salt: Salt) -> exp.Select:
+    """The rows with a number that follows from the salt, the person and these columns alone: what `rank` goes by."""
+    whose = exp.DPipe(this=exp.Literal.string(salt.text), expression=cast(person, "TEXT"))
+    words = [one for node, kind in among for one in _words(node.copy(), kind)]
+    known = (exp.Coalesce(this=cast(node, "BIGINT"), expressions=[exp.Literal.number(1)]) for node in words)
+    fresh = [_rest(exp.Mul(this=node, expression=exp.Literal.number(salt.factor))) for node in known]
+    return _mixed(rows, [_rest(function("text_number", whose)), *fresh], "", "mixed")
+
+
+def rank(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Window:
+    """Places of a person's rows: by the number that mixes them, then by the values themselves, so that only equal
     rows have no order."""
-    nodes = [exp.column(mixed), *values]
+    nodes = [exp.column("mixed"), *values]
     order = exp.Order(expressions=[exp.Ordered(this=node.copy(), nulls_first=True) for node in nodes])
-    return exp.cast(exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=order), exp.DType.INT)
+    return exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=order)
+
+
+def _places(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Expression:
+    return exp.cast(rank(person, values), exp.DType.INT)
 
 
 def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
@@ -218,7 +236,7 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
     among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
     placed = exp.select(
         *(node.copy() for node, _ in columns.values()),
-        exp.alias_(_places(person, "mixed", [node for node, _ in columns.values()]), PLACE),
+        exp.alias_(_places(person, [node for node, _ in columns.values()]), PLACE),
         exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
         exp.alias_(exp.cast(_over(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
     ).from_(mixed.subquery("ordered"))
@@ -238,7 +256,7 @@ def placed(cells: exp.Select, keys: Sequence[Type], columns: Sequence[exp.Expr])
     values = [one for name, kind in zip(names, keys, strict=True) for one in _words(name.copy(), kind)]
     return exp.select(
         *columns,
-        exp.alias_(_places(person, "mixed", names), "place"),
+        exp.alias_(_places(person, names), "place"),
         exp.alias_(exp.cast(_over(exp.Count(this=exp.Star()), person), exp.DType.INT), "places"),
     ).from_(_mixed(cells, [exp.column(WORD), *values], "groups", "mixed").subquery("ordered"))
 

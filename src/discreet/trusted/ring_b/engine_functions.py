@@ -7,7 +7,9 @@ An engine whose own form of a name in `COMMON` is not, or means something else, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+
+from sqlglot import exp
 
 from discreet.trusted.ring_a.dialect import Dialect
 
@@ -44,10 +46,9 @@ COMMON = frozenset(
 DIFFERENT = {
     # what windows and loading rest on
     "text_number": "of a text: the first 31 bits of the MD5 of its bytes in UTF-8, without the very first",
-    "hash": "of any values: a whole number from 0 to 2^64 − 1 that depends on them and their order alone",
     "hash_of_rows": "of a table's columns: one value that depends on the rows and not on their order; an aggregate",
     "sum_of_hashes": "of a table's columns: as `hash_of_rows`, and another value",
-    "row_in_source": "of nothing: what tells a table's rows apart, in the order in which they were loaded",
+    "row_in_source": "of nothing: what tells apart the rows of a table in which each row is a person",
     # totals
     "whole_sum": "of whole numbers of 64 bits: their exact sum, however many; NULL of none; an aggregate",
     "whole_quotient": "of whole numbers, the second above 0: their quotient, cut off towards 0",
@@ -59,6 +60,10 @@ DIFFERENT = {
     "smallest": "of values: the smallest, NULL where one is NULL, each computed once",
     "place_among": "of a text and different constant texts: its place among them from 0 on, NULL where it is none",
     # numbers
+    "number_sum": "of two doubles: the nearest double, infinite beyond them all; no number of two unlike infinities",
+    "number_difference": "of two doubles: as their sum, with the second turned round",
+    "number_product": "of two doubles: the nearest double, however small or large; no number of 0 and an infinity",
+    "number_quotient": "of two doubles: the nearest double; infinite of a divisor 0, no number of 0 and 0",
     "is_nan": "of a double",
     "is_infinite": "of a double",
     "is_finite": "of a double",
@@ -91,10 +96,16 @@ DIFFERENT = {
 """Functions that engines call or write differently: what each is of, and what it gives."""
 
 
-def dialect(grammar: str, functions: Mapping[str, str]) -> Dialect:
-    """An engine's dialect. Raises ValueError where the table misses one of `DIFFERENT`, or names what is no function of
-    ours."""
-    names = functions.keys()
-    if not DIFFERENT.keys() <= names or not names <= COMMON | DIFFERENT.keys():
+def dialect(
+    grammar: str,
+    functions: Mapping[str, str],
+    lacks: Iterable[str] = (),
+    rewritten: Callable[[exp.Expr], exp.Expr] = lambda tree: tree,
+) -> Dialect:
+    """An engine's dialect: what it writes its own way, what it `lacks`, and what becomes of a tree before it is written
+    (`Dialect`). Questions that need what it lacks are refused by that name. Raises ValueError where a function of
+    `DIFFERENT` stands in neither, or one is none of ours."""
+    known, lacking = COMMON | DIFFERENT.keys(), frozenset(lacks)
+    if not DIFFERENT.keys() <= functions.keys() | lacking or not functions.keys() | lacking <= known:
         raise ValueError(f"the table of {grammar} has other functions than are asked for")
-    return Dialect(grammar, functions, COMMON)
+    return Dialect(grammar, functions, COMMON - lacking, rewritten)

@@ -34,7 +34,7 @@ _COMPARISONS: dict[str, type[exp.Binary]] = {
     "greater": exp.GT,
     "greater_equal": exp.GTE,
 }
-_ARITHMETIC: dict[str, type[exp.Binary]] = {"add": exp.Add, "subtract": exp.Sub, "multiply": exp.Mul}
+_ARITHMETIC = {"add": "number_sum", "subtract": "number_difference", "multiply": "number_product"}
 
 
 def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
@@ -78,7 +78,7 @@ def _call(call: Call, columns: Columns) -> exp.Expression:
         return exp.Paren(this=_COMPARISONS[operator](this=left, expression=right))
     if operator in _ARITHMETIC:
         left, right = (as_double(argument, columns) for argument in arguments)
-        return exp.Paren(this=_ARITHMETIC[operator](this=left, expression=right))
+        return function(_ARITHMETIC[operator], left, right)
     if operator in _BUILDERS:
         return _BUILDERS[operator](call, columns)
     return BUILDERS[operator](_prepared(call, columns), call)
@@ -103,7 +103,7 @@ def _prepared(call: Call, columns: Columns) -> list[exp.Expression]:
 
 def _divide(call: Call, columns: Columns) -> exp.Expression:
     left, right = (as_double(argument, columns) for argument in call.arguments)
-    return exp.Paren(this=exp.Div(this=left, expression=not_zero(right), typed=True))
+    return function("number_quotient", left, not_zero(right))
 
 
 def _logic(kind: type[exp.Connector]) -> Callable[[Call, Columns], exp.Expression]:

@@ -50,7 +50,7 @@ def power(one: Quantity, columns: Columns) -> exp.Expression:
     above = exp.Greatest(this=size.copy(), expressions=[least], ignore_nulls=True)
     power = exp.Floor(this=function("log2", above))
     number = clamped(
-        exp.Sub(this=power, expression=double_literal(Fraction(range_.lowest - 1))),
+        function("number_difference", power, double_literal(Fraction(range_.lowest - 1))),
         double_literal(Fraction(1)),
         double_literal(Fraction(range_.last)),
     )

@@ -49,12 +49,13 @@ _LARGEST = 2**62
 
 @dataclass(frozen=True)
 class RelationSelect:
-    """A relation in the engine: its SELECT, how its columns are named there, and how many columns tell rows apart."""
+    """A relation in the engine: its SELECT, how its columns are named there, and the types of the columns r0, r1, …
+    that tell rows apart."""
 
     select: exp.Select
     shape: RelationShape
     person: bool
-    ids: int
+    ids: tuple[Type, ...]
 
     def columns(self, table: str | None = None) -> Mapping[str, exp.Expression]:
         """How each column of the relation is written by whoever selects from it."""
@@ -85,14 +86,13 @@ def _base(relation: Base, keep: Keep) -> RelationSelect:
     if table.person is not None:
         place = next(i for i, column in enumerate(table.columns) if column.name == table.person)
         selected.append(exp.alias_(exp.column(column_name(place)), PERSON))
-    number = function("row_in_source") if table.public else exp.column(PLACE)
     several = table.public or not table.one_row_per_person
     if several:
-        selected.append(exp.alias_(number, "r0"))
+        selected.append(exp.alias_(exp.column(PLACE), "r0"))
     select = exp.select(*selected, copy=False).from_(exp.to_table(table_name(table)), copy=False)
     if (condition := keep(table)) is not None:
         select = select.where(condition, copy=False)
-    return RelationSelect(select, shape(relation), table.person is not None, int(several))
+    return RelationSelect(select, shape(relation), table.person is not None, (Type.INTEGER,) * several)
 
 
 def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
@@ -166,11 +166,11 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
 def _carried(below: RelationSelect) -> list[exp.Expression]:
     """The person and what tells rows apart, as they are below."""
     carried = [exp.column(PERSON)] if below.person else []
-    return [*carried, *(exp.column(f"r{i}") for i in range(below.ids))]
+    return [*carried, *(exp.column(f"r{i}") for i in range(len(below.ids)))]
 
 
 def _ids(left: RelationSelect, right: RelationSelect, names: tuple[str, str]) -> list[exp.Expression]:
-    places = [(names[0], i) for i in range(left.ids)] + [(names[1], i) for i in range(right.ids)]
+    places = [(names[0], i) for i in range(len(left.ids))] + [(names[1], i) for i in range(len(right.ids))]
     return [_as(exp.column(f"r{place}", table=name), f"r{new}") for new, (name, place) in enumerate(places)]
 
 
@@ -219,12 +219,14 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     selected = [exp.alias_(columns[column.name].copy(), f"c{place}") for place, column in enumerate(whole.columns)]
     if conditions:
         meeting.append(exp.Paren(this=compiled(reduce(_and, conditions), written)))
-    ids = _ids(left, right, ("l", "r"))
+    ids, kinds = _ids(left, right, ("l", "r")), left.ids + right.ids
     if kind == "full":
         either: exp.Expression = exp.Coalesce(this=persons["l"].copy(), expressions=[persons["r"].copy()])
         selected.append(exp.alias_(either, PERSON))
         # a row without a partner on the left, and one without on the right, are two
-        ids.append(_as(exp.Is(this=persons["l"].copy(), expression=exp.null()), f"r{len(ids)}"))
+        alone = exp.Is(this=persons["l"].copy(), expression=exp.null())
+        ids.append(_as(exp.Case(ifs=[exp.If(this=alone, true=_one(1))], default=_one(0)), f"r{len(ids)}"))
+        kinds += (Type.INTEGER,)
     elif persons:
         selected.append(exp.alias_(next(iter(persons.values())).copy(), PERSON))
     select = exp.select(*selected, *ids, copy=False)
@@ -232,7 +234,11 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     select = select.join(source.subquery(last, copy=False), on=exp.and_(*meeting), join_type=kind, copy=False)
     if kind == "full" and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
-    return RelationSelect(select, whole, bool(persons), len(ids))
+    return RelationSelect(select, whole, bool(persons), kinds)
+
+
+def _one(value: int) -> exp.Expression:
+    return cast(exp.Literal.string(str(value)), "BIGINT")
 
 
 def _always(select: exp.Select) -> exp.Select:
@@ -290,7 +296,7 @@ def _never_empty(
     if nobody is None:
         return kept
     empty = [_as(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
-    ids = [_as(exp.null(), f"r{place}") for place in range(rows.ids)]
+    ids = [_as(exp.null(), f"r{place}") for place in range(len(rows.ids))]
     values = [_as(_some(type_), f"k{place}") for place, (_, type_) in enumerate(compared)]
     union = exp.Union(this=kept, expression=exp.select(*empty, _as(nobody, PERSON), *ids, *values), distinct=False)
     return exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))))
@@ -333,7 +339,7 @@ def _per_person(relation: PerPerson, keep: Keep) -> RelationSelect:
     selected += [exp.alias_(node.copy(), f"r{place}") for place, node in enumerate(keys)]
     select = exp.select(*selected, copy=False).from_(below.select.subquery("s", copy=False), copy=False)
     select = select.group_by(*groups, copy=False) if groups else select
-    return RelationSelect(select, shape(relation), below.person, len(keys))
+    return RelationSelect(select, shape(relation), below.person, tuple(one.type for _, one in relation.keys))
 
 
 def _exact(total: PersonTotal, columns: Mapping[str, exp.Expression]) -> exp.Expression:
@@ -358,17 +364,17 @@ def _exact(total: PersonTotal, columns: Mapping[str, exp.Expression]) -> exp.Exp
     if max(step.numerator, step.denominator) <= LARGEST:  # the nearest double, as steps are counted above
         scaled = from_steps(cast(summed, "DOUBLE"), step.numerator, step.denominator)
     else:
-        scaled = exp.Mul(this=cast(summed, "DOUBLE"), expression=double_literal(step))
+        scaled = function("number_product", cast(summed, "DOUBLE"), double_literal(step))
     if total.kind == "sum":
         return scaled
     count = exp.Nullif(this=exp.Count(this=steps.copy(), big_int=True), expression=exp.Literal.number(0))
-    return exp.Div(this=exp.Paren(this=scaled), expression=cast(count, "DOUBLE"), typed=True)
+    return function("number_quotient", scaled, cast(count, "DOUBLE"))
 
 
 def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
     whole = shape(relation)
     parts = [rows_of(child, keep) for child in relation.children]
-    ids = max(part.ids for part in parts)
+    ids = max(len(part.ids) for part in parts)
     selects = []
     for number, part in enumerate(parts):
         selected = []
@@ -379,9 +385,9 @@ def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
             selected.append(exp.alias_(node, f"c{place}"))
         if part.person:
             selected.append(exp.column(PERSON))
-        selected.append(exp.alias_(exp.Literal.number(number), "r0"))
+        selected.append(exp.alias_(_one(number), "r0"))
         for place in range(ids):  # identifiers of several kinds meet in one column: as text
-            held = place < part.ids
+            held = place < len(part.ids)
             node = cast(exp.column(f"r{place}"), "TEXT") if held else cast(exp.null(), "TEXT")
             selected.append(exp.alias_(node, f"r{place + 1}"))
         selects.append(exp.select(*selected, copy=False).from_(part.select.subquery("s", copy=False), copy=False))
@@ -392,7 +398,7 @@ def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
     outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1)), copy=False).from_(
         exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))), copy=False
     )
-    return RelationSelect(outer, whole, parts[0].person, ids + 1)
+    return RelationSelect(outer, whole, parts[0].person, (Type.INTEGER, *(Type.TEXT,) * ids))
 
 
 def _matched(relation: Matched, keep: Keep) -> RelationSelect:

@@ -58,8 +58,7 @@ def _text(value: str) -> exp.Expression:
 
 
 def _binary(kind: type[exp.Binary], left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    whole = {"typed": True} if kind is exp.Div else {}
-    return exp.Paren(this=kind(this=left, expression=right, **whole))
+    return exp.Paren(this=kind(this=left, expression=right))
 
 
 def _try(node: exp.Expression, name: str) -> exp.Expression:
@@ -93,7 +92,7 @@ def _logarithm(name: str) -> Builder:
 
 def _logarithm_base(nodes: Nodes, _call: Call) -> exp.Expression:
     above, below = (function("ln", not_zero(node)) for node in nodes)
-    return known(_binary(exp.Div, above, not_zero(below)))
+    return known(function("number_quotient", above, not_zero(below)))
 
 
 def _modulo(nodes: Nodes, _call: Call) -> exp.Expression:
@@ -101,7 +100,7 @@ def _modulo(nodes: Nodes, _call: Call) -> exp.Expression:
 
 
 def _quotient(nodes: Nodes, _call: Call) -> exp.Expression:
-    return known(function("trunc", _binary(exp.Div, nodes[0], not_zero(nodes[1]))))
+    return known(function("trunc", function("number_quotient", nodes[0], not_zero(nodes[1]))))
 
 
 def _sign(nodes: Nodes, _call: Call) -> exp.Expression:
@@ -139,9 +138,9 @@ def _width_bucket(nodes: Nodes, call: Call) -> exp.Expression:
         beyond = exp.GTE(this=value.copy(), expression=_double(float(high)))
         place = value.copy()
         if low:
-            place = _binary(exp.Sub, place, _double(float(low)))
+            place = function("number_difference", place, _double(float(low)))
         if scale != 1:
-            place = _binary(exp.Mul, place, _double(float(scale)))
+            place = function("number_product", place, _double(float(scale)))
         inside = exp.Least(
             this=exp.Add(this=_try(function("floor", place), "BIGINT"), expression=_whole(1)),
             expressions=[_whole(int(count))],
@@ -306,7 +305,7 @@ BUILDERS: dict[str, Builder] = {
     "to_boolean": _to_boolean,
     "to_date": _to_moment("DATE"),
     "to_timestamp": _to_moment("TIMESTAMP"),
-    "ieee_divide": lambda nodes, call: known(_binary(exp.Div, nodes[0], nodes[1])),  # noqa: ARG005
+    "ieee_divide": lambda nodes, call: known(function("number_quotient", *nodes)),  # noqa: ARG005
     "modulo": _modulo,
     "quotient": _quotient,
     "in_steps": lambda nodes, call: in_steps(nodes[0], *_step(call)),

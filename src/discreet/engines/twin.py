@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from sqlglot import exp
 
-from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.process import EngineProcess, Failed
+from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from discreet.engines.statements import Statements
 from discreet.errors import EngineError, QuestionError
 from discreet.trusted.ring_a.casts import TYPES
+from discreet.trusted.ring_a.dialect import Dialect, Lacking
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
 from discreet.trusted.ring_a.storing import load_statements
@@ -37,9 +36,8 @@ from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms
 _SECONDS = 20
 """A trial may take so long; then the question is refused. It takes milliseconds."""
 
-_MOST_GIB = 4
 _TYPES = {**TYPES, Type.TEXT: "VARCHAR"}
-"""The engine's own names of the types that hold ours."""
+"""What an engine's program calls the types that hold ours."""
 
 _FRAME = exp.to_table("frame")
 _SALT = Salt.of("a salt like those drawn")
@@ -49,9 +47,16 @@ _WHOLE = ("BIGINT", "HUGEINT")
 class Twin:
     """One child process with empty tables."""
 
-    def __init__(self, tables: Iterable[Table], limits: EngineLimits, statements: Statements) -> None:
+    def __init__(
+        self,
+        tables: Iterable[Table],
+        worker: str,
+        begin: Callable[[EngineProcess, float], None],
+        dialect: Dialect,
+        statements: Statements,
+    ) -> None:
         self._tables = [table for table in tables if _known(table)]
-        self._limits, self._statements = limits, statements
+        self._worker, self._begin, self._dialect, self._statements = worker, begin, dialect, statements
         self._process: EngineProcess | None = None
         self._ready = False
         self._starting = threading.Lock()
@@ -63,7 +68,7 @@ class Twin:
 
     def _start(self) -> EngineProcess:
         if self._process is None or not self._process.usable:
-            self._process, self._ready = EngineProcess(), False
+            self._process, self._ready = EngineProcess(self._worker), False
         return self._process
 
     def wait(self) -> None:
@@ -76,7 +81,12 @@ class Twin:
         if not all(map(_known, table.bases)):
             return  # a public table that could not be read: whoever asks for it is told so
         roots = tuple(roots)
-        trials = [self._trial(root, table) for root in roots]
+        try:
+            trials = [self._trial(root, table) for root in roots]
+        except Lacking as error:
+            message = f"{error} does not run on this engine"
+            fix = 'write it without, or declare kind = "duckdb" under [engine]: everything runs there'
+            raise QuestionError("engine", message, where="question", fix=fix) from None
         try:
             found = self._loaded().call("prepare", trials, seconds=_SECONDS)["types"]
         except Failed:
@@ -99,11 +109,11 @@ class Twin:
         with self._starting:
             process = self._start()
             if not self._ready:
-                process.call("limit", min(self._limits.memory_gib, _MOST_GIB), seconds=_SECONDS)
+                self._begin(process, _SECONDS)
                 for table in self._tables:
                     empty = replace(table, source=Source("frame"))
                     made, _ = load_statements(empty, _FRAME.copy(), "a key")
-                    statements = [DUCKDB.text(node) for node in (_creation(empty), *made)]
+                    statements = [self._dialect.text(node) for node in (_creation(empty), *made)]
                     process.call("empty", statements, seconds=_SECONDS)
                 process.call("lock", seconds=_SECONDS)
                 self._ready = True

@@ -18,12 +18,13 @@ class Failed(Exception):
 
 
 class EngineProcess:
-    """One child. `call` is safe from several threads; requests are answered one after another."""
+    """One child, which runs an engine's module `worker`. `call` is safe from several threads; requests are answered one
+    after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: str) -> None:
         self._ended_under_a_request = False
         self._lock = threading.Lock()
-        self._child = Child("discreet.engines.duckdb.worker")
+        self._child = Child(worker)
 
     @property
     def usable(self) -> bool:

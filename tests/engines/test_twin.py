@@ -13,8 +13,7 @@ import pytest
 from sqlglot import exp
 
 import discreet
-from discreet.engines import statements
-from discreet.engines.duckdb import twin
+from discreet.engines import statements, twin
 from discreet.ledger import TOTAL
 from discreet.sql import lower
 from discreet.trusted.ring_a.nodes import Key, Project
