@@ -50,7 +50,7 @@ def term(word: str, factor: int | str) -> str:
 
 _HALVES = [
     f"(((({half}) % 2147483647) + 2147483647) % 2147483647)"
-    for half in ("CAST(k0 AS BIGINT)", "CAST(k0 AS BIGINT) // 2147483648")
+    for half in ("CAST(k0 AS BIGINT)", "CAST(k0 AS BIGINT) // 1073741824")
 ]
 MIXED = (
     "SELECT *, ((((mixed_square * mixed_square) % 2147483647) * mixed_x) % 2147483647) AS mixed FROM (SELECT *,"

@@ -165,8 +165,8 @@ def _rest(node: exp.Expression) -> exp.Expression:
 def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     """Numbers from 0 to P − 1 that follow from a column's value, and may be NULL of NULL. No value makes them fail.
 
-    Whole numbers of 64 bits that are no 2^62 apart have different ones: their rest, and that of how often 2^31 goes
-    into them."""
+    Whole numbers that are less than 2^60 apart have different ones: their rest, and that of how often 2^30 goes into
+    them."""
     if kind is Type.TEXT:
         return [_rest(function("text_number", node))]
     if kind is Type.BOOLEAN:
@@ -178,7 +178,7 @@ def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     elif kind is not Type.INTEGER:
         node = function("microseconds", cast(node, "TIMESTAMP"))
     node = cast(node, "BIGINT")  # an engine may hold places in 32 bits, and fail where a sum is no such number
-    halves = (node, function("whole_quotient", node.copy(), exp.Literal.number(2**31)))
+    halves = (node, function("whole_quotient", node.copy(), exp.Literal.number(2**30)))
     return [_rest(exp.Add(this=_rest(half), expression=exp.Literal.number(P))) for half in halves]
 
 
