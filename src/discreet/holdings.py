@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from discreet.catalog import Declaration, Table
@@ -12,7 +13,7 @@ from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, Fault
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, Snapshot
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Column, Relation, Type, Value
@@ -105,7 +106,7 @@ class Holdings:
         seconds = min(declaration.limits.seconds, _PUBLIC_SECONDS)
         self._public = chosen.engine(replace(declaration.limits, seconds=seconds))
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
-        self._snapshots: dict[str, int] = {}
+        self._snapshots: dict[str, Snapshot] = {}
         self._missing: dict[str, DeclarationError] = {}
 
     def held(self, table: Table) -> HeldTable:
@@ -115,7 +116,8 @@ class Holdings:
         with self._loading:
             self._load()
             self._present(table)
-            return HeldTable(" ".join(str(self._snapshots[base.name]) for base in table.bases), self._engine.rows)
+            numbers = " ".join(str(self._snapshots[base.name].number) for base in table.bases)
+            return HeldTable(numbers, self._engine.rows)
 
     def _present(self, table: Table) -> None:
         """Raises DeclarationError where a public table behind this one could not be loaded."""
@@ -149,9 +151,13 @@ class Holdings:
             tables = [one for one in self._declaration.tables.values() if one.public and one.name not in self._missing]
             if not all(self._public.has(table.name) for table in tables):
                 self._public.close()
-                self._public.together(tables)
-                for table in tables:
-                    self._public.load(table, self._ledger.salt())
+                salt = self._ledger.salt()
+                rest = [
+                    one for one in tables if not self._public.open(one, salt, self._snapshots[one.name].fingerprint)
+                ]
+                self._public.together(rest)
+                for table in rest:
+                    self._public.load(table, salt)
                 self._public.lock()
 
     def close(self) -> None:
@@ -168,6 +174,7 @@ class Holdings:
 
     def _load(self, anew: Collection[str] = ()) -> None:
         tables = list(self._declaration.tables.values())
+        anew = {*anew, *self._due()}
         if not anew and all(table.name in self._missing or self._current(table) for table in tables):
             return
         self._public.close()  # what it holds may be of an older snapshot
@@ -175,11 +182,21 @@ class Holdings:
             self._engine.close()
         file = str(self._declaration.file or "")
         self._missing = {}
-        loaded: list[tuple[Table, str]] = []
-        self._engine.together(tables)
+        salt, loaded, rest = self._ledger.salt(), dict[str, str](), list[Table]()
         for table in tables:
             try:
-                loaded.append((table, self._engine.load(table, self._ledger.salt())))
+                known = None if table.name in anew else self._ledger.snapshot(table.name)
+                if known is not None and self._engine.open(table, salt, known.fingerprint):
+                    loaded[table.name] = known.fingerprint
+                else:
+                    rest.append(table)
+            except DeclarationError as error:
+                self._engine.close()
+                raise together([of_table(table, error)], file) from None
+        self._engine.together(rest)
+        for table in rest:
+            try:
+                loaded[table.name] = self._engine.load(table, salt)
             except DeclarationError as error:
                 if table.public:
                     self._missing[table.name] = together([of_table(table, error)], file)
@@ -187,8 +204,11 @@ class Holdings:
                 self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], file) from None
         self._one_person_a_row(tables, file)
-        self._register({table.name: fingerprint for table, fingerprint in loaded}, anew, file)
+        self._register(loaded, anew, file)
         self._engine.lock()
+        for table in tables:
+            if table.name in loaded:
+                self._engine.retain(table, loaded[table.name])
 
     def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str) -> None:
         """Holds fingerprints against the snapshots; then those `anew` get their next one."""
@@ -207,7 +227,7 @@ class Holdings:
             self._engine.close()
             raise DeclarationError(faults, code="changed", file=file)
         known |= self._ledger.register_snapshots({name: loaded[name] for name in anew if name in loaded}, anew=True)
-        self._snapshots = {name: snapshot.number for name, snapshot in known.items()}
+        self._snapshots = known
 
     def _one_person_a_row(self, tables: Sequence[Table], file: str) -> None:
         """Holds foreign keys to persons against the rows: none leads to two, unless that is declared."""
@@ -225,4 +245,20 @@ class Holdings:
     def _current(self, table: Table) -> bool:
         """Whether the engine holds the table's last snapshot: another process may have registered a new one."""
         known = self._ledger.snapshot(table.name)
-        return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known.number
+        return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known
+
+    def _due(self) -> list[str]:
+        """The tables whose last snapshot is as old as declared. It follows from the clock and the ledger alone: where
+        the clock is set back, it waits until the snapshot's own time has come again."""
+        every = self._declaration.limits.every
+        if every is None:
+            return []
+        states, now = self._ledger.tables(), datetime.now(UTC)
+        known = {
+            name: state.since for name, state in states.items() if state.number and name in self._declaration.tables
+        }
+        return [
+            name
+            for name, since in known.items()
+            if not since or now >= datetime.fromisoformat(since) + timedelta(seconds=every)
+        ]

@@ -40,7 +40,7 @@ class Counting:
     usable = True
     pid = os.getpid()
 
-    def __init__(self) -> None:
+    def __init__(self, _worker: str) -> None:
         self.worker = Worker()
         self.rows = self.operators = 0
 

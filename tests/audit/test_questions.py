@@ -117,7 +117,7 @@ def test_a_group_more_than_is_paid_for(
 ) -> None:
     """The engine keeps K + 1 groups of a person: the exact change says so, without any draw."""
     ranked, turned = compiler._limited, windows.kept
-    monkeypatch.setattr(compiler, "_limited", lambda *given: ranked(*given[:3], given[3] + 1, given[4]))
+    monkeypatch.setattr(compiler, "_limited", lambda *given: ranked(*given[:2], given[2] + 1, given[3]))
     monkeypatch.setattr(windows, "kept", lambda *given: turned(*given[:2], given[2] + 1, given[3]))
     assert findings(attacked(stage, question, price), 40, "change")
 

@@ -24,6 +24,7 @@ from discreet.catalog.model import (
     Budget,
     Declaration,
     EngineLimits,
+    Store,
     writable,
 )
 from discreet.catalog.server import is_server, server
@@ -35,6 +36,7 @@ MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)
 _INT64 = 2**63 - 1
 
+_SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
 _TOP = {"budget", "question", "tables", "analysts", "ledger", "engine"}
 _TABLE = {
     "source",
@@ -129,7 +131,10 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.fault("analysts", "an analyst needs a name", "write [analysts.ana]")
     tables = reader.tables(reader.mapping("tables", raw.get("tables"), required=True), base)
     ledger = reader.ledger(raw.get("ledger"), base, file)
-    limits = reader.limits(reader.mapping("engine", raw.get("engine")))
+    beside = file or ledger
+    limits = reader.limits(
+        reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
+    )
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
         raise DeclarationError(faults, file=str(file) if file else "")
@@ -235,8 +240,9 @@ class _DeclarationReader:
             return None
         return base / raw
 
-    def limits(self, raw: Mapping[str, Any]) -> EngineLimits:
-        self.unknown("engine", raw, {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures"})
+    def limits(self, raw: Mapping[str, Any], folder: Path | None) -> EngineLimits:
+        known = {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures", "store", "every"}
+        self.unknown("engine", raw, known)
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
         seconds = self.count("engine.seconds", raw.get("seconds", default.seconds), 86_400)
@@ -252,7 +258,31 @@ class _DeclarationReader:
             answer,
             work,
             failures or default.failures,
+            self.store(raw.get("store"), folder),
+            folder,
+            self.every(raw.get("every")),
         )
+
+    def store(self, raw: Any, folder: Path | None) -> Store | None:
+        if raw is None:
+            return None
+        if raw not in list(Store):
+            self.fault("engine.store", "it must be where tables are kept", 'write "memory" or "file"')
+            return None
+        if raw == Store.FILE and folder is None:
+            self.fault("engine.store", "there is no place for the files", "name a ledger: they are kept beside it")
+        return Store(raw)
+
+    def every(self, raw: Any) -> int | None:
+        if raw is None:
+            return None
+        found = re.fullmatch(r"([1-9][0-9]{0,3}) (minute|hour|day|week)s?", raw) if isinstance(raw, str) else None
+        if found is None:
+            self.fault(
+                "engine.every", "it must be a time after which sources are read anew", 'write for example "1 day"'
+            )
+            return None
+        return int(found[1]) * _SECONDS[found[2]]
 
     def count(self, where: str, raw: Any, most: int) -> int | None:
         if isinstance(raw, bool) or not isinstance(raw, int) or not 1 <= raw <= most:

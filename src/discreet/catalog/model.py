@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
@@ -39,18 +40,31 @@ class Budget:
     publish: Fraction = Fraction(0)
 
 
+class Store(StrEnum):
+    """Where tables are kept."""
+
+    MEMORY = "memory"
+    FILE = "file"
+
+
 @dataclass(frozen=True)
 class EngineLimits:
     """What one question may take of the machine: memory in GiB, wall time in seconds. With `answer_seconds`, whatever
     comes of a question comes that long after it was asked. `work` is the most rows that joins may make of one person's;
     None for the usual (`plan.work`). After so many `failures` of measurements in a snapshot a table is frozen. Public,
-    never from data."""
+    never from data.
+
+    `store` says whether tables are kept in "memory" or in files of the `folder`; None: as large as the source is. Each
+    table gets a new snapshot when its last one is `every` seconds old; None: when the owner says so."""
 
     memory_gib: int = 8
     seconds: int = 300
     answer_seconds: int | None = None
     work: int | None = None
     failures: int = 3
+    store: Store | None = None
+    folder: Path | None = None
+    every: int | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -82,6 +82,14 @@ class Loading(Protocol):
         """Makes the table that questions read, with positions under the key, and gives its hash under the salt."""
         ...
 
+    def open(self, table: Table, key: str, fingerprint: str, /) -> bool:
+        """Whether the rows with this hash are kept where they outlast the child: then they are loaded."""
+        ...
+
+    def retain(self, table: Table, fingerprint: str, /) -> None:
+        """As of `Owned`."""
+        ...
+
     def call(self, *request: Any) -> Any:
         """What the child says to the owner."""
         ...
@@ -151,9 +159,24 @@ class Driver:
         """Makes the table that questions read. Raises DeclarationError where that cannot be done."""
         self.start()
         fingerprint = self._sources.load(table, positions(table, salt), salt)
+        self._loaded(table)
+        return fingerprint
+
+    def _loaded(self, table: Table) -> None:
         self._child.loaded.add(table.name)
         self._child.held[table.name] = []
-        return fingerprint
+
+    def open(self, table: Table, salt: bytes, fingerprint: str) -> bool:
+        """Whether the rows with this hash are kept: then they are loaded, and no source is read."""
+        self.start()
+        found = self._sources.open(table, positions(table, salt), fingerprint)
+        if found:
+            self._loaded(table)
+        return found
+
+    def retain(self, table: Table, fingerprint: str) -> None:
+        """Lets go of what is kept of a table's other rows."""
+        self._sources.retain(table, fingerprint)
 
     def leads_to_several(self, relation: Attributed) -> bool:
         """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""

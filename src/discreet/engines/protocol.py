@@ -98,6 +98,15 @@ class Owned(CodedEngine, Protocol):
         whatever order, another for others so far as the engine's `hash` tells them apart."""
         ...
 
+    def open(self, table: Table, salt: bytes, fingerprint: str, /) -> bool:
+        """Whether the rows with this hash under this key are kept where they outlast the process: then they are loaded,
+        and no source is read."""
+        ...
+
+    def retain(self, table: Table, fingerprint: str, /) -> None:
+        """Lets go of what is kept of a table's rows with other hashes. Who reads them goes on doing so."""
+        ...
+
     def leads_to_several(self, relation: Attributed, /) -> bool:
         """Whether some value that rows refer to leads to several persons."""
         ...

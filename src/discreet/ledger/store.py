@@ -17,6 +17,7 @@ from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
+from discreet.trusted.ledger.chain import now
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
@@ -110,7 +111,7 @@ class Ledger(BudgetLedger):
             for table, fingerprint in fingerprints.items():
                 number = transaction.table(table).snapshot.number
                 if anew or not number:
-                    fields = {"table": table, "number": number + 1, "fingerprint": fingerprint}
+                    fields = {"table": table, "number": number + 1, "fingerprint": fingerprint, "since": now()}
                     transaction.append("snapshot", fields)
             return {table: transaction.table(table).snapshot for table in fingerprints}
 

@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
+from discreet.engines.duckdb import store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.files import (
     SNIFFED_ROWS,
@@ -39,6 +41,9 @@ WORKER = "discreet.engines.duckdb.worker"
 _TWIN_GIB = 4
 """Tables without rows need little: a child for them gets no more memory than this."""
 
+_FULL = 256 << 20
+"""A disk with less room than this is full: what could not be written there failed for that."""
+
 LOAD_SECONDS = 3_600
 """Loading is the owner's act and may take as long as it needs, within reason."""
 
@@ -61,6 +66,8 @@ class DuckDBSources:
         """Ends the child."""
         if self.process is not None:
             self.process.kill()
+            if self._limits.folder is not None:
+                store.clear(self._limits.folder, self.process.pid)
             self.process = None
 
     def begin(self, process: EngineProcess, seconds: float) -> None:
@@ -68,7 +75,10 @@ class DuckDBSources:
         process.call("limit", min(self._limits.memory_gib, _TWIN_GIB), seconds=seconds)
 
     def load(self, table: Table, key: str, salt: bytes) -> str:
-        """Reads the declared columns of a table into memory. Raises DeclarationError where that cannot be done."""
+        """Reads the declared columns of a table into memory, or into a file. Raises DeclarationError where that cannot
+        be done."""
+        if store.kept(table, self._limits):
+            return self._kept(table, key, salt)
         with self.opened(table.source):
             if table.source.kind == "csv":
                 check_gzip(table.source)
@@ -79,6 +89,57 @@ class DuckDBSources:
             message = f"{table.source.text} does not fit into the engine's memory"
             raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
         return str(answer["fingerprint"])
+
+    def open(self, table: Table, key: str, fingerprint: str) -> bool:
+        """Whether the rows with this hash are kept in a file: then they are loaded. The source is not read."""
+        if self._limits.folder is None or not store.kept(table, self._limits):
+            return False
+        path = store.place(self._limits.folder, table, fingerprint)
+        if not path.exists():
+            return False
+        store.check(path)
+        self._limit()
+        return bool(self.call("open", str(path), store.digest(table, key), fingerprint)["found"])
+
+    def retain(self, table: Table, fingerprint: str) -> None:
+        """Lets go of files with other rows of a table; whoever reads them goes on doing so."""
+        if self._limits.folder is not None:
+            for path in store.others(self._limits.folder, table, fingerprint):
+                path.unlink(missing_ok=True)
+
+    def _kept(self, table: Table, key: str, salt: bytes) -> str:
+        """Reads the declared columns of a table into a file."""
+        folder = self._limits.folder
+        assert folder is not None
+        with self.opened(table.source):
+            if table.source.kind == "csv":
+                check_gzip(table.source)
+            self.prepare(table)
+            try:
+                self.call("begin", str(folder))
+            except Failed:
+                raise store.unwritten(folder) from None
+            made, facts = load_statements(table, relation(table.source), key)
+            statements = [DUCKDB.text(one) for one in store.in_buckets(made, table)]
+            try:
+                answer = self.call("load", statements, DUCKDB.text(facts), salt)
+            except Failed:
+                if disk_usage(folder).free < _FULL:
+                    raise store.unwritten(folder) from None
+                raise
+            fingerprint = answer["fingerprint"]
+            if fingerprint is None:
+                message = f"a part of {table.source.text} does not fit into the engine's memory"
+                raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
+            path, made_of = store.place(folder, table, fingerprint), store.digest(table, key)
+            try:
+                self.call("keep", str(path), made_of, fingerprint)
+                found = self.call("open", str(path), made_of, fingerprint)["found"]
+            except Failed:
+                found = False
+            if not found:
+                raise store.unwritten(folder)
+        return str(fingerprint)
 
     @contextmanager
     def opened(self, source: Source) -> Iterator[None]:
@@ -93,7 +154,7 @@ class DuckDBSources:
         finally:
             self.call("forget")
 
-    def _open(self, source: Source) -> None:
+    def _limit(self) -> None:
         self.start()
         if not self._limited:
             try:
@@ -105,6 +166,9 @@ class DuckDBSources:
                 )
                 raise DeclarationError([fault], code="memory") from None
             self._limited = True
+
+    def _open(self, source: Source) -> None:
+        self._limit()
         try:
             if source.kind == "frame":
                 self.call("frame", _movable(source.frame))

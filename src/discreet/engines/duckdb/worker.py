@@ -23,6 +23,7 @@ from uuid import UUID
 import duckdb
 
 from discreet.engines.child import HEADER, held, serve
+from discreet.engines.duckdb.kept import Kept
 from discreet.engines.files import told_apart
 from discreet.engines.postgresql.connection import Refused
 
@@ -113,6 +114,7 @@ class Worker:
         self.delta: Any = None
         self.servers: dict[str, Server] = {}
         self.reading: Server | None = None
+        self.kept = Kept(self.connection)
         self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
@@ -209,8 +211,23 @@ class Worker:
         text = json.dumps([str(fact) for fact in facts])
         return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
 
+    def do_open(self, path: str, digest: str, fingerprint: str) -> Any:
+        """Whether a table's file is there, which can then be read."""
+        return {"found": self.kept.opened(path, digest, fingerprint)}
+
+    def do_begin(self, folder: str) -> Any:
+        """Begins to make a table's file: what is loaded next goes there."""
+        self.kept.begin(folder)
+        return {}
+
+    def do_keep(self, path: str, digest: str, fingerprint: str) -> Any:
+        """Ends it: the file has its name."""
+        self.kept.end(path, digest, fingerprint)
+        return {}
+
     def do_forget(self) -> Any:
-        """Lets go of the source that was opened last."""
+        """Lets go of the source that was opened last, and of a file that was begun and not ended."""
+        self.kept.end(None)
         self.connection.unregister("frame")
         self.stated, self.names, self.delta = {}, [], None
         if self.reading is not None:

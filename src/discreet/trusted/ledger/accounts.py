@@ -107,13 +107,15 @@ class Snapshot:
 @dataclass(frozen=True)
 class TableState:
     """A table's snapshot (number 0 before the first), whether it is frozen until the next, how many measurements failed
-    in it, and which analysts are suspended on it since one of theirs did ("" for those who name none)."""
+    in it, which analysts are suspended on it since one of theirs did ("" for those who name none), and since when it is
+    (older versions did not write it)."""
 
     number: int = 0
     fingerprint: str = ""
     frozen: bool = False
     failures: int = 0
     suspended: tuple[str, ...] = ()
+    since: str = ""
 
     @property
     def snapshot(self) -> Snapshot:
@@ -209,7 +211,7 @@ class States(ABC):
                         raise ValueError("the account is not renewed so")
                     accounts[name] = after
             case "snapshot":
-                tables[body["table"]] = TableState(body["number"], body["fingerprint"])
+                tables[body["table"]] = TableState(body["number"], body["fingerprint"], since=body.get("since", ""))
             case "freeze":  # older versions wrote it
                 tables[body["table"]] = replace(self.table(body["table"]), frozen=True)
             case "failure":

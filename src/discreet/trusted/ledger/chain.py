@@ -105,5 +105,5 @@ def append(
 
 
 def now() -> str:
-    """A label for people: nothing depends on it."""
+    """A label for people, and of a snapshot its age: no balance depends on it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,129 @@
+"""Tables kept in files: what a question reads is made once, and opened again at every later start.
+
+Beside the declaration lies a folder, and in it a database file for each table: its declared columns, typed, clamped and
+numbered within their person, as `ring_a.storing` makes them. It is not encrypted: it has the mode 0600, its folder
+0700, and what others may read is refused. A file is written under another name and then given its own, so that there is
+a whole one or none. Its name follows from the hash of its rows, which the ledger holds as the snapshot's; what it was
+made of (the declared columns, the load's key, the form of the file) is held against a digest inside.
+
+The rows of a snapshot's number are those in its file: nobody reads the source again before `refresh` or the declared
+clock, and a source that has changed by then matters to nobody.
+
+A table is made in buckets of persons, so that memory is bounded by a bucket and not by the table. Whatever the
+statement computes over several rows, it computes within a person (`ring_a.windows.of_rows`), and a person's rows are
+all in one bucket: the rows are the same as if they had been made at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from sqlglot import exp
+
+from discreet.catalog.model import EngineLimits
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.files import files
+from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ring_a.names import column_name
+from discreet.trusted.ring_a.storing import load_statements
+from discreet.trusted.ring_a.table import Source, Table
+
+LARGE = 1 << 30
+"""Sources of at least so many bytes are kept in files, where the owner does not say otherwise."""
+
+FORM = "1"
+"""What a file looks like inside: another form is made anew."""
+
+_BUCKET = 64 << 20
+"""About so many bytes of a source fall into each bucket; there are no fewer than the least, which is also taken where
+the size is not known, and no more than the most."""
+_LEAST, _MOST = 16, 1_024
+
+
+def size(source: Source) -> int:
+    """The bytes of a source's files; 0 where it has none, or where they cannot be looked at."""
+    if source.path is None:
+        return 0
+    try:
+        found = [source.path] if source.path.is_file() else files(source)
+        return sum(path.stat().st_size for path in found)
+    except (DeclarationError, OSError):
+        return 0
+
+
+def kept(table: Table, limits: EngineLimits) -> bool:
+    """Whether a table is kept in a file: where the owner says so, or says nothing and its source is large."""
+    return limits.folder is not None and (
+        limits.store == "file" or (limits.store is None and size(table.source) >= LARGE)
+    )
+
+
+def place(folder: Path, table: Table, fingerprint: str) -> Path:
+    """Where the rows of a table with this hash are kept."""
+    return folder / f"{_stem(table)}-{fingerprint[:32]}.duckdb"
+
+
+def others(folder: Path, table: Table, fingerprint: str) -> list[Path]:
+    """Where rows of a table with other hashes are kept."""
+    return [one for one in folder.glob(f"{_stem(table)}-*.duckdb") if one != place(folder, table, fingerprint)]
+
+
+def _stem(table: Table) -> str:
+    return hashlib.sha256(table.name.encode()).hexdigest()[:16]
+
+
+def digest(table: Table, key: str) -> str:
+    """What a file's content follows from, beside the source's rows: the declared columns and limits, the load's key,
+    and how all of it is written. From it nobody learns the key, which has 128 secret bits."""
+    made, _ = load_statements(table, exp.to_table("source"), key)
+    text = "\n".join([FORM, *map(DUCKDB.text, made)])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def in_buckets(made: Sequence[exp.Expression], table: Table) -> list[exp.Expression]:
+    """The statements that make a table whose persons have several rows, bucket by bucket: first all rows, typed, beside
+    it; other tables are made in one go."""
+    (whole,) = made
+    if table.person is None:
+        return [whole]
+    typed = next(one for one in whole.find_all(exp.Subquery) if one.alias == "typed")
+    beside = exp.table_("typed", db="main", catalog="staging")
+    first = exp.Create(this=beside, kind="TABLE", expression=typed.this.copy())
+    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
+    buckets = min(max(_LEAST, -(-size(table.source) // _BUCKET)), _MOST)
+    statements: list[exp.Expression] = [first]
+    for number in range(buckets):
+        part = whole.copy()
+        inner = next(one for one in part.find_all(exp.Subquery) if one.alias == "typed")
+        bucket = exp.Mod(
+            this=exp.Anonymous(this="HASH", expressions=[person.copy()]), expression=exp.Literal.number(buckets)
+        )
+        mine = exp.EQ(this=exp.paren(bucket), expression=exp.Literal.number(number))
+        inner.set("this", exp.select(exp.Star()).from_(beside.copy()).where(mine))
+        statements.append(exp.Insert(this=part.this, expression=part.expression) if number else part)
+    return statements
+
+
+def clear(folder: Path, pid: int) -> None:
+    """Removes what a child that has ended built beside tables."""
+    for path in folder.glob(f"side-{pid}-*"):
+        path.unlink(missing_ok=True)
+
+
+def check(path: Path) -> None:
+    """Raises DeclarationError where others than the owner may read a table's file, or it is somebody else's."""
+    for one in (path.parent, path):
+        found = one.stat()
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            fix = f"run chmod go-rwx {one}, as its owner; it holds rows of persons"
+            raise DeclarationError([Fault("engine.store", f"others may read {one}", fix)], code="snapshot")
+
+
+def unwritten(folder: Path) -> DeclarationError:
+    """What is said where a file could not be made."""
+    message = f"the tables cannot be kept in {folder}"
+    fix = 'see that its disk has room and that you may write there, or write store = "memory"'
+    return DeclarationError([Fault("engine.store", message, fix)], code="snapshot")
