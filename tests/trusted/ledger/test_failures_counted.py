@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import EngineError, LedgerError
-from discreet.ledger import TOTAL, Ledger
+from discreet.ledger import TOTAL, Ledger, TableState
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.ledger import _fail
 from discreet.trusted.ring_a.forks import lives, this_process
@@ -240,4 +240,8 @@ def test_a_count_that_does_not_add_up(
 def test_states_without_failures_read_as_before(ledger: Ledger) -> None:
     ledger.register_snapshots({"t": "f"}, anew=True)
     with ledger._file.read() as transaction:
-        assert transaction.texts["table", "t"] == chain.canonical({"fingerprint": "f", "frozen": False, "number": 1})
+        (since,) = [entry.body["since"] for entry in transaction.entries() if entry.body["kind"] == "snapshot"]
+        written = {"fingerprint": "f", "frozen": False, "number": 1, "since": since}
+        assert transaction.texts["table", "t"] == chain.canonical(written)
+    older = TableState.from_json({"fingerprint": "f", "frozen": False, "number": 1})
+    assert older.to_json() == {"fingerprint": "f", "frozen": False, "number": 1}

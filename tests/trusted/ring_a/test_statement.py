@@ -87,8 +87,8 @@ GOLDEN = [
         "SELECT k0, COALESCE(SUM(CAST(LEAST(a0, 2) AS BIGINT)), 0), COALESCE(SUM(a1), 0) FROM (SELECT * FROM (SELECT *,"
         " ROW_NUMBER() OVER (PARTITION BY person ORDER BY mixed NULLS FIRST, k0 NULLS FIRST) AS rank_of_person FROM"
         f" ({MIXED} (SELECT person, k0, COUNT(*) AS a0, SUM(q0) AS a1 FROM (SELECT c2 AS k0, {IN_STEPS}, c0 AS person"
-        " FROM t_74 WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL) AND"
-        f" {ROWS_KEPT}) AS row GROUP BY person, k0) AS unmixed) AS unmixed) AS unmixed) AS candidate) AS ranked"
+        " FROM t_74 WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL)"
+        f" AND {ROWS_KEPT}) AS row GROUP BY person, k0) AS unmixed) AS unmixed) AS unmixed) AS candidate) AS ranked"
         " WHERE rank_of_person BETWEEN 1 AND 1)"
         " AS bounded GROUP BY k0",
     ),

@@ -133,8 +133,7 @@ class TableState:
 
     def to_json(self) -> dict[str, Any]:
         """Failures and suspensions are left out where there are none, as older versions wrote it."""
-        plain = ("number", "fingerprint", "frozen")
-        return {name: value for name, value in vars(self).items() if value or name in plain}
+        return {name: one for name, one in vars(self).items() if one or name in ("number", "fingerprint", "frozen")}
 
     @staticmethod
     def from_json(state: Mapping[str, Any]) -> TableState:

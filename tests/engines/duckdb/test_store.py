@@ -1,0 +1,283 @@
+"""Tables kept in files: the same rows as in memory, whole or not there, and read again only when the owner says so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pyarrow
+import pyarrow.parquet as parquet
+import pytest
+
+import discreet
+from discreet.catalog.model import EngineLimits, Store
+from discreet.engines.duckdb import store
+from discreet.engines.duckdb.driver import DuckDB
+from discreet.errors import DeclarationError
+from discreet.trusted.ring_a.names import table_name
+from discreet.trusted.ring_a.table import Source, Table
+from engine_tools import declaration, frame, planned
+
+KIND = "engine"
+QUESTIONS = (
+    "SELECT g, COUNT(*), SUM(v) FROM t WHERE k > 0 GROUP BY g",
+    "SELECT g, COUNT(DISTINCT p), SUM(w, contribution_bounds_per_group => (0, 5)) FROM t GROUP BY g",
+    "SELECT k, SUM(v, contribution_bounds_per_group => (0, 5)) FROM t WHERE w > 0 GROUP BY k",
+    "SELECT g, MEDIAN(w), COUNT(DISTINCT h) FROM t GROUP BY g",
+)
+ROWS = [
+    {"p": f"p{n % 97}", "g": "xyz"[n % 3], "h": f"ü{n % 11}", "k": n % 4, "v": n % 7, "w": n % 9 / 3}
+    for n in range(900)
+] + [{"p": None, "g": "x"}, {"p": "alone", "w": -0.0}, *({"p": "most", "k": 1, "v": n % 7} for n in range(50))]
+DECLARED = """
+[budget]
+epsilon = 100
+delta = 1e-6
+[engine]
+store = "file"
+{engine}
+[tables.visits]
+source = "visits.parquet"
+person = "id"
+rows_per_person = 3
+groups_per_person = 2
+[tables.visits.columns]
+id = {{ type = "integer" }}
+city = {{ type = "text", values = ["a", "b"] }}
+x = {{ type = "number", min = 0, max = {most} }}
+[tables.people]
+source = "people.csv"
+one_row_per_person = true
+[tables.people.columns]
+age = {{ type = "integer", min = 0, max = 120 }}
+"""
+COUNT = "SELECT city, COUNT(*) AS n, SUM(x) AS s FROM visits GROUP BY city"
+
+
+def loaded(table: Table, folder: Path | None, buckets: int) -> DuckDB:
+    engine = DuckDB(EngineLimits(memory_gib=1, store=Store.FILE if folder else Store.MEMORY, folder=folder))
+    with patch("discreet.engines.driver.positions", lambda *_: "a key"), patch.object(store, "_LEAST", buckets):
+        engine.load(table, b"")
+    return engine
+
+
+UNITS: list[dict[str, Any]] = [
+    {"person": "p", "rows_per_person": 3, "groups_per_person": 2},
+    {"person": "p", "one_row_per_person": True},
+    {"one_row_per_person": True},
+    {"public": True},
+]
+
+
+@pytest.mark.parametrize("buckets", [1, 16])
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_file_holds_the_rows_that_memory_would(tmp_path: Path, unit: dict[str, Any], buckets: int) -> None:
+    known = declaration(unit)
+    table = replace(known.tables["t"], source=Source("frame", frame=frame(known.tables["t"], ROWS)))
+    everything = f"SELECT * FROM {table_name(table)} ORDER BY ALL"
+    plans = [root for text in QUESTIONS for root in planned(text, known).roots] if "rows_per_person" in unit else []
+    found = []
+    for folder in (None, tmp_path / "t.snapshots"):
+        engine = loaded(table, folder, buckets)
+        assert engine._process is not None
+        rows = engine._process.call("run", everything, seconds=60)["rows"]
+        with patch("secrets.token_hex", lambda _size: "5a17"):
+            totals = [sorted(engine.run(root, table), key=repr) for root in plans]
+        found.append((rows, totals))
+        engine.close()
+    assert len(found[0][0]) > 90
+    assert found[0] == found[1]
+
+
+def answers(release: Any) -> list[dict[str, Any]]:
+    return [dict(row) for row in release.rows]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, 200)
+    (tmp_path / "people.csv").write_text("age\n" + "\n".join(str(n % 90) for n in range(300)), "utf-8")
+    (tmp_path / "clinic.toml").write_text(DECLARED.format(engine="", most=10), "utf-8")
+    return tmp_path
+
+
+def write(folder: Path, rows: int) -> None:
+    ids = [n % 70 for n in range(rows)]
+    cities = ["ab"[n % 2] for n in range(rows)]
+    numbers = [float(n % 10) for n in range(rows)]
+    parquet.write_table(pyarrow.table({"id": ids, "city": cities, "x": numbers}), folder / "visits.parquet")
+
+
+def kept(folder: Path, kind: str = "[0-9a-f]*-*.duckdb") -> list[str]:
+    return sorted(path.name for path in (folder / "clinic.snapshots").glob(kind))
+
+
+def test_the_source_is_read_once(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        first = curator.ask(COUNT, epsilon=1)
+    files = kept(folder)
+    assert len(files) == 2
+    for path in (folder / "clinic.snapshots").iterdir():
+        assert path.stat().st_mode & 0o077 == 0
+    assert not kept(folder, "side-*")
+    write(folder, 5_000)  # what stands in the source now is of the next snapshot
+    (folder / "people.csv").unlink()
+    with discreet.open(folder / "clinic.toml") as curator:
+        assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
+        other = curator.ask(COUNT, epsilon=9)
+        assert abs(other.rows[0]["n"] - 100) < 60
+        assert kept(folder) == files
+
+
+def test_a_refresh_reads_what_it_names_and_nothing_else(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        people = curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
+        curator.ask(COUNT, epsilon=1)
+        files = kept(folder)
+        write(folder, 2_000)
+        (folder / "people.csv").unlink()
+        assert curator.refresh("visits") == ("visits",)
+        assert answers(curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)) == answers(people)
+        assert [curator.ledger.snapshot(name).number for name in ("visits", "people")] == [2, 1]  # type: ignore[union-attr]
+        assert len(kept(folder)) == 2
+        assert len({*files} & {*kept(folder)}) == 1
+        assert curator.ask(COUNT, epsilon=5).rows[0]["n"] > 90
+
+
+def test_the_same_rows_under_a_new_number_stay_where_they_are(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        files = kept(folder)
+        assert curator.refresh("visits") == ()
+        assert curator.ledger.snapshot("visits").number == 2  # type: ignore[union-attr]
+        assert kept(folder) == files
+
+
+def test_a_file_that_is_damaged_is_made_anew_if_the_source_is_as_it_was(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        first = curator.ask(COUNT, epsilon=1)
+    for path in (folder / "clinic.snapshots").glob("*.duckdb"):
+        path.write_bytes(path.read_bytes()[:20_000])
+    with discreet.open(folder / "clinic.toml") as curator:
+        assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
+    for path in (folder / "clinic.snapshots").glob("*.duckdb"):
+        path.unlink()
+    write(folder, 201)
+    with discreet.open(folder / "clinic.toml") as curator, pytest.raises(DeclarationError, match="snapshot 1"):
+        curator.ask(COUNT, epsilon=2)
+
+
+def test_a_file_of_another_declaration_is_not_taken(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml"):
+        files = kept(folder)
+    (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=5), "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator:
+        with pytest.raises(DeclarationError, match="what is declared of it"):
+            curator.ask(COUNT, epsilon=2)
+        curator.refresh()
+        curator.ask(COUNT, epsilon=2)
+        assert len({*files} & {*kept(folder)}) == 1
+
+
+def test_what_others_may_read_is_refused(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml"):
+        pass
+    (folder / "clinic.snapshots").chmod(0o755)
+    with pytest.raises(DeclarationError, match="others may read"):
+        discreet.open(folder / "clinic.toml")
+
+
+def test_two_curators_read_one_file_and_build_beside_it_apart(folder: Path) -> None:
+    grouped = "SELECT city, SUM(x, contribution_bounds_per_group => (0, 9)) AS s FROM visits WHERE x > 1 GROUP BY city"
+    with discreet.open(folder / "clinic.toml") as one, discreet.open(folder / "clinic.toml") as other:
+        one.ask(grouped, epsilon=1)
+        other.ask(grouped, epsilon=2)
+        assert len(kept(folder, "side-*.duckdb")) == 2
+        assert len(kept(folder)) == 2
+    assert not kept(folder, "side-*")
+
+
+DYING = """
+import sys, discreet
+discreet.open(sys.argv[1])
+"""
+
+
+@pytest.mark.storm
+def test_killed_at_any_moment_leaves_a_whole_file_or_none(folder: Path) -> None:
+    write(folder, 300_000)
+    whole = 0
+    for wait in (0.3, 0.5, 0.7, 0.9, 1.2, 1.6, 2.2):
+        with subprocess.Popen([sys.executable, "-c", DYING, str(folder / "clinic.toml")]) as process:
+            time.sleep(wait)
+            process.send_signal(signal.SIGKILL)
+        time.sleep(0.3)  # the engine's process ends with its parent
+        whole += len(kept(folder))
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+        assert len(kept(folder)) == 2
+        assert len(kept(folder, "side-*.duckdb")) == 1
+        assert not kept(folder, "building-*")
+    assert whole > 0
+
+
+def test_a_declared_clock_reads_sources_anew(folder: Path) -> None:
+    (folder / "clinic.toml").write_text(DECLARED.format(engine='every = "1 day"', most=10), "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator:
+        first = curator.ask(COUNT, epsilon=1)
+        write(folder, 4_000)
+
+        def at(**later: int) -> Any:
+            class Clock(datetime):
+                @classmethod
+                def now(cls, zone: Any = None) -> Any:
+                    return datetime.now(zone) + timedelta(**later)
+
+            return patch("discreet.holdings.datetime", Clock)
+
+        with at(hours=23):
+            assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
+        with at(days=-400):  # a clock that is set back changes nothing
+            assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
+        with at(hours=25):
+            assert answers(curator.ask(COUNT, epsilon=1)) != answers(first)
+            assert curator.ledger.snapshot("visits").number == 2  # type: ignore[union-attr]
+        since = curator.ledger.tables()["visits"].since
+        assert datetime.now(UTC) - datetime.fromisoformat(since) < timedelta(minutes=5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"), [('store = "disk"', "where tables are kept"), ('every = "daily"', "a time after")]
+)
+def test_what_is_declared_wrong_is_told(folder: Path, wrong: str, told: str) -> None:
+    text = DECLARED.format(engine=wrong, most=10)
+    (folder / "clinic.toml").write_text(text if "every" in wrong else text.replace('store = "file"\n', ""), "utf-8")
+    with pytest.raises(DeclarationError, match=told):
+        discreet.open(folder / "clinic.toml")
+
+
+def test_large_sources_are_kept_in_files_and_small_ones_in_memory(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=10).replace('store = "file"\n', ""), "utf-8")
+    monkeypatch.setattr(store, "LARGE", os.path.getsize(folder / "people.csv") + 1)
+    with discreet.open(folder / "clinic.toml") as curator:
+        assert len(kept(folder)) == 1
+        curator.ask(COUNT, epsilon=1)
+        curator.ask("SELECT COUNT(*) FROM people", epsilon=1)
+    (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=10).replace('"file"', '"memory"'), "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=2)
+
+
+def test_a_disk_without_room_is_told(folder: Path) -> None:
+    (folder / "clinic.snapshots").write_text("a file where the folder should be", "utf-8")
+    with pytest.raises(DeclarationError, match="cannot be kept in"):
+        discreet.open(folder / "clinic.toml")
