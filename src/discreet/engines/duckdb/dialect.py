@@ -29,6 +29,8 @@ FUNCTIONS = {
     "whole_quotient": "{0} // {1}",
     "let": f"LIST_EXTRACT(LIST_TRANSFORM([{{0}}], {{1}}), {_ONE})",
     "try_cast": "TRY_CAST({0} AS {1})",
+    "column_as": "TRY_CAST({0} AS {1})",
+    "whole_number": "TRY_CAST({0} AS BIGINT)",
     "null_if_equal": _with(
         "[{0}, {1}]",
         f"CASE WHEN LIST_EXTRACT(v, {_ONE}) = LIST_EXTRACT(v, {_TWO}) THEN NULL ELSE LIST_EXTRACT(v, {_ONE}) END",
@@ -40,6 +42,9 @@ FUNCTIONS = {
     "number_difference": "({0} - {1})",
     "number_product": "({0} * {1})",
     "number_quotient": "({0} / {1})",
+    "rounded_product": "({0} * {1})",
+    "rounded_quotient": "({0} / {1})",
+    "number_text": "CAST({0} AS TEXT)",
     "is_nan": "ISNAN({0})",
     "is_infinite": "ISINF({0})",
     "is_finite": "ISFINITE({0})",

@@ -52,9 +52,9 @@ def rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
     """The nearest lattice step, halves up, computed in doubles and clamped there, so that the cast cannot overflow."""
     inverse = 1 / lattice.step
     if inverse.denominator == 1:
-        scaled = function("number_product", node.copy(), double_literal(inverse))
+        scaled = function("rounded_product", node.copy(), double_literal(inverse))
     else:
-        scaled = function("number_quotient", node.copy(), double_literal(lattice.step))
+        scaled = function("rounded_quotient", node.copy(), double_literal(lattice.step))
     nearest = exp.Floor(this=function("number_sum", scaled, double_literal(Fraction(1, 2))))
     return clamped(nearest, double_literal(Fraction(lattice.low)), double_literal(Fraction(lattice.high)))
 

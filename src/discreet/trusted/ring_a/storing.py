@@ -88,7 +88,7 @@ def _typed(column: Column, source: Source) -> exp.Expression:
         node = _with_point(node)
     if source.dates != Source("csv").dates and column.type in _CALENDAR:
         node = _as_iso(node, source.dates)
-    node = function("try_cast", node, kind(TYPES[column.type]))
+    node = function("column_as", node, kind(TYPES[column.type]))
     if column.type is Type.NUMBER:
         unknown: exp.Expression = exp.Or(
             this=function("is_nan", node), expression=exp.Is(this=node.copy(), expression=exp.null())

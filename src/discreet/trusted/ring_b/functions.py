@@ -20,7 +20,6 @@ from sqlglot import exp
 
 from discreet.dialect.functions import ArgumentKind
 from discreet.dialect.table import BY_OPERATOR
-from discreet.trusted.ring_a.casts import kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.terms import Columns, as_double, call_is_whole, call_tree, compiled, held_whole
@@ -42,7 +41,7 @@ def _as_whole(expression: Expression, columns: Columns) -> exp.Expression:
     node = compiled(expression, columns)
     if held_whole(expression):
         return node
-    return function("try_cast", node, kind("BIGINT"))
+    return function("whole_number", node)
 
 
 _CHOICES = ("coalesce", "nullif", "greatest", "least")

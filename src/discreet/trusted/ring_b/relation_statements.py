@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.dialect.normal import TURNED
-from discreet.trusted.ring_a.casts import cast, kind
+from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
 from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
@@ -22,7 +22,7 @@ from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import clamped, quantity
 from discreet.trusted.ring_a.statement import PERSON, Keep, RelationRows, relation_rows
 from discreet.trusted.ring_a.table import LARGEST, Relation, Type
-from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, from_steps
+from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, from_steps, held_whole
 from discreet.trusted.ring_a.windows import PLACE
 from discreet.trusted.ring_b.relations import (
     Attributed,
@@ -154,7 +154,7 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
     """An expression with the engine's type for ours: what is computed in doubles and called an integer becomes one."""
     node = compiled(expression, columns)
     if expression.type is Type.INTEGER:
-        return function("try_cast", node, kind("BIGINT"))
+        return cast(node if held_whole(expression) else function("whole_number", node), "BIGINT")
     if expression.type is Type.NUMBER:
         node = cast(as_double(expression, columns), "DOUBLE")
         if isinstance(expression, Call):  # columns hold no NaN, and what is computed here is a column above

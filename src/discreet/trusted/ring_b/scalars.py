@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.casts import cast, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type
-from discreet.trusted.ring_a.terms import from_steps, scaled
+from discreet.trusted.ring_a.terms import from_steps, is_whole, scaled
 
 Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]
@@ -142,7 +142,7 @@ def _width_bucket(nodes: Nodes, call: Call) -> exp.Expression:
         if scale != 1:
             place = function("number_product", place, _double(float(scale)))
         inside = exp.Least(
-            this=exp.Add(this=_try(function("floor", place), "BIGINT"), expression=_whole(1)),
+            this=exp.Add(this=function("whole_number", function("floor", place)), expression=_whole(1)),
             expressions=[_whole(int(count))],
             ignore_nulls=True,
         )
@@ -164,24 +164,42 @@ def _bit_not(nodes: Nodes, _call: Call) -> exp.Expression:
 
 
 def _to_integer(nodes: Nodes, call: Call) -> exp.Expression:
-    source = call.arguments[0].type
-    node = nodes[0]
-    if source is Type.NUMBER:
-        node = function("round", node)
-    return _try(node, "BIGINT")
+    argument, node = call.arguments[0], nodes[0]
+    if argument.type is Type.BOOLEAN:
+        return _of_boolean(node)
+    if argument.type is Type.TEXT:
+        return _try(node, "BIGINT")
+    return _whole_of(argument, function("round", node) if argument.type is Type.NUMBER else node)
 
 
-def _to_number(nodes: Nodes, _call: Call) -> exp.Expression:
-    return known(_try(nodes[0], "DOUBLE"))
+def _of_boolean(node: exp.Expression) -> exp.Expression:
+    return cast(cast(node, "INT"), "BIGINT")
+
+
+def _whole_of(argument: Expression, node: exp.Expression) -> exp.Expression:
+    """A numeric argument in 64 bits, NULL where it does not fit."""
+    return node if is_whole(argument) else function("whole_number", node)
+
+
+def _to_number(nodes: Nodes, call: Call) -> exp.Expression:
+    argument, node = call.arguments[0], nodes[0]
+    if argument.type is Type.TEXT:
+        return known(_try(node, "DOUBLE"))
+    return known(cast(_of_boolean(node) if argument.type is Type.BOOLEAN else node, "DOUBLE"))
 
 
 def _to_text(nodes: Nodes, call: Call) -> exp.Expression:
-    node = _try(nodes[0], "BIGINT") if call.arguments[0].type is Type.INTEGER else nodes[0]
-    return cast(node, "TEXT")
+    argument, node = call.arguments[0], nodes[0]
+    if argument.type is Type.NUMBER:
+        return function("number_text", cast(node, "DOUBLE"))
+    return cast(_whole_of(argument, node) if argument.type is Type.INTEGER else node, "TEXT")
 
 
 def _to_boolean(nodes: Nodes, call: Call) -> exp.Expression:
-    return _try(known(cast(nodes[0], "DOUBLE")) if call.arguments[0].type.numeric else nodes[0], "BOOLEAN")
+    kind = call.arguments[0].type
+    if kind.numeric:
+        return _binary(exp.NEQ, known(cast(nodes[0], "DOUBLE")), _double(0.0))
+    return _try(nodes[0], "BOOLEAN") if kind is Type.TEXT else nodes[0]
 
 
 def _within_calendar(node: exp.Expression, kind: str) -> exp.Expression:

@@ -91,7 +91,7 @@ def _stored(wanted: VectorColumn, position: Mapping[str, int]) -> exp.Expression
         return function("date_diff", exp.Literal.string("day"), origin, column)
     if kind is Type.TIMESTAMP:
         return function("microseconds", column)
-    return exp.cast(column, "BIGINT") if kind is Type.BOOLEAN else column
+    return exp.cast(exp.cast(column, "INT"), "BIGINT") if kind is Type.BOOLEAN else column
 
 
 def decoded(wanted: Sequence[VectorColumn], answer: Mapping[str, Any]) -> Vectors:
