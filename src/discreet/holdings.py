@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from discreet.catalog import Declaration, Table
@@ -174,7 +175,8 @@ class Holdings:
 
     def _load(self, anew: Collection[str] = ()) -> None:
         tables = list(self._declaration.tables.values())
-        anew = {*anew, *self._due()}
+        named, due = anew, {*self._due()}
+        anew = {*named, *due}
         if not anew and all(table.name in self._missing or self._current(table) for table in tables):
             return
         self._public.close()  # what it holds may be of an older snapshot
@@ -182,19 +184,20 @@ class Holdings:
             self._engine.close()
         file = str(self._declaration.file or "")
         self._missing = {}
-        salt, loaded, rest = self._ledger.salt(), dict[str, str](), list[Table]()
-        for table in tables:
-            try:
-                known = None if table.name in anew else self._ledger.snapshot(table.name)
-                if known is not None and self._engine.open(table, salt, known.fingerprint):
-                    loaded[table.name] = known.fingerprint
-                else:
-                    rest.append(table)
-            except DeclarationError as error:
-                self._engine.close()
-                raise together([of_table(table, error)], file) from None
-        self._engine.together(rest)
+        salt, loaded = self._ledger.salt(), dict[str, str]()
+        self._open((table for table in tables if table.name not in anew), loaded, salt, file)
+        rest = [table for table in tables if table.name not in loaded]
+        try:
+            self._engine.together(rest)
+        except DeclarationError as error:
+            self._engine.close()
+            raise together([error], file) from None
+        if rest:  # another process may have made them while this one waited for it
+            anew = {*named, *(due & {*self._due()})}
+            self._open((table for table in rest if table.name not in anew), loaded, salt, file)
         for table in rest:
+            if table.name in loaded:
+                continue
             try:
                 loaded[table.name] = self._engine.load(table, salt)
             except DeclarationError as error:
@@ -208,7 +211,23 @@ class Holdings:
         self._engine.lock()
         for table in tables:
             if table.name in loaded:
-                self._engine.retain(table, loaded[table.name])
+                self._engine.retain(table, partial(self._registered, table.name))
+
+    def _open(self, tables: Iterable[Table], loaded: dict[str, str], salt: bytes, file: str) -> None:
+        """Opens those tables whose last snapshot is kept."""
+        for table in tables:
+            try:
+                known = self._registered(table.name)
+                if known is not None and self._engine.open(table, salt, known):
+                    loaded[table.name] = known
+            except DeclarationError as error:
+                self._engine.close()
+                raise together([of_table(table, error)], file) from None
+
+    def _registered(self, name: str) -> str | None:
+        """The hash of a table's last snapshot."""
+        known = self._ledger.snapshot(name)
+        return None if known is None else known.fingerprint
 
     def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str) -> None:
         """Holds fingerprints against the snapshots; then those `anew` get their next one."""
@@ -248,8 +267,10 @@ class Holdings:
         return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known
 
     def _due(self) -> list[str]:
-        """The tables whose last snapshot is as old as declared. It follows from the clock and the ledger alone: where
-        the clock is set back, it waits until the snapshot's own time has come again."""
+        """The tables whose last snapshot is as old as declared, but for public ones that could not be loaded.
+
+        It follows from the clock and the ledger alone. Where the clock is set back, it waits until the snapshot's own
+        time has come again."""
         every = self._declaration.limits.every
         if every is None:
             return []
@@ -260,5 +281,6 @@ class Holdings:
         return [
             name
             for name, since in known.items()
-            if not since or now >= datetime.fromisoformat(since) + timedelta(seconds=every)
+            if name not in self._missing
+            and (not since or now >= datetime.fromisoformat(since) + timedelta(seconds=every))
         ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -86,7 +86,7 @@ class Loading(Protocol):
         """Whether the rows with this hash are kept where they outlast the child: then they are loaded."""
         ...
 
-    def retain(self, table: Table, fingerprint: str, /) -> None:
+    def retain(self, table: Table, registered: Callable[[], str | None], /) -> None:
         """As of `Owned`."""
         ...
 
@@ -174,9 +174,9 @@ class Driver:
             self._loaded(table)
         return found
 
-    def retain(self, table: Table, fingerprint: str) -> None:
+    def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Lets go of what is kept of a table's other rows."""
-        self._sources.retain(table, fingerprint)
+        self._sources.retain(table, registered)
 
     def leads_to_several(self, relation: Attributed) -> bool:
         """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""

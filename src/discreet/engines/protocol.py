@@ -20,7 +20,7 @@ What holds of every method here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Protocol
@@ -103,8 +103,9 @@ class Owned(CodedEngine, Protocol):
         and no source is read."""
         ...
 
-    def retain(self, table: Table, fingerprint: str, /) -> None:
-        """Lets go of what is kept of a table's rows with other hashes. Who reads them goes on doing so."""
+    def retain(self, table: Table, registered: Callable[[], str | None], /) -> None:
+        """Lets go of what is kept of a table's rows with other hashes than the registered one, which is asked for when
+        nobody makes any. Who reads them goes on doing so."""
         ...
 
     def leads_to_several(self, relation: Attributed, /) -> bool:

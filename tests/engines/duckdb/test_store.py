@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +26,7 @@ import discreet
 from discreet.catalog.model import EngineLimits, Store
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.duckdb.sources import DuckDBSources
 from discreet.errors import DeclarationError
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Source, Table
@@ -186,12 +192,140 @@ def test_a_file_of_another_declaration_is_not_taken(folder: Path) -> None:
         assert len({*files} & {*kept(folder)}) == 1
 
 
-def test_what_others_may_read_is_refused(folder: Path) -> None:
+@pytest.mark.parametrize("part", [0.5, 0.9, 0.999])
+def test_a_file_that_was_cut_is_noticed_when_it_is_opened(folder: Path, part: float) -> None:
+    write(folder, 50_000)
     with discreet.open(folder / "clinic.toml"):
         pass
-    (folder / "clinic.snapshots").chmod(0o755)
+    whole = {path: path.stat().st_size for path in (folder / "clinic.snapshots").glob("*.duckdb")}
+    for path, size in whole.items():
+        os.truncate(path, int(size * part))
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+    assert {path: path.stat().st_size for path in (folder / "clinic.snapshots").glob("*.duckdb")} == whole
+
+
+def test_what_others_may_read_is_refused(folder: Path) -> None:
+    snapshots = folder / "clinic.snapshots"
+    snapshots.mkdir(mode=0o755)
     with pytest.raises(DeclarationError, match="others may read"):
         discreet.open(folder / "clinic.toml")
+    assert not kept(folder, "*")
+    snapshots.chmod(0o700)
+    with discreet.open(folder / "clinic.toml"):
+        pass
+    for changed in (snapshots / kept(folder)[0], snapshots):
+        mode = changed.stat().st_mode
+        changed.chmod(mode | 0o040)
+        with pytest.raises(DeclarationError, match="others may read"):
+            discreet.open(folder / "clinic.toml")
+        changed.chmod(mode)
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+
+
+def test_the_folder_may_be_a_link_to_another_disk(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    there = tmp_path_factory.mktemp("disk")
+    there.chmod(0o700)
+    (folder / "clinic.snapshots").symlink_to(there)
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+        assert len([*there.glob("[0-9a-f]*-*.duckdb")]) == 2
+    there.chmod(0o750)
+    with pytest.raises(DeclarationError, match="others may read"):
+        discreet.open(folder / "clinic.toml")
+
+
+def test_where_nothing_can_be_written_beside_a_file_it_is_told(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml"):
+        pass
+    (folder / "clinic.snapshots" / "side.lock").unlink()
+    (folder / "clinic.snapshots" / "side.lock").mkdir()
+    with pytest.raises(DeclarationError, match="cannot be kept in"):
+        discreet.open(folder / "clinic.toml")
+
+
+def test_a_public_table_that_cannot_be_kept_leaves_the_others_as_they_are(folder: Path) -> None:
+    declared = folder / "clinic.toml"
+    public = (
+        '[tables.towns]\nsource = "towns.csv"\npublic = true\n[tables.towns.columns]\nzone = { type = "integer" }\n'
+    )
+    declared.write_text(declared.read_text("utf-8") + public, "utf-8")
+    good = b"zone\n" + b"1\n2\n" * 100_000
+    (folder / "towns.csv").write_bytes(good)
+    with discreet.open(declared) as curator:
+        curator.ask(COUNT, epsilon=1)
+    (path,) = store.others(folder / "clinic.snapshots", curator.declaration.tables["towns"], "")
+    path.unlink()
+    (folder / "towns.csv").write_bytes(good + b"\xff\xfe\n")  # it fails after its file was begun
+    with discreet.open(declared) as curator:
+        curator.ask(COUNT, epsilon=2)
+        assert not kept(folder, "building-*")
+        with pytest.raises(DeclarationError, match="towns"):
+            curator.ask("SELECT COUNT(*) AS n FROM visits JOIN towns ON visits.id = towns.zone", epsilon=1)
+
+
+def test_what_another_process_makes_and_has_not_registered_is_left_there(folder: Path) -> None:
+    snapshots = folder / "clinic.snapshots"
+    with discreet.open(folder / "clinic.toml") as curator:
+        visits = curator.declaration.tables["visits"]
+    theirs, unfinished = store.place(snapshots, visits, "f" * 64), snapshots / "building-1-a.duckdb"
+    for path in (theirs, unfinished):
+        path.write_bytes(b"")
+        path.chmod(0o600)
+    with open(snapshots / store.LOCK, "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with discreet.open(folder / "clinic.toml") as curator:  # opening waits for nobody
+            curator.ask(COUNT, epsilon=1)
+        assert theirs.exists()
+        assert unfinished.exists()
+    with discreet.open(folder / "clinic.toml"):
+        assert not theirs.exists()
+        assert not unfinished.exists()
+        assert len(kept(folder)) == 2
+
+
+def together(*works: Callable[[], None]) -> None:
+    """Does these at once; whatever one raises is raised."""
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(work) for work in works]:
+            done.result()
+
+
+def test_of_two_that_begin_at_once_one_makes_the_files(folder: Path) -> None:
+    made: list[str] = []
+    load = DuckDBSources.load
+
+    def counted(self: DuckDBSources, table: Table, *rest: Any) -> str:
+        made.append(table.name)
+        return load(self, table, *rest)
+
+    def opened() -> None:
+        with discreet.open(folder / "clinic.toml") as curator:
+            curator.ask(COUNT, epsilon=1)
+
+    write(folder, 100_000)
+    with patch.object(DuckDBSources, "load", counted):
+        together(opened, opened)
+    assert sorted(made) == ["people", "visits"]
+    with discreet.open(folder / "clinic.toml") as curator:
+        assert [state.number for state in curator.ledger.tables().values()] == [1, 1]
+
+
+def test_questions_go_on_while_another_process_takes_the_next_snapshot(folder: Path) -> None:
+    write(folder, 100_000)
+    with discreet.open(folder / "clinic.toml") as one, discreet.open(folder / "clinic.toml") as other:
+        write(folder, 200_000)
+
+        def asked() -> None:
+            for number in range(20):
+                assert one.ask(COUNT, epsilon=1 + Fraction(number, 100)).rows[0]["n"] is not None
+
+        together(asked, lambda: other.refresh("visits") and None)
+        assert one.ledger.snapshot("visits").number == 2  # type: ignore[union-attr]
+        assert all(not state.failures for state in one.ledger.tables().values())
+        assert one.ask(COUNT, epsilon=2).charged or other.ask(COUNT, epsilon=2).charged
+        assert len(kept(folder)) == 2
 
 
 def test_two_curators_read_one_file_and_build_beside_it_apart(folder: Path) -> None:
@@ -228,29 +362,68 @@ def test_killed_at_any_moment_leaves_a_whole_file_or_none(folder: Path) -> None:
     assert whole > 0
 
 
+def at(**later: int) -> AbstractContextManager[Any]:
+    """The clock of what is due, and of what is registered, is so much later."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, zone: Any = None) -> Any:
+            return datetime.now(zone) + timedelta(**later)
+
+    stack = ExitStack()
+    stack.enter_context(patch("discreet.holdings.datetime", Clock))
+    stack.enter_context(patch("discreet.ledger.store.now", lambda: Clock.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    return stack
+
+
 def test_a_declared_clock_reads_sources_anew(folder: Path) -> None:
     (folder / "clinic.toml").write_text(DECLARED.format(engine='every = "1 day"', most=10), "utf-8")
     with discreet.open(folder / "clinic.toml") as curator:
         first = curator.ask(COUNT, epsilon=1)
         write(folder, 4_000)
-
-        def at(**later: int) -> Any:
-            class Clock(datetime):
-                @classmethod
-                def now(cls, zone: Any = None) -> Any:
-                    return datetime.now(zone) + timedelta(**later)
-
-            return patch("discreet.holdings.datetime", Clock)
-
         with at(hours=23):
             assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
         with at(days=-400):  # a clock that is set back changes nothing
             assert answers(curator.ask(COUNT, epsilon=1)) == answers(first)
         with at(hours=25):
-            assert answers(curator.ask(COUNT, epsilon=1)) != answers(first)
+            second = curator.ask(COUNT, epsilon=1)
+            assert answers(second) != answers(first)
             assert curator.ledger.snapshot("visits").number == 2  # type: ignore[union-attr]
-        since = curator.ledger.tables()["visits"].since
-        assert datetime.now(UTC) - datetime.fromisoformat(since) < timedelta(minutes=5)
+        write(folder, 5_000)
+        for hours in (0, 26, 48):  # it was set back: the next time is a day after the last snapshot's own
+            with at(hours=hours):
+                assert answers(curator.ask(COUNT, epsilon=1)) == answers(second)
+        with at(hours=50):
+            assert answers(curator.ask(COUNT, epsilon=1)) != answers(second)
+            assert curator.ledger.snapshot("visits").number == 3  # type: ignore[union-attr]
+
+
+def test_of_two_that_are_due_at_once_one_reads_the_sources(folder: Path) -> None:
+    (folder / "clinic.toml").write_text(DECLARED.format(engine='every = "1 day"', most=10), "utf-8")
+    with discreet.open(folder / "clinic.toml") as one, discreet.open(folder / "clinic.toml") as other:
+        write(folder, 100_000)
+        with at(hours=25):
+            together(lambda: one.ask(COUNT, epsilon=1) and None, lambda: other.ask(COUNT, epsilon=1) and None)
+        assert [state.number for state in one.ledger.tables().values()] == [2, 2]
+
+
+def test_a_public_table_whose_source_is_gone_when_it_is_due_is_missed_once(folder: Path) -> None:
+    text = DECLARED.format(engine='every = "1 day"', most=10) + '[tables.towns]\nsource = "towns.csv"\npublic = true\n'
+    (folder / "clinic.toml").write_text(text + '[tables.towns.columns]\nzone = { type = "integer" }\n', "utf-8")
+    (folder / "towns.csv").write_text("zone\n1\n2\n", "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(COUNT, epsilon=1)
+        (folder / "towns.csv").unlink()
+        with at(hours=25):
+            curator.ask(COUNT, epsilon=1)
+            process = curator._engine.rows  # type: ignore[attr-defined]
+            curator.ask(COUNT, epsilon=2)
+            assert curator._engine.rows is process  # type: ignore[attr-defined]
+        assert {name: state.number for name, state in curator.ledger.tables().items()} == {
+            "people": 2,
+            "visits": 2,
+            "towns": 1,
+        }
 
 
 @pytest.mark.parametrize(
@@ -272,6 +445,10 @@ def test_large_sources_are_kept_in_files_and_small_ones_in_memory(
         assert len(kept(folder)) == 1
         curator.ask(COUNT, epsilon=1)
         curator.ask("SELECT COUNT(*) FROM people", epsilon=1)
+    (folder / "visits.parquet").rename(folder / "elsewhere.parquet")
+    with discreet.open(folder / "clinic.toml") as curator:  # what was kept stays so, whatever became of its source
+        curator.ask(COUNT, epsilon=3)
+    (folder / "elsewhere.parquet").rename(folder / "visits.parquet")
     (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=10).replace('"file"', '"memory"'), "utf-8")
     with discreet.open(folder / "clinic.toml") as curator:
         curator.ask(COUNT, epsilon=2)

@@ -10,17 +10,23 @@ from pathlib import Path
 
 import duckdb
 
+LOCK = "building.lock"
+"""Who has locked this file of the folder makes files there, or removes them."""
+
 _SIDE = "side"
+_HEADERS = 3 * 4096
+"""The bytes of a database's file before its blocks."""
 
 
 class Kept:
     """The files that a child has open: those of tables, to be read only, and one of its own for what questions need
-    beside them."""
+    beside them. While it makes files it has the folder locked."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._run = connection.execute
         self._paths: dict[str, str] = {}
-        self._building: tuple[int, Path] | None = None
+        self._folder: tuple[int, Path] | None = None
+        self._building: Path | None = None
 
     def opened(self, path: str, digest: str, fingerprint: str) -> bool:
         """Whether the file is there and holds what is wanted; then its table can be read."""
@@ -32,25 +38,41 @@ class Kept:
         try:
             self._run(f"ATTACH '{_quoted(path)}' AS {name} (READ_ONLY)")
             found = self._run(f"SELECT digest, fingerprint FROM {name}.main.snapshot").fetchall()
+            whole = os.path.getsize(path) >= self._size(name)
         except duckdb.Error:
-            found = []
-        if found != [(digest, fingerprint)]:
+            found, whole = [], False
+        if found != [(digest, fingerprint)] or not whole:
             self._run(f"DETACH DATABASE IF EXISTS {name}")
             return False
         self._paths[path] = name
-        self._search(Path(path).parent)
+        self._side(Path(path).parent)
+        self._search()
         return True
 
-    def _search(self, folder: Path) -> None:
+    def _size(self, name: str) -> int:
+        """The bytes of a database whose file nobody has cut."""
+        blocks = "SELECT block_size * total_blocks FROM pragma_database_size() WHERE database_name = ?"
+        ((size,),) = self._run(blocks, [name]).fetchall()
+        return int(size) + _HEADERS
+
+    def _search(self) -> None:
         """Tables are found in the child's own file first: what is built there of a kept table stands before it."""
-        if _SIDE not in self._paths:
-            os.umask(0o077)
+        names = [*([_SIDE] if _SIDE in self._paths else []), *self._paths.values(), "memory"]
+        self._run(f"SET search_path = '{','.join(f'{name}.main' for name in dict.fromkeys(names))}'")
+
+    def _side(self, folder: Path) -> None:
+        """Makes the child's own file, where it has none. Nobody else removes it before it is locked."""
+        if _SIDE in self._paths:
+            return
+        os.umask(0o077)
+        path = folder / f"{_SIDE}-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
+        lock = _locked(folder / "side.lock")
+        try:
             self._clear(folder)
-            path = folder / f"{_SIDE}-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
             self._run(f"ATTACH '{_quoted(str(path))}' AS {_SIDE}")
-            self._paths[_SIDE] = _SIDE
-        names = [_SIDE, *(name for name in self._paths.values() if name != _SIDE), "memory"]
-        self._run(f"SET search_path = '{','.join(f'{name}.main' for name in names)}'")
+        finally:
+            os.close(lock)
+        self._paths[_SIDE] = _SIDE
 
     def _clear(self, folder: Path) -> None:
         """Removes what children left beside tables that ended without removing it: nobody has it locked."""
@@ -64,16 +86,28 @@ class Kept:
                 finally:
                     os.close(file)
 
-    def begin(self, folder: str) -> None:
-        """Begins to make a file. One child at a time makes files in a folder: the others wait for it."""
-        os.umask(0o077)
-        os.makedirs(folder, exist_ok=True)
-        lock = os.open(os.path.join(folder, "building.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.lockf(lock, fcntl.LOCK_EX)
-        for left in Path(folder).glob("building-*"):
+    def alone(self, folder: str) -> None:
+        """From here on no other child makes files in a folder: it waits until those that do are shut."""
+        if self._folder is None:
+            os.umask(0o077)
+            os.makedirs(folder, exist_ok=True)
+            self._folder = _locked(Path(folder) / LOCK), Path(folder)
+
+    def shut(self) -> None:
+        """It makes no more files."""
+        if self._folder is not None:
+            os.close(self._folder[0])
+            self._folder = None
+
+    def begin(self) -> None:
+        """Begins to make a file, in the folder that is locked."""
+        if self._folder is None:
+            raise ValueError
+        _, folder = self._folder
+        for left in folder.glob("building-*"):
             left.unlink()
-        path = Path(folder) / f"building-{secrets.token_hex(8)}.duckdb"
-        self._building = lock, path
+        path = folder / f"building-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
+        self._building = path
         self._run(f"ATTACH '{_quoted(str(path))}' AS building")
         self._run(f"ATTACH '{_quoted(str(path))}.typed' AS staging")
         self._run("SET search_path = 'building.main,memory.main'")
@@ -82,13 +116,12 @@ class Kept:
         """Gives what was made its name, or lets go of it."""
         if self._building is None:
             return
-        lock, made = self._building
-        self._building = None
+        made, self._building = self._building, None
         try:
             if path is not None:
                 self._run("CREATE TABLE snapshot AS SELECT ? AS digest, ? AS fingerprint", [digest, fingerprint])
                 self._run("CHECKPOINT building")
-            self._run("SET search_path = 'memory.main'")
+            self._search()
             for name in ("building", "staging"):
                 self._run(f"DETACH DATABASE IF EXISTS {name}")
             if path is not None:
@@ -98,7 +131,13 @@ class Kept:
         finally:
             for left in made.parent.glob(f"{made.name}*"):
                 left.unlink(missing_ok=True)
-            os.close(lock)
+
+
+def _locked(path: Path) -> int:
+    """A file that this process alone has locked, made where it is not there. It waits for others."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
 
 
 def _written(path: Path) -> None:

@@ -4,7 +4,7 @@ holds."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from importlib.util import find_spec
@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import EngineLimits
+from discreet.catalog.model import EngineLimits, Store
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.files import (
@@ -92,20 +92,22 @@ class DuckDBSources:
 
     def open(self, table: Table, key: str, fingerprint: str) -> bool:
         """Whether the rows with this hash are kept in a file: then they are loaded. The source is not read."""
-        if self._limits.folder is None or not store.kept(table, self._limits):
+        folder = self._limits.folder
+        if folder is None or self._limits.store is Store.MEMORY:
             return False
-        path = store.place(self._limits.folder, table, fingerprint)
-        if not path.exists():
+        path = store.place(folder, table, fingerprint)
+        if not store.there(folder, path):
             return False
-        store.check(path)
         self._limit()
-        return bool(self.call("open", str(path), store.digest(table, key), fingerprint)["found"])
+        try:
+            return bool(self.call("open", str(path), store.digest(table, key), fingerprint)["found"])
+        except Failed:
+            raise store.unwritten(folder) from None
 
-    def retain(self, table: Table, fingerprint: str) -> None:
+    def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Lets go of files with other rows of a table; whoever reads them goes on doing so."""
         if self._limits.folder is not None:
-            for path in store.others(self._limits.folder, table, fingerprint):
-                path.unlink(missing_ok=True)
+            store.tidy(self._limits.folder, table, registered)
 
     def _kept(self, table: Table, key: str, salt: bytes) -> str:
         """Reads the declared columns of a table into a file."""
@@ -115,8 +117,9 @@ class DuckDBSources:
             if table.source.kind == "csv":
                 check_gzip(table.source)
             self.prepare(table)
+            self._alone(folder)
             try:
-                self.call("begin", str(folder))
+                self.call("begin")
             except Failed:
                 raise store.unwritten(folder) from None
             made, facts = load_statements(table, relation(table.source), key)
@@ -140,6 +143,15 @@ class DuckDBSources:
             if not found:
                 raise store.unwritten(folder)
         return str(fingerprint)
+
+    def _alone(self, folder: Path) -> None:
+        """From here on this child alone makes files in a folder, until it is shut or ends."""
+        store.there(folder)
+        self._limit()
+        try:
+            self.call("alone", str(folder))
+        except Failed:
+            raise store.unwritten(folder) from None
 
     @contextmanager
     def opened(self, source: Source) -> Iterator[None]:
@@ -228,7 +240,12 @@ class DuckDBSources:
         check_columns(table, names)
 
     def together(self, tables: Iterable[Table]) -> None:
-        """What is read of one server from here on is of one moment, for all of these tables that can be read."""
+        """What is read of one server from here on is of one moment, for all of these tables that can be read. Where
+        another process makes files of tables, it waits until that one has registered them."""
+        tables = list(tables)
+        folder = self._limits.folder
+        if folder is not None and any(store.kept(table, self._limits) for table in tables):
+            self._alone(folder)
         self._together = {}
         for table in tables:
             if table.source.kind != POSTGRESQL:

@@ -16,15 +16,18 @@ all in one bucket: the rows are the same as if they had been made at once.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.kept import LOCK
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name
@@ -108,18 +111,46 @@ def in_buckets(made: Sequence[exp.Expression], table: Table) -> list[exp.Express
 
 
 def clear(folder: Path, pid: int) -> None:
-    """Removes what a child that has ended built beside tables."""
-    for path in folder.glob(f"side-{pid}-*"):
-        path.unlink(missing_ok=True)
+    """Removes what a child that has ended left: what it built beside tables, and files that it did not finish."""
+    for kind in ("side", "building"):
+        _remove(folder.glob(f"{kind}-{pid}-*"))
 
 
-def check(path: Path) -> None:
-    """Raises DeclarationError where others than the owner may read a table's file, or it is somebody else's."""
-    for one in (path.parent, path):
-        found = one.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+def tidy(folder: Path, table: Table, registered: Callable[[], str | None]) -> None:
+    """Removes what is kept of a table's other rows than the registered ones, and what nobody finished; nothing while
+    somebody makes files here, as theirs may be registered next."""
+    with suppress(OSError):
+        lock = os.open(folder / LOCK, os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fingerprint = registered()
+            if fingerprint is not None:
+                _remove(others(folder, table, fingerprint))
+            _remove(folder.glob("building-*"))
+        finally:
+            os.close(lock)
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with suppress(OSError):  # it stays where the disk can only be read
+            path.unlink()
+
+
+def there(folder: Path, *files: Path) -> bool:
+    """Whether a folder and these files in it are there. Raises DeclarationError where they are somebody else's, or
+    others than their owner may read them."""
+    try:
+        found = [(one, one.stat()) for one in (folder, *files)]
+    except FileNotFoundError:
+        return False
+    except OSError:
+        raise unwritten(folder) from None
+    for one, known in found:
+        if known.st_uid != os.geteuid() or (known.st_mode & 0o077 and folder.is_dir()):
             fix = f"run chmod go-rwx {one}, as its owner; it holds rows of persons"
             raise DeclarationError([Fault("engine.store", f"others may read {one}", fix)], code="snapshot")
+    return True
 
 
 def unwritten(folder: Path) -> DeclarationError:

@@ -215,9 +215,14 @@ class Worker:
         """Whether a table's file is there, which can then be read."""
         return {"found": self.kept.opened(path, digest, fingerprint)}
 
-    def do_begin(self, folder: str) -> Any:
+    def do_alone(self, folder: str) -> Any:
+        """Has a folder for itself, to make files there."""
+        self.kept.alone(folder)
+        return {}
+
+    def do_begin(self) -> Any:
         """Begins to make a table's file: what is loaded next goes there."""
-        self.kept.begin(folder)
+        self.kept.begin()
         return {}
 
     def do_keep(self, path: str, digest: str, fingerprint: str) -> Any:
@@ -248,6 +253,7 @@ class Worker:
     def do_lock(self) -> Any:
         """From here on: no file, no network, no setting can be reached, and the limit of the memory stays."""
         self._hang_up(lambda _: True)
+        self.kept.shut()
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         self.locked = True
