@@ -80,7 +80,7 @@ def ratios(folder: Path, repetitions: int = 5) -> list[tuple[str, float]]:
         assert process is not None
         facts = [
             ("seconds to open (read, number, place, fingerprint)", time.perf_counter() - begun),
-            ("memory of the engine then, MB", _memory(process.pid, "VmRSS")),
+            ("memory of the engine then, MB", resident(process.pid, "VmRSS")),
         ]
         prices = iter(range(1, 1000))
 
@@ -92,17 +92,17 @@ def ratios(folder: Path, repetitions: int = 5) -> list[tuple[str, float]]:
             start = time.perf_counter()
             first()
             facts.append((f"{name}: seconds of the first question", time.perf_counter() - start))
-            facts.append(("memory of the engine then, MB", _memory(process.pid, "VmRSS")))
+            facts.append(("memory of the engine then, MB", resident(process.pid, "VmRSS")))
         work["hand-written SQL"] = lambda: connection.execute(HAND_WRITTEN).fetchall()
         work["plain GROUP BY"] = lambda: connection.execute(PLAIN).fetchall()
         runs: dict[str, list[tuple[float, float]]] = {name: [] for name in work}
         for _ in range(repetitions + 1):
             for name, run in work.items():
                 pid = process.pid if name in QUESTIONS else os.getpid()
-                start, used = time.perf_counter(), _processor(pid)
+                start, used = time.perf_counter(), processor_seconds(pid)
                 run()
-                runs[name].append((time.perf_counter() - start, _processor(pid) - used))
-        facts.append(("peak memory of the engine, MB", _memory(process.pid, "VmHWM")))
+                runs[name].append((time.perf_counter() - start, processor_seconds(pid) - used))
+        facts.append(("peak memory of the engine, MB", resident(process.pid, "VmHWM")))
     median, processor = (
         {name: statistics.median(one[which] for one in times[1:]) for name, times in runs.items()} for which in (0, 1)
     )
@@ -117,13 +117,13 @@ def ratios(folder: Path, repetitions: int = 5) -> list[tuple[str, float]]:
     ]
 
 
-def _processor(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     """Seconds of processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory(pid: int, which: str) -> float:
+def resident(pid: int, which: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(which):
             return int(line.split()[1]) / 1024

@@ -123,14 +123,15 @@ class DuckDBSources:
             except Failed:
                 raise store.unwritten(folder) from None
             made, facts = load_statements(table, relation(table.source), key)
-            statements = [DUCKDB.text(one) for one in store.in_buckets(made, table)]
             try:
-                answer = self.call("load", statements, DUCKDB.text(facts), salt)
+                if typed := store.typed(made, table):
+                    weight = self.call("typed", *map(DUCKDB.text, typed))["weight"]
+                    made = store.in_buckets(made, table, store.buckets(weight, self._limits))
+                fingerprint = self.call("load", list(map(DUCKDB.text, made)), DUCKDB.text(facts), salt)["fingerprint"]
             except Failed:
                 if disk_usage(folder).free < _FULL:
                     raise store.unwritten(folder) from None
                 raise
-            fingerprint = answer["fingerprint"]
             if fingerprint is None:
                 message = f"a part of {table.source.text} does not fit into the engine's memory"
                 raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")

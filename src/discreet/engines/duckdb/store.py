@@ -32,7 +32,7 @@ from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name
 from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.table import Source, Table, Type
 
 LARGE = 1 << 30
 """Sources of at least so many bytes are kept in files, where the owner does not say otherwise."""
@@ -40,10 +40,12 @@ LARGE = 1 << 30
 FORM = "1"
 """What a file looks like inside: another form is made anew."""
 
-_BUCKET = 64 << 20
-"""About so many bytes of a source fall into each bucket; there are no fewer than the least, which is also taken where
-the size is not known, and no more than the most."""
-_LEAST, _MOST = 16, 1_024
+_ROW, _VALUE = 112, 16
+"""About the bytes that numbering takes of memory: for a row, and for each of its columns beside the bytes of texts."""
+_SHARE = 3
+"""A bucket takes about this part of the engine's memory."""
+_LEAST, _MOST = 4, 1_024
+"""There are no fewer buckets, and no more: each reads all rows."""
 
 
 def size(source: Source) -> int:
@@ -86,28 +88,49 @@ def digest(table: Table, key: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def in_buckets(made: Sequence[exp.Expression], table: Table) -> list[exp.Expression]:
-    """The statements that make a table whose persons have several rows, bucket by bucket: first all rows, typed, beside
-    it; other tables are made in one go."""
-    (whole,) = made
+def typed(made: Sequence[exp.Expression], table: Table) -> tuple[exp.Expression, exp.Expression] | None:
+    """The statement that stores all rows of a table, typed, beside it, and the one that says about how many bytes it
+    takes to number them; None for a table whose persons have one row, which is made in one go."""
     if table.person is None:
-        return [whole]
-    typed = next(one for one in whole.find_all(exp.Subquery) if one.alias == "typed")
-    beside = exp.table_("typed", db="main", catalog="staging")
-    first = exp.Create(this=beside, kind="TABLE", expression=typed.this.copy())
+        return None
+    first = exp.Create(this=_TYPED.copy(), kind="TABLE", expression=_rows(made[0]).this.copy())
+    weight: exp.Expression = exp.Mul(
+        this=exp.Count(this=exp.Star(), big_int=True),
+        expression=exp.Literal.number(_ROW + _VALUE * len(table.columns)),
+    )
+    for index, column in enumerate(table.columns):
+        if column.type is Type.TEXT:
+            size = exp.Sum(this=exp.Anonymous(this="STRLEN", expressions=[exp.column(column_name(index))]))
+            weight = exp.Add(this=weight, expression=exp.Coalesce(this=size, expressions=[exp.Literal.number(0)]))
+    return first, exp.select(exp.cast(weight, "BIGINT")).from_(_TYPED.copy())
+
+
+def buckets(weight: int, limits: EngineLimits) -> int:
+    """In how many buckets of persons rows of so many bytes are numbered."""
+    return min(max(_LEAST, -(-weight * _SHARE // (limits.memory_gib << 30))), _MOST)
+
+
+def in_buckets(made: Sequence[exp.Expression], table: Table, number: int) -> list[exp.Expression]:
+    """The statements that make a table, bucket by bucket, of its `typed` rows."""
+    (whole,) = made
     person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
-    buckets = min(max(_LEAST, -(-size(table.source) // _BUCKET)), _MOST)
-    statements: list[exp.Expression] = [first]
-    for number in range(buckets):
+    statements: list[exp.Expression] = []
+    for bucket in range(number):
         part = whole.copy()
-        inner = next(one for one in part.find_all(exp.Subquery) if one.alias == "typed")
-        bucket = exp.Mod(
-            this=exp.Anonymous(this="HASH", expressions=[person.copy()]), expression=exp.Literal.number(buckets)
-        )
-        mine = exp.EQ(this=exp.paren(bucket), expression=exp.Literal.number(number))
-        inner.set("this", exp.select(exp.Star()).from_(beside.copy()).where(mine))
-        statements.append(exp.Insert(this=part.this, expression=part.expression) if number else part)
+        hashed = exp.Anonymous(this="HASH", expressions=[person.copy()])
+        rest = exp.paren(exp.Mod(this=hashed, expression=exp.Literal.number(number)))
+        mine = exp.EQ(this=rest, expression=exp.Literal.number(bucket))
+        _rows(part).set("this", exp.select(exp.Star()).from_(_TYPED.copy()).where(mine))
+        statements.append(exp.Insert(this=part.this, expression=part.expression) if bucket else part)
     return statements
+
+
+_TYPED = exp.table_("typed", db="main", catalog="staging")
+
+
+def _rows(made: exp.Expression) -> exp.Subquery:
+    """The rows, typed, that a statement numbers."""
+    return next(one for one in made.find_all(exp.Subquery) if one.alias == "typed")
 
 
 def clear(folder: Path, pid: int) -> None:

@@ -199,17 +199,33 @@ class Worker:
     def do_load(self, statements: list[str], fingerprint: str, salt: bytes) -> Any:
         """Builds a table, and gives a keyed hash of its content that does not depend on the order of its rows."""
         try:
-            for statement in statements:
-                self.connection.execute(statement)
+            with self._told():
+                for statement in statements:
+                    self.connection.execute(statement)
             ((*facts,),) = self.connection.execute(fingerprint).fetchall()
         except (duckdb.OutOfMemoryException, MemoryError):
             return {"fingerprint": None}
+        text = json.dumps([str(fact) for fact in facts])
+        return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
+
+    def do_typed(self, statement: str, weight: str) -> Any:
+        """Stores the rows of a source, and says about how many bytes it takes to number them."""
+        with self._told():
+            self.connection.execute(statement)
+        ((found,),) = self.connection.execute(weight).fetchall()
+        return {"weight": found}
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What a source's server refuses while it is read is told."""
+        try:
+            yield
+        except duckdb.OutOfMemoryException:
+            raise
         except duckdb.Error:
             if self.reading is not None and (word := self.reading.why()):
                 raise Refused(word) from None
             raise
-        text = json.dumps([str(fact) for fact in facts])
-        return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
 
     def do_open(self, path: str, digest: str, fingerprint: str) -> Any:
         """Whether a table's file is there, which can then be read."""
