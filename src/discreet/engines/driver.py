@@ -90,6 +90,11 @@ class Loading(Protocol):
         """As of `Owned`."""
         ...
 
+    def build(self, table: Table, wanted: Beside, /) -> Sequence[str]:
+        """The statements that build what stands beside a table that is loaded: its own, or others that give the same
+        rows."""
+        ...
+
     def call(self, *request: Any) -> Any:
         """What the child says to the owner."""
         ...
@@ -235,7 +240,7 @@ class Driver:
                 known.append(one)
                 return
         gone = known[: max(0, len(known) + 1 - MOST_HELD)]
-        statements = [*(text for one in gone for text in one.drop), *wanted.build]
+        statements = [*(text for one in gone for text in one.drop), *self._sources.build(table, wanted)]
         self._process.call("build", statements, seconds=self._limits.seconds)
         self._child.held[table.name] = [*known[len(gone) :], wanted]
 

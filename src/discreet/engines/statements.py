@@ -13,7 +13,7 @@ from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.nodes import Aggregate, Root
 from discreet.trusted.ring_a.statement import held, statement
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_a.windows import Held, Salt
 from discreet.trusted.ring_b import registered  # noqa: F401  (operators and relations are registered with ring A)
 from discreet.trusted.ring_b.order_statistics import Distinct
 
@@ -23,11 +23,13 @@ MOST_KEPT = 4_000_000
 
 @dataclass(frozen=True)
 class Beside:
-    """What a statement reads beside its table: its name, the statements that build it, and those that drop it."""
+    """What a statement reads beside its table: its name, the statements that build it, and those that drop it; and what
+    these were made of."""
 
     name: str
     build: tuple[str, ...]
     drop: tuple[str, ...]
+    held: Held
 
 
 @dataclass(frozen=True)
@@ -91,4 +93,4 @@ class Statements:
             return None
         wanted = held(below, table)
         build, drop = (tuple(self._dialect.text(node) for node in nodes) for nodes in (wanted.build, wanted.drop))
-        return Beside(wanted.name, build, drop)
+        return Beside(wanted.name, build, drop, wanted)

@@ -13,7 +13,9 @@ import duckdb
 LOCK = "building.lock"
 """Who has locked this file of the folder makes files there, or removes them."""
 
-_SIDE = "side"
+SIDE = "side"
+"""The child's own database, as the engine calls it, and how its file's name begins."""
+
 _HEADERS = 3 * 4096
 """The bytes of a database's file before its blocks."""
 
@@ -25,29 +27,31 @@ class Kept:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._run = connection.execute
         self._paths: dict[str, str] = {}
+        self._weights: dict[str, int] = {}
         self._folder: tuple[int, Path] | None = None
         self._building: Path | None = None
 
-    def opened(self, path: str, digest: str, fingerprint: str) -> bool:
-        """Whether the file is there and holds what is wanted; then its table can be read."""
-        if path in self._paths:
-            return True
+    def opened(self, path: str, digest: str, fingerprint: str) -> int | None:
+        """How heavy the rows of a file are, where it is there and holds what is wanted; then its table can be read."""
+        if path in self._weights:
+            return self._weights[path]
         if not os.path.exists(path):
-            return False
+            return None
         name = f"kept_{len(self._paths)}"
         try:
             self._run(f"ATTACH '{_quoted(path)}' AS {name} (READ_ONLY)")
-            found = self._run(f"SELECT digest, fingerprint FROM {name}.main.snapshot").fetchall()
+            found = self._run(f"SELECT digest, fingerprint, weight FROM {name}.main.snapshot").fetchall()
             whole = os.path.getsize(path) >= self._size(name)
         except duckdb.Error:
             found, whole = [], False
-        if found != [(digest, fingerprint)] or not whole:
+        if [row[:2] for row in found] != [(digest, fingerprint)] or not whole:
             self._run(f"DETACH DATABASE IF EXISTS {name}")
-            return False
+            return None
         self._paths[path] = name
+        self._weights[path] = int(found[0][2])
         self._side(Path(path).parent)
         self._search()
-        return True
+        return self._weights[path]
 
     def _size(self, name: str) -> int:
         """The bytes of a database whose file nobody has cut."""
@@ -57,26 +61,26 @@ class Kept:
 
     def _search(self) -> None:
         """Tables are found in the child's own file first: what is built there of a kept table stands before it."""
-        names = [*([_SIDE] if _SIDE in self._paths else []), *self._paths.values(), "memory"]
+        names = [*([SIDE] if SIDE in self._paths else []), *self._paths.values(), "memory"]
         self._run(f"SET search_path = '{','.join(f'{name}.main' for name in dict.fromkeys(names))}'")
 
     def _side(self, folder: Path) -> None:
         """Makes the child's own file, where it has none. Nobody else removes it before it is locked."""
-        if _SIDE in self._paths:
+        if SIDE in self._paths:
             return
         os.umask(0o077)
-        path = folder / f"{_SIDE}-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
+        path = folder / f"{SIDE}-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
         lock = _locked(folder / "side.lock")
         try:
             self._clear(folder)
-            self._run(f"ATTACH '{_quoted(str(path))}' AS {_SIDE}")
+            self._run(f"ATTACH '{_quoted(str(path))}' AS {SIDE}")
         finally:
             os.close(lock)
-        self._paths[_SIDE] = _SIDE
+        self._paths[SIDE] = SIDE
 
     def _clear(self, folder: Path) -> None:
         """Removes what children left beside tables that ended without removing it: nobody has it locked."""
-        for path in folder.glob(f"{_SIDE}-*.duckdb"):
+        for path in folder.glob(f"{SIDE}-*.duckdb"):
             with suppress(OSError):
                 file = os.open(path, os.O_RDWR)
                 try:
@@ -112,14 +116,15 @@ class Kept:
         self._run(f"ATTACH '{_quoted(str(path))}.typed' AS staging")
         self._run("SET search_path = 'building.main,memory.main'")
 
-    def end(self, path: str | None, digest: str = "", fingerprint: str = "") -> None:
+    def end(self, path: str | None, digest: str = "", fingerprint: str = "", weight: int = 0) -> None:
         """Gives what was made its name, or lets go of it."""
         if self._building is None:
             return
         made, self._building = self._building, None
         try:
             if path is not None:
-                self._run("CREATE TABLE snapshot AS SELECT ? AS digest, ? AS fingerprint", [digest, fingerprint])
+                facts = "? AS digest, ? AS fingerprint, CAST(? AS BIGINT) AS weight"
+                self._run(f"CREATE TABLE snapshot AS SELECT {facts}", [digest, fingerprint, weight])
                 self._run("CHECKPOINT building")
             self._search()
             for name in ("building", "staging"):

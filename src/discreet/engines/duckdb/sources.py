@@ -31,6 +31,7 @@ from discreet.engines.postgresql import columns
 from discreet.engines.postgresql.connection import Refused, environment, refusal
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
+from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table, Type
@@ -55,12 +56,13 @@ class DuckDBSources:
         self._limits = limits
         self._limited = False
         self._together: dict[str, list[str]] = {}
+        self._weights: dict[str, int] = {}
         self.process: EngineProcess | None = None
 
     def start(self) -> None:
         """Starts the child process, without waiting for it."""
         if self.process is None or not self.process.usable:
-            self.process, self._limited = EngineProcess(WORKER), False
+            self.process, self._limited, self._weights = EngineProcess(WORKER), False, {}
 
     def close(self) -> None:
         """Ends the child."""
@@ -100,9 +102,25 @@ class DuckDBSources:
             return False
         self._limit()
         try:
-            return bool(self.call("open", str(path), store.digest(table, key), fingerprint)["found"])
+            return self._opened(path, table, key, fingerprint)
         except Failed:
             raise store.unwritten(folder) from None
+
+    def _opened(self, path: Path, table: Table, key: str, fingerprint: str) -> bool:
+        """Whether a table's file could be opened."""
+        answer = self.call("open", str(path), store.digest(table, key), fingerprint)
+        if answer["weight"] is not None:
+            self._weights[table.name] = answer["weight"]
+        return answer["weight"] is not None
+
+    def build(self, table: Table, wanted: Beside) -> Sequence[str]:
+        """The statements that build what stands beside a table: of one that is kept, in buckets of persons too, as what
+        is needed beside it is as large as the table."""
+        weight = self._weights.get(table.name)
+        number = 1 if weight is None else store.buckets(weight, self._limits)
+        if number == 1:
+            return wanted.build
+        return [DUCKDB.text(one) for made in wanted.held.build for one in store.beside(made, table, number)]
 
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Lets go of files with other rows of a table; whoever reads them goes on doing so."""
@@ -123,10 +141,11 @@ class DuckDBSources:
             except Failed:
                 raise store.unwritten(folder) from None
             made, facts = load_statements(table, relation(table.source), key)
+            weight = 0
             try:
                 if typed := store.typed(made, table):
                     weight = self.call("typed", *map(DUCKDB.text, typed))["weight"]
-                    made = store.in_buckets(made, table, store.buckets(weight, self._limits))
+                    made = store.in_buckets(made, table, store.buckets(weight, self._limits, least=store.LEAST))
                 fingerprint = self.call("load", list(map(DUCKDB.text, made)), DUCKDB.text(facts), salt)["fingerprint"]
             except Failed:
                 if disk_usage(folder).free < _FULL:
@@ -135,10 +154,10 @@ class DuckDBSources:
             if fingerprint is None:
                 message = f"a part of {table.source.text} does not fit into the engine's memory"
                 raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
-            path, made_of = store.place(folder, table, fingerprint), store.digest(table, key)
+            path = store.place(folder, table, fingerprint)
             try:
-                self.call("keep", str(path), made_of, fingerprint)
-                found = self.call("open", str(path), made_of, fingerprint)["found"]
+                self.call("keep", str(path), store.digest(table, key), fingerprint, weight)
+                found = self._opened(path, table, key, fingerprint)
             except Failed:
                 found = False
             if not found:

@@ -9,9 +9,9 @@ made of (the declared columns, the load's key, the form of the file) is held aga
 The rows of a snapshot's number are those in its file: nobody reads the source again before `refresh` or the declared
 clock, and a source that has changed by then matters to nobody.
 
-A table is made in buckets of persons, so that memory is bounded by a bucket and not by the table. Whatever the
-statement computes over several rows, it computes within a person (`ring_a.windows.of_rows`), and a person's rows are
-all in one bucket: the rows are the same as if they had been made at once.
+A table is made in buckets of persons, so that memory is bounded by a bucket and not by the table, and so is what
+questions need beside it. Whatever the statements compute over several rows, they compute within a person
+(`ring_a.windows`), and a person's rows are all in one bucket: the rows are the same as if they had been made at once.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.kept import LOCK
+from discreet.engines.duckdb.kept import LOCK, SIDE
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.names import column_name
+from discreet.trusted.ring_a.names import column_name, table_name
 from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import Source, Table, Type
 
 LARGE = 1 << 30
 """Sources of at least so many bytes are kept in files, where the owner does not say otherwise."""
 
-FORM = "1"
+FORM = "2"
 """What a file looks like inside: another form is made anew."""
 
 _ROW, _VALUE = 112, 16
 """About the bytes that numbering takes of memory: for a row, and for each of its columns beside the bytes of texts."""
 _SHARE = 3
 """A bucket takes about this part of the engine's memory."""
-_LEAST, _MOST = 4, 1_024
-"""There are no fewer buckets, and no more: each reads all rows."""
+LEAST, MOST = 4, 1_024
+"""A file is made in no fewer buckets; there are no more, as each reads all rows."""
 
 
 def size(source: Source) -> int:
@@ -105,24 +105,48 @@ def typed(made: Sequence[exp.Expression], table: Table) -> tuple[exp.Expression,
     return first, exp.select(exp.cast(weight, "BIGINT")).from_(_TYPED.copy())
 
 
-def buckets(weight: int, limits: EngineLimits) -> int:
+def buckets(weight: int, limits: EngineLimits, *, least: int = 1) -> int:
     """In how many buckets of persons rows of so many bytes are numbered."""
-    return min(max(_LEAST, -(-weight * _SHARE // (limits.memory_gib << 30))), _MOST)
+    return min(max(least, -(-weight * _SHARE // (limits.memory_gib << 30))), MOST)
 
 
 def in_buckets(made: Sequence[exp.Expression], table: Table, number: int) -> list[exp.Expression]:
     """The statements that make a table, bucket by bucket, of its `typed` rows."""
     (whole,) = made
-    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
     statements: list[exp.Expression] = []
     for bucket in range(number):
         part = whole.copy()
-        hashed = exp.Anonymous(this="HASH", expressions=[person.copy()])
-        rest = exp.paren(exp.Mod(this=hashed, expression=exp.Literal.number(number)))
-        mine = exp.EQ(this=rest, expression=exp.Literal.number(bucket))
-        _rows(part).set("this", exp.select(exp.Star()).from_(_TYPED.copy()).where(mine))
+        _rows(part).set("this", _bucket(_TYPED, table, bucket, number))
         statements.append(exp.Insert(this=part.this, expression=part.expression) if bucket else part)
     return statements
+
+
+def beside(made: exp.Expression, table: Table, number: int) -> list[exp.Expression]:
+    """The statements that build, bucket by bucket, what one would build beside a table of all its rows. What replaces
+    the table reads it until it is whole, and stands in the child's own file."""
+    name = exp.to_table(table_name(table))
+    own = exp.table_(name.name, db="main", catalog=SIDE)
+    target = exp.table_(f"next_{name.name}", db="main", catalog=SIDE) if made.args.get("replace") else made.this
+    statements: list[exp.Expression] = []
+    for bucket in range(number):
+        select = made.expression.copy()
+        for node in list(select.find_all(exp.Table)):
+            if node.name == name.name:
+                node.replace(_bucket(name, table, bucket, number).subquery(node.alias_or_name))
+        insert = exp.Insert(this=target.copy(), expression=select)
+        statements.append(insert if bucket else exp.Create(this=target.copy(), kind="TABLE", expression=select))
+    if target is not made.this:
+        statements.append(exp.Drop(tables=[own], kind="TABLE", exists=True))
+        statements.append(exp.Alter(this=target.copy(), kind="TABLE", actions=[exp.AlterRename(this=name)]))
+    return statements
+
+
+def _bucket(rows: exp.Table, table: Table, bucket: int, number: int) -> exp.Select:
+    """The rows of the persons in a bucket."""
+    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
+    rest = exp.Mod(this=exp.Anonymous(this="HASH", expressions=[person]), expression=exp.Literal.number(number))
+    mine = exp.EQ(this=exp.paren(rest), expression=exp.Literal.number(bucket))
+    return exp.select(exp.Star()).from_(rows.copy()).where(mine)
 
 
 _TYPED = exp.table_("typed", db="main", catalog="staging")

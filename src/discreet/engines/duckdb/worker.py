@@ -34,7 +34,12 @@ _GIB = 1 << 30
 _THREAD = 128 << 20
 """What a thread takes of the address space when it first allocates: it reserves this much, and uses little of it. At
 the beginning it depends on chance how many threads have done so."""
-_BUILDING = (duckdb.StatementType.CREATE, duckdb.StatementType.DROP, duckdb.StatementType.ALTER)
+_BUILDING = (
+    duckdb.StatementType.CREATE,
+    duckdb.StatementType.INSERT,
+    duckdb.StatementType.DROP,
+    duckdb.StatementType.ALTER,
+)
 
 DISABLED = (
     "top_n_window_elimination",  # costs row_number() <= K three times the memory, and had a wrong-result bug
@@ -228,8 +233,8 @@ class Worker:
             raise
 
     def do_open(self, path: str, digest: str, fingerprint: str) -> Any:
-        """Whether a table's file is there, which can then be read."""
-        return {"found": self.kept.opened(path, digest, fingerprint)}
+        """Opens a table's file, and says how heavy its rows are; nothing where it is not there."""
+        return {"weight": self.kept.opened(path, digest, fingerprint)}
 
     def do_alone(self, folder: str) -> Any:
         """Has a folder for itself, to make files there."""
@@ -241,9 +246,9 @@ class Worker:
         self.kept.begin()
         return {}
 
-    def do_keep(self, path: str, digest: str, fingerprint: str) -> Any:
+    def do_keep(self, path: str, digest: str, fingerprint: str, weight: int) -> Any:
         """Ends it: the file has its name."""
-        self.kept.end(path, digest, fingerprint)
+        self.kept.end(path, digest, fingerprint, weight)
         return {}
 
     def do_forget(self) -> Any:
