@@ -267,7 +267,8 @@ class Holdings:
         return known is not None and self._engine.has(table.name) and self._snapshots.get(table.name) == known
 
     def _due(self) -> list[str]:
-        """The tables whose last snapshot is as old as declared, but for public ones that could not be loaded.
+        """The tables whose last snapshot is as old as declared, but for those in which a measurement failed, which is
+        counted until the owner's own refresh, and public ones that could not be loaded.
 
         It follows from the clock and the ledger alone. Where the clock is set back, it waits until the snapshot's own
         time has come again."""
@@ -275,12 +276,10 @@ class Holdings:
         if every is None:
             return []
         states, now = self._ledger.tables(), datetime.now(UTC)
-        known = {
-            name: state.since for name, state in states.items() if state.number and name in self._declaration.tables
-        }
         return [
             name
-            for name, since in known.items()
-            if name not in self._missing
-            and (not since or now >= datetime.fromisoformat(since) + timedelta(seconds=every))
+            for name, state in states.items()
+            if name in self._declaration.tables and name not in self._missing
+            if state.number and not (state.failures or state.frozen or state.suspended)
+            if not state.since or now >= datetime.fromisoformat(state.since) + timedelta(seconds=every)
         ]

@@ -27,7 +27,7 @@ from discreet.catalog.model import EngineLimits, Store
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
-from discreet.errors import DeclarationError
+from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Source, Table
 from engine_tools import declaration, frame, planned
@@ -413,6 +413,20 @@ def test_of_two_that_are_due_at_once_one_reads_the_sources(folder: Path) -> None
         with at(hours=25):
             together(lambda: one.ask(COUNT, epsilon=1) and None, lambda: other.ask(COUNT, epsilon=1) and None)
         assert [state.number for state in one.ledger.tables().values()] == [2, 2]
+
+
+def test_the_clock_forgets_no_failure(folder: Path) -> None:
+    (folder / "clinic.toml").write_text(DECLARED.format(engine='every = "1 day"', most=10), "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator:
+        with patch.object(DuckDB, "run", side_effect=EngineError), pytest.raises(EngineError):
+            curator.ask(COUNT, epsilon=1)
+        curator.lift()
+        write(folder, 4_000)
+        with at(days=3):
+            curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)
+            assert {name: state.number for name, state in curator.ledger.tables().items()} == {"people": 2, "visits": 1}
+            assert curator.refresh("visits") == ("visits",)
+            assert curator.ledger.tables()["visits"].failures == 0
 
 
 def test_a_public_table_whose_source_is_gone_when_it_is_due_is_missed_once(folder: Path) -> None:
