@@ -51,7 +51,7 @@ group_key = {{{{ type = "integer", min = 0, max = {GROUPS - 1} }}}}
 value = {{{{ type = "number", min = 0, max = 400, step = 0.001 }}}}
 """
 
-MEMORY_GIB = 2
+MEMORY_GIB = 1
 """What the engine may take of the machine's memory: less than the largest table."""
 
 

@@ -130,15 +130,20 @@ def written(folder: Path, people: int, visits: int) -> Path:
 
 def test_on_the_command_line(cli: Command, tmp_path: Path) -> None:
     file = written(tmp_path, 5, 7)
-    assert cli("refresh", file).out == "people: snapshot 1\nvisits: snapshot 1\n"
+    was = "its source was read\n"
+    assert cli("refresh", file).out == f"people: snapshot 1; {was}visits: snapshot 1; {was}"
     written(tmp_path, 6, 7)
     said = cli("ask", file, PEOPLE, "--epsilon", 1)
     assert (said.code, said.out) == (2, "")
     assert "run `discreet refresh clinic.toml people`" in said.err
     assert 'curator.refresh("people") in Python' in said.err
-    assert cli("refresh", file, "people").out == "people: snapshot 2, changed\nvisits: snapshot 1, kept\n"
-    assert cli("refresh", file, "visits", "--json").json == {"snapshots": {"people": 2, "visits": 2}, "changed": []}
-    assert cli("refresh", file).out == "people: snapshot 3, as it was\nvisits: snapshot 3, as it was\n"
+    assert cli("refresh", file, "people").out == f"people: snapshot 2, changed; {was}visits: snapshot 1, kept; {was}"
+    said = cli("refresh", file, "visits", "--json").json
+    assert said["snapshots"] == {"people": 2, "visits": 2}
+    assert said["changed"] == []
+    state = {"snapshot": 2, "bytes": None, "changed": False, "anew": False, "read": True, "loaded": True}
+    assert said["tables"] == {"people": state, "visits": {**state, "anew": True}}
+    assert cli("refresh", file).out == f"people: snapshot 3, as it was; {was}visits: snapshot 3, as it was; {was}"
     assert cli("refresh", file, "cats").code == 2
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.model import writable
@@ -97,6 +98,54 @@ class HeldTable:
     rows: object
 
 
+@dataclass(frozen=True)
+class KeptTable:
+    """Where a declared table is, for its owner's eyes: whether it `changed` depends on rows."""
+
+    snapshot: int
+    """The number of its last snapshot; 0 before it is first loaded."""
+    bytes: int | None
+    """The size of the file it is kept in, 0 where that is still to be made; None in memory."""
+    changed: bool = False
+    """Whether its rows, or what is declared of them, are not those of the snapshot before."""
+    anew: bool = False
+    """Whether it got a new number."""
+    read: bool = False
+    """Whether its source was read; else it was opened from its file."""
+    loaded: bool = True
+    """Not so of a public table whose source cannot be read."""
+
+    @property
+    def file(self) -> str:
+        """The file in words; nothing where it is in memory."""
+        if self.bytes is None:
+            return ""
+        return f"a file of {self.bytes / 1e6:,.1f} MB" if self.bytes else "a file that is still to be made"
+
+    def __str__(self) -> str:
+        if not self.loaded:
+            return "not loaded: its source cannot be read"
+        how = "changed" if self.changed else "as it was" if self.anew else "kept"
+        now = f"snapshot {self.snapshot}" + (f", {how}" if self.snapshot > 1 or not self.anew else "")
+        if not self.read:
+            return f"{now}; opened from {self.file}"
+        return f"{now}; its source was read" + (f" into {self.file}" if self.file else "")
+
+
+class Refreshed(tuple[str, ...]):
+    """The names of the tables that changed; `tables` says of each table what was done, and so does its text."""
+
+    tables: Mapping[str, KeptTable]
+
+    def __new__(cls, tables: Mapping[str, KeptTable]) -> Self:
+        found = super().__new__(cls, (name for name, state in tables.items() if state.changed))
+        found.tables = dict(tables)
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {state}" for name, state in self.tables.items())
+
+
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
@@ -109,6 +158,7 @@ class Holdings:
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
         self._snapshots: dict[str, Snapshot] = {}
         self._missing: dict[str, DeclarationError] = {}
+        self._read: set[str] = set()
 
     def held(self, table: Table) -> HeldTable:
         """The snapshots that the engine holds of the declared tables behind a table, loaded where they are not.
@@ -165,6 +215,34 @@ class Holdings:
         """Ends the engine of the public tables."""
         self._public.close()
 
+    def states(self) -> dict[str, KeptTable]:
+        """Where the declared tables are: their last snapshots and their files. Reads no row."""
+        found = {}
+        for name, table in self._declaration.tables.items():
+            known = self._ledger.snapshot(name)
+            size = self._engine.size(table, None if known is None else known.fingerprint)
+            found[name] = KeptTable(0 if known is None else known.number, size)
+        return found
+
+    def refresh(self, anew: Collection[str]) -> Refreshed:
+        """Loads these tables from their sources for their next snapshots, and says what was done."""
+        before = self._ledger.tables()
+        with self._loading:
+            self._load(anew)
+            read, missing = {*self._read}, {*self._missing}
+        found = {}
+        for name, state in self.states().items():
+            known, now = before.get(name), self._ledger.snapshot(name)
+            old = known.snapshot if known is not None and known.number else None
+            found[name] = replace(
+                state,
+                changed=old is not None and now is not None and old.fingerprint != now.fingerprint,
+                anew=old is None or old.number != state.snapshot,
+                read=name in read,
+                loaded=name not in missing,
+            )
+        return Refreshed(found)
+
     def load(self, anew: Collection[str] = ()) -> None:
         """Loads every table that is not loaded, and holds it against its snapshot; those `anew` get a new one, all
         together or none.
@@ -195,8 +273,9 @@ class Holdings:
         if rest:  # another process may have made them while this one waited for it
             anew = {*named, *(due & {*self._due()})}
             self._open((table for table in rest if table.name not in anew), loaded, salt, file)
+        opened = {*loaded}
         for table in rest:
-            if table.name in loaded:
+            if table.name in opened:
                 continue
             try:
                 loaded[table.name] = self._engine.load(table, salt)
@@ -208,6 +287,7 @@ class Holdings:
                 raise together([of_table(table, error)], file) from None
         self._one_person_a_row(tables, file)
         self._register(loaded, anew, file)
+        self._read = {table.name for table in rest if table.name in loaded and table.name not in opened}
         self._engine.lock()
         for table in tables:
             if table.name in loaded:

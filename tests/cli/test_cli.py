@@ -148,12 +148,13 @@ def test_the_same_for_a_machine(cli: Command, clinic: Path) -> None:
     assert not any(again["charged"].values())
     found = cli("check", clinic, "--json").json
     assert found.pop("odds_of_budget") == pytest.approx(0.731, abs=1e-3)
-    assert found == {"faults": [], "tables": ["visits"], "shared": []}
+    assert found == {"faults": [], "tables": ["visits"], "shared": [], "file_bytes": {"visits": None}}
     found = cli("ledger", clinic, "--verify", "--json").json
     assert {"budget", "used", "analysts", "head", "entries", "verified"} <= set(found)
     assert found["verified"] == {"entries": 5, "unanswered": 0}
     assert [entry["question"] for entry in found["entries"] if entry["kind"] == "reserve"] == [question]
-    assert cli("refresh", clinic, "--json").json == {"snapshots": {"visits": 2}, "changed": []}
+    said = cli("refresh", clinic, "--json").json
+    assert (said["snapshots"], said["changed"]) == ({"visits": 2}, [])
 
 
 def test_refusals_for_a_machine(cli: Command, clinic: Path) -> None:
@@ -382,7 +383,7 @@ def test_odd_names_everywhere(name: str, cli: Command, tmp_path: Path, monkeypat
     shown = cli("ask", "odd.toml", question, "--epsilon", 1).out
     assert shown.startswith(name)
     assert cli("ledger", "odd.toml").code == 0
-    assert cli("refresh", "odd.toml", "--json").json == {"snapshots": {name: 2}, "changed": []}
+    assert cli("refresh", "odd.toml", "--json").json["snapshots"] == {name: 2}
 
 
 def test_a_key_cannot_steer_the_terminal(cli: Command, clinic: Path) -> None:

@@ -12,6 +12,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -273,10 +274,13 @@ def check(declaration: str, as_json: bool) -> None:
         curator.check()
         tables = [table.name for table in curator.declaration.tables.values()]
         shared = [table.name for table in curator.declaration.tables.values() if table.shared]
+        kept = curator.kept
         total = curator.balance().total
         odds = best_guess_of_budget(total.epsilon, total.delta)
     if as_json:
-        click.echo(json.dumps({"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds}))
+        sizes = {name: state.bytes for name, state in kept.items()}
+        facts = {"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds, "file_bytes": sizes}
+        click.echo(json.dumps(facts))
     else:
         click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
         words = f"is right at most {chance(odds)} of the time after the whole budget"
@@ -287,6 +291,9 @@ def check(declaration: str, as_json: bool) -> None:
             click.echo(
                 f"{name}: a row may belong to several persons: each one's part in a row is hidden, not the row itself"
             )
+        for name, state in kept.items():
+            if state.file:
+                click.echo(f"{name}: kept in {state.file}")
 
 
 @main.command()
@@ -310,19 +317,15 @@ def refresh(declaration: str, tables: tuple[str, ...], as_json: bool) -> None:
 
     curator = Curator.of(read(declaration), load=False)
     try:
-        before = curator.ledger.tables()
-        changed = curator.refresh(*tables)
-        numbers, words = {}, []
-        for name in curator.declaration.tables:
-            snapshot = curator.ledger.snapshot(name)
-            if snapshot is not None:
-                numbers[name] = snapshot.number
-                known = before[name].snapshot.number if name in before else 0
-                how = "changed" if name in changed else "kept" if snapshot.number == known else "as it was"
-                words.append(f"{name}: snapshot {snapshot.number}" + (f", {how}" if known else ""))
+        done = curator.refresh(*tables)
     finally:
         curator.close()
-    click.echo(json.dumps({"snapshots": numbers, "changed": changed}) if as_json else "\n".join(words))
+    if as_json:
+        numbers = {name: state.snapshot for name, state in done.tables.items() if state.snapshot}
+        states = {name: asdict(state) for name, state in done.tables.items()}
+        click.echo(json.dumps({"snapshots": numbers, "changed": done, "tables": states}))
+    else:
+        click.echo(repr(done))
 
 
 @main.command()

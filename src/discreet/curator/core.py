@@ -20,7 +20,7 @@ from discreet.catalog.sources import together
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
-from discreet.holdings import Holdings, typed, unfit
+from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
@@ -421,14 +421,15 @@ class Asking:
         """What the owner declared."""
         return self._declaration
 
-    def refresh(self, *tables: str) -> tuple[str, ...]:
+    def refresh(self, *tables: str) -> Refreshed:
         """Takes the sources of these tables, or of all, as they are now for their new snapshot.
 
         It thaws what was frozen in them and lifts who was suspended on them. Answers from them cost anew, answers from
         other tables stay free. A source that is to stay as it was, and is not, is refused.
 
         The owner's act: old and new versions hold the same persons, so the budget goes on. Gives the names of those
-        tables that are not as they were, which is for the owner alone: it depends on rows and costs nothing.
+        tables that are not as they were, and says of each what was done: for the owner alone, as it depends on rows and
+        costs nothing.
 
         Raises QuestionError for a table that is not declared, DeclarationError where a source cannot be taken,
         LedgerError.
@@ -439,13 +440,12 @@ class Asking:
             fix = f"name some of {', '.join(self._declaration.tables)}"
             raise QuestionError("table", "this table is not declared", where="refresh", fix=fix)
         with self._turn:  # after the question that is running
-            before = {name: state for name, state in self._ledger.tables().items() if state.snapshot.number}
-            self._holdings.load(anew or self._declaration.tables)
-            after = self._ledger.tables()
-        same = {
-            name for name, state in before.items() if state.snapshot.fingerprint == after[name].snapshot.fingerprint
-        }
-        return tuple(name for name in self._declaration.tables if name in before and name not in same)
+            return self._holdings.refresh(anew or self._declaration.tables)
+
+    @property
+    def kept(self) -> Mapping[str, KeptTable]:
+        """Where each table is kept, in memory or in a file, with its size; for the owner. Reads no row."""
+        return self._holdings.states()
 
     def lift(self, analyst: str | None = None) -> tuple[str, ...]:
         """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.

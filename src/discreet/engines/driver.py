@@ -90,6 +90,10 @@ class Loading(Protocol):
         """As of `Owned`."""
         ...
 
+    def size(self, table: Table, fingerprint: str | None, /) -> int | None:
+        """As of `Owned`."""
+        ...
+
     def build(self, table: Table, wanted: Beside, /) -> Sequence[str]:
         """The statements that build what stands beside a table that is loaded: its own, or others that give the same
         rows."""
@@ -182,6 +186,10 @@ class Driver:
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Lets go of what is kept of a table's other rows."""
         self._sources.retain(table, registered)
+
+    def size(self, table: Table, fingerprint: str | None) -> int | None:
+        """The bytes of the file that a table is kept in, 0 where it is still to be made; None in memory."""
+        return self._sources.size(table, fingerprint)
 
     def leads_to_several(self, relation: Attributed) -> bool:
         """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""

@@ -108,6 +108,11 @@ class Owned(CodedEngine, Protocol):
         nobody makes any. Who reads them goes on doing so."""
         ...
 
+    def size(self, table: Table, fingerprint: str | None, /) -> int | None:
+        """The bytes of the file in which the rows with this hash are kept, 0 where it is still to be made; None of a
+        table that is kept in memory. Reads no row."""
+        ...
+
     def leads_to_several(self, relation: Attributed, /) -> bool:
         """Whether some value that rows refer to leads to several persons."""
         ...

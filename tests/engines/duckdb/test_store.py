@@ -31,6 +31,7 @@ from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Source, Table
 from engine_tools import declaration, frame, planned
+from face_tools import Command
 
 KIND = "engine"
 QUESTIONS = (
@@ -158,7 +159,15 @@ def test_a_refresh_reads_what_it_names_and_nothing_else(folder: Path) -> None:
         files = kept(folder)
         write(folder, 2_000)
         (folder / "people.csv").unlink()
-        assert curator.refresh("visits") == ("visits",)
+        done = curator.refresh("visits")
+        assert done == ("visits",)
+        sizes = {path.stat().st_size for path in (folder / "clinic.snapshots").glob("[0-9a-f]*-*.duckdb")}
+        assert {state.bytes for state in curator.kept.values()} == sizes
+        visits, people_ = (f"{done.tables[name].bytes / 1e6:.1f} MB" for name in ("visits", "people"))  # type: ignore[operator]
+        assert repr(done).splitlines() == [
+            f"visits: snapshot 2, changed; its source was read into a file of {visits}",
+            f"people: snapshot 1, kept; opened from a file of {people_}",
+        ]
         assert answers(curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1)) == answers(people)
         assert [curator.ledger.snapshot(name).number for name in ("visits", "people")] == [2, 1]  # type: ignore[union-attr]
         assert len(kept(folder)) == 2
@@ -474,6 +483,19 @@ def test_large_sources_are_kept_in_files_and_small_ones_in_memory(
     (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=10).replace('"file"', '"memory"'), "utf-8")
     with discreet.open(folder / "clinic.toml") as curator:
         curator.ask(COUNT, epsilon=2)
+
+
+def test_an_owner_is_told_where_tables_are_kept(folder: Path, cli: Command) -> None:
+    declared = str(folder / "clinic.toml")
+    said = cli("check", declared).out
+    assert "visits: kept in a file that is still to be made\n" in said
+    with discreet.open(declared):
+        pass
+    assert "visits: kept in a file of 0.8 MB\n" in cli("check", declared).out
+    assert {*cli("check", declared, "--json").json["file_bytes"]} == {"visits", "people"}
+    (folder / "clinic.toml").write_text(DECLARED.format(engine="", most=10).replace('"file"', '"memory"'), "utf-8")
+    assert "kept in" not in cli("check", declared).out
+    assert cli("check", declared, "--json").json["file_bytes"] == {"visits": None, "people": None}
 
 
 def test_a_disk_without_room_is_told(folder: Path) -> None:

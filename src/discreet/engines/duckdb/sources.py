@@ -127,6 +127,15 @@ class DuckDBSources:
         if self._limits.folder is not None:
             store.tidy(self._limits.folder, table, registered)
 
+    def size(self, table: Table, fingerprint: str | None) -> int | None:
+        """The bytes of the file that a table is kept in, 0 where it is still to be made; None in memory."""
+        folder = self._limits.folder
+        if folder is None or self._limits.store is Store.MEMORY:
+            return None
+        if fingerprint is not None and (path := store.place(folder, table, fingerprint)).is_file():
+            return path.stat().st_size
+        return 0 if store.kept(table, self._limits) else None
+
     def _kept(self, table: Table, key: str, salt: bytes) -> str:
         """Reads the declared columns of a table into a file."""
         folder = self._limits.folder
