@@ -15,6 +15,7 @@ from bench import (
     accuracy,
     audit,
     big,
+    kept,
     learning,
     local,
     noise,
@@ -50,6 +51,7 @@ def main() -> None:
         accounting.main()
         show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))
+        show("Tables kept in files", kept.figures(place))
         show("Kills and races of the ledger", storms())
 
 

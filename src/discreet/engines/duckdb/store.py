@@ -42,7 +42,7 @@ FORM = "2"
 
 _ROW, _VALUE = 112, 16
 """About the bytes that numbering takes of memory: for a row, and for each of its columns beside the bytes of texts."""
-_SHARE = 3
+_SHARE = 2
 """A bucket takes about this part of the engine's memory."""
 LEAST, MOST = 4, 1_024
 """A file is made in no fewer buckets; there are no more, as each reads all rows."""
