@@ -10,11 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-LOCK = "building.lock"
-"""Who has locked this file of the folder makes files there, or removes them."""
-
-SIDE = "side"
-"""The child's own database, as the engine calls it, and how its file's name begins."""
+from discreet.engines.duckdb.names import LOCK, SIDE
 
 _HEADERS = 3 * 4096
 """The bytes of a database's file before its blocks."""

@@ -1,0 +1,7 @@
+"""What the owner's side and the child call alike in the folder of kept tables."""
+
+LOCK = "building.lock"
+"""Who has locked this file of the folder makes files there, or removes them."""
+
+SIDE = "side"
+"""The child's own database, as the engine calls it, and how its file's name begins."""
