@@ -21,6 +21,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from math import isqrt
 from pathlib import Path
 
 from sqlglot import exp
@@ -45,7 +46,9 @@ _ROW, _VALUE = 112, 16
 _SHARE = 2
 """A bucket takes about this part of the engine's memory."""
 LEAST, MOST = 4, 1_024
-"""A file is made in no fewer buckets; there are no more, as each reads all rows."""
+"""A file is made in no fewer buckets, and in no more."""
+_FEW = 8
+"""So many buckets are made of all rows."""
 
 
 def size(source: Source) -> int:
@@ -111,12 +114,19 @@ def buckets(weight: int, limits: EngineLimits, *, least: int = 1) -> int:
 
 
 def in_buckets(made: Sequence[exp.Expression], table: Table, number: int) -> list[exp.Expression]:
-    """The statements that make a table, bucket by bucket, of its `typed` rows."""
+    """The statements that make a table, bucket by bucket, of its `typed` rows. Of many buckets some at a time are first
+    put apart, so that not each of them reads all rows."""
     (whole,) = made
+    together = isqrt(number) if number > _FEW else number
     statements: list[exp.Expression] = []
     for bucket in range(number):
+        if together < number and bucket % together == 0:
+            apart = exp.IntDiv(this=_numbered(table, number), expression=exp.Literal.number(together))
+            mine = exp.EQ(this=exp.paren(apart), expression=exp.Literal.number(bucket // together))
+            rows = exp.select(exp.Star()).from_(_TYPED.copy()).where(mine)
+            statements.append(exp.Create(this=_PART.copy(), kind="TABLE", replace=True, expression=rows))
         part = whole.copy()
-        _rows(part).set("this", _bucket(_TYPED, table, bucket, number))
+        _rows(part).set("this", _bucket(_PART if together < number else _TYPED, table, bucket, number))
         statements.append(exp.Insert(this=part.this, expression=part.expression) if bucket else part)
     return statements
 
@@ -143,13 +153,18 @@ def beside(made: exp.Expression, table: Table, number: int) -> list[exp.Expressi
 
 def _bucket(rows: exp.Table, table: Table, bucket: int, number: int) -> exp.Select:
     """The rows of the persons in a bucket."""
-    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
-    rest = exp.Mod(this=exp.Anonymous(this="HASH", expressions=[person]), expression=exp.Literal.number(number))
-    mine = exp.EQ(this=exp.paren(rest), expression=exp.Literal.number(bucket))
+    mine = exp.EQ(this=_numbered(table, number), expression=exp.Literal.number(bucket))
     return exp.select(exp.Star()).from_(rows.copy()).where(mine)
 
 
-_TYPED = exp.table_("typed", db="main", catalog="staging")
+def _numbered(table: Table, number: int) -> exp.Expression:
+    """The bucket of a row's person."""
+    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
+    hashed = exp.Anonymous(this="HASH", expressions=[person])
+    return exp.paren(exp.Mod(this=hashed, expression=exp.Literal.number(number)))
+
+
+_TYPED, _PART = (exp.table_(name, db="main", catalog="staging") for name in ("typed", "part"))
 
 
 def _rows(made: exp.Expression) -> exp.Subquery:
