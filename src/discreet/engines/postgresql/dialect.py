@@ -1,0 +1,424 @@
+"""How PostgreSQL, from version 15 on, writes what engines write differently, so that no value makes it fail and each
+gives the very value that DuckDB gives. What cannot be shown to do both is in `LACKS`.
+
+A template that has an argument several times gets a column, a constant or the name of a `let` there, never a longer
+expression. Texts are compared by their bytes: columns have the collation "C" from their load on, which goes before
+that of the database wherever they meet a constant, and a text that is made of no column is given it here.
+Results of `sin`, `exp`, `ln` and other curves are those of the library of the server's machine, as DuckDB's are those
+of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import count
+from string import Formatter
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.generators.postgres import PostgresGenerator
+
+from discreet.engines import layers
+from discreet.engines.postgresql import doubles
+from discreet.trusted.ring_a.dialect import Function, Lacking
+from discreet.trusted.ring_b.engine_functions import dialect
+
+_C = 'COLLATE "C"'
+_TEXT = f"CAST({{0}} AS TEXT) {_C}"
+
+
+class Piece(exp.Anonymous):
+    """A text of PostgreSQL with places for its arguments, as a template of `FUNCTIONS`."""
+
+
+class _Writer(PostgresGenerator):
+    """PostgreSQL's grammar, in which pieces are written as they are."""
+
+    TRANSFORMS = {
+        **PostgresGenerator.TRANSFORMS,
+        Piece: lambda writer, node: str(node.this).format(*(writer.sql(one) for one in node.expressions)),
+    }
+
+
+class DiscreetPostgres(Postgres):
+    """Where sqlglot finds it."""
+
+    Generator = _Writer
+
+
+FUNCTIONS = {
+    "text_number": "(CAST(CAST('x' || LEFT(MD5({0}), 8) AS BIT(32)) AS BIGINT) & 2147483647)",
+    "hash_of_rows": "BIT_XOR(HASH_RECORD_EXTENDED(ROW({all}), 0))",
+    "sum_of_hashes": "SUM(HASH_RECORD_EXTENDED(ROW({all}), 1))",
+    "row_in_source": "ctid",
+    "whole_sum": "SUM({0})",  # of 64 bits a NUMERIC
+    "whole_quotient": "({0} / {1})",
+    "column_as": "CAST({0} AS {1})",
+    "whole_number": f"CASE WHEN {{0}} >= {doubles.double(-(2.0**63))} AND {{0}} < {doubles.double(2.0**63)} "
+    "THEN CAST({0} AS BIGINT) END",
+    "null_if_equal": "NULLIF({0}, {1})",
+    "number_sum": doubles.SUM,
+    "number_difference": doubles.DIFFERENCE,
+    "number_product": doubles.PRODUCT,
+    "number_quotient": doubles.QUOTIENT,
+    "is_nan": f"({{0}} = {doubles.NAN})",
+    "is_infinite": f"({{0}} IN ({doubles.INFINITE}, {doubles.MINUS_INFINITE}))",
+    "is_finite": f"({{0}} NOT IN ({doubles.INFINITE}, {doubles.MINUS_INFINITE}, {doubles.NAN}))",
+    "bit_xor": "({0} # {1})",
+    "bit_count": "BIT_COUNT(CAST({0} AS BIT(64)))",
+    "byte_length": "CAST(OCTET_LENGTH({0}) AS BIGINT)",
+    "length": "CAST(LENGTH({0}) AS BIGINT)",
+    "ascii": "ASCII({0})",
+    "starts_with": "STARTS_WITH({0}, {1})",
+    "ends_with": "(RIGHT({0}, LENGTH({1})) = {1})",
+    "contains": "(STRPOS({0}, {1}) > 0)",
+    "position": "CAST(STRPOS({0}, {1}) AS BIGINT)",
+    "date_part": "CAST(FLOOR(DATE_PART({0}, CAST({1} AS TIMESTAMP))) AS BIGINT)",
+    "date_trunc": "DATE_TRUNC({0}, CAST({1} AS TIMESTAMP))",
+    "microseconds": "CAST(EXTRACT(EPOCH FROM {0}) * 1000000 AS BIGINT)",
+    "day_name": f"TO_CHAR({{0}}, 'FMDay') {_C}",
+    "month_name": f"TO_CHAR({{0}}, 'FMMonth') {_C}",
+    "last_day": "CAST(DATE_TRUNC('month', CAST({0} AS TIMESTAMP)) + INTERVAL '1 month' - INTERVAL '1 day' AS DATE)",
+    # names in `COMMON` that fail or mean something else
+    "round": f"CASE WHEN {{0}} - TRUNC({{0}}) >= {doubles.double(0.5)} THEN TRUNC({{0}}) + {doubles.double(1.0)} "
+    f"WHEN {{0}} - TRUNC({{0}}) <= {doubles.double(-0.5)} THEN TRUNC({{0}}) - {doubles.double(1.0)} "
+    "ELSE TRUNC({0}) END",
+    "sqrt": "CASE WHEN {0} >= 0 THEN SQRT({0}) END",
+    "ln": f"CASE WHEN {{0}} > 0 THEN LN({{0}}) WHEN {{0}} = 0 THEN {doubles.MINUS_INFINITE} END",
+    "log10": f"CASE WHEN {{0}} > 0 THEN LOG({{0}}) WHEN {{0}} = 0 THEN {doubles.MINUS_INFINITE} END",
+    "left": "LEFT({0}, {1})",
+    "right": "RIGHT({0}, CASE WHEN {1} < -2147483647 THEN -2147483647 ELSE {1} END)",
+    "trim": "BTRIM({0}, {1})",
+    "split_part": "SPLIT_PART({0}, {1}, CAST({2} AS INTEGER))",
+}
+
+
+LACKS = frozenset(
+    {
+        *("let", "try_cast", "largest", "smallest", "place_among"),  # rewritten, or refused
+        *("rounded_product", "rounded_quotient", "date_diff", "format_moment", "strip_accents", "initcap"),
+        *("number_text", "log2", "matches", "matches_all", "extract_match", "replace_match", "reverse"),
+        *("mod", "exp", "pow", "sin", "cos", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "upper", "lower"),
+        *("degrees", "radians", "substring"),
+    }
+)
+"""What is refused by its name, but for the forms in `_FORMS`."""
+
+_GROUPED = ("whole_sum", "hash_of_rows", "sum_of_hashes")
+_COLLATION = exp.to_identifier("C", quoted=True)
+_NAMES = count()
+
+
+def _total(node: exp.Expr) -> bool:
+    """Whether a node adds up rows."""
+    added = isinstance(node, exp.AggFunc) or (isinstance(node, Function) and node.name in _GROUPED)
+    return added and not isinstance(node.parent, exp.Window)
+
+
+@cache
+def _several(template: str) -> frozenset[int]:
+    """The places of a template that stand in it several times."""
+    places = [field for _, field, _, _ in Formatter().parse(template) if field is not None and field.isdigit()]
+    return frozenset(int(place) for place in places if places.count(place) > 1)
+
+
+def _piece(template: str, *nodes: exp.Expr) -> exp.Expr:
+    """A template with its arguments, each under a name where it stands several times and is more than a name."""
+    several, values, named = _several(template), [], []
+    for place, node in enumerate(nodes):
+        if place in several and not layers.plain(node):
+            name = f"w{next(_NAMES)}"
+            named.append((node, name))
+            node = exp.column(name)
+        values.append(node)
+    whole: exp.Expr = Piece(this=template, expressions=values)
+    for node, name in reversed(named):
+        whole = layers.let(node, name, whole)
+    return whole
+
+
+def _constant(node: exp.Expr) -> float | None:
+    """The value of a constant double."""
+    if isinstance(node, exp.Cast) and node.to.is_type("double") and isinstance(node.this, exp.Literal):
+        return float(node.this.this)
+    return None
+
+
+def _number(node: exp.Expr) -> int:
+    """The value of a constant whole number."""
+    return int((node.this if isinstance(node, exp.Cast) else node).name)
+
+
+def _arithmetic(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """A sum, difference, product or quotient, in the form for its constant where it has one."""
+    for place, first in ((1, False), (0, True)):
+        constant = _constant(nodes[place])
+        if constant is not None and (form := doubles.with_constant(name, constant, first=first)) is not None:
+            return _piece(form, nodes[1 - place])
+    return _piece(FUNCTIONS[name], *nodes)
+
+
+def _rounded(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    constant = _constant(nodes[1])
+    assert constant is not None
+    form = doubles.rounded_product if name == "rounded_product" else doubles.rounded_quotient
+    return _piece(form(constant), nodes[0])
+
+
+def _whole_quotient(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """A sum is a NUMERIC, whose quotient has a fraction."""
+    exact = any(isinstance(node, Function) and node.name == "whole_sum" for node in nodes[0].walk())
+    return _piece("DIV({0}, {1})" if exact else "({0} / {1})", *nodes)
+
+
+def _try_cast(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """A whole number in 32 bits. PostgreSQL reads texts otherwise than DuckDB."""
+    kind = nodes[1]
+    if not (isinstance(kind, exp.DataType) and kind.is_type("int")):
+        raise Lacking("CAST of a text")
+    return _piece("CASE WHEN {0} BETWEEN -2147483648 AND 2147483647 THEN CAST({0} AS INTEGER) END", nodes[0])
+
+
+def _column_as(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    kind = nodes[1]
+    assert isinstance(kind, exp.DataType)
+    whole = exp.Cast(this=nodes[0], to=kind)
+    return exp.Collate(this=whole, expression=_COLLATION.copy()) if kind.is_type("text") else whole
+
+
+def _extreme(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """Of equal values, which are 0 and -0, the last."""
+    listed = ", ".join(f"{{{place}}}" for place in reversed(range(len(nodes))))
+    word = "GREATEST" if name == "largest" else "LEAST"
+    return _piece(f"CASE WHEN NUM_NULLS({listed}) = 0 THEN {word}({listed}) END", *nodes)
+
+
+def _place_among(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """The texts are the keys of an object, which PostgreSQL keeps in order."""
+    places = json.dumps({node.name: place for place, node in enumerate(nodes[1:])}, ensure_ascii=False)
+    known = exp.Cast(this=exp.Literal.string(places), to=exp.DataType.build("jsonb"))
+    return _piece("CAST({1} -> {0} AS BIGINT)", nodes[0], known)
+
+
+def _plain_text(nodes: Sequence[exp.Expr]) -> str:
+    node = nodes[0].this if isinstance(nodes[0], exp.Collate) else nodes[0]
+    return str(node.name).lower()
+
+
+_EPOCHS = {"hour": 3600, "minute": 60, "second": 1}
+
+
+def _date_diff(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    unit = _plain_text(nodes)
+    start, end = (exp.Cast(this=node, to=exp.DataType.build("timestamp")) for node in nodes[1:])
+    if unit == "day":
+        return _piece("CAST(CAST({1} AS DATE) - CAST({0} AS DATE) AS BIGINT)", start, end)
+    if unit in _EPOCHS:
+        part = f"CAST(FLOOR(EXTRACT(EPOCH FROM {{0}}) / {_EPOCHS[unit]}) AS BIGINT)"
+        return _piece(f"({part.replace('0', '1', 1).replace('{1}', '{1}')} - {part})", start, end)
+    per = {"year": 1, "quarter": 4, "month": 12}[unit]
+
+    def counted(place: int) -> str:
+        years = f"EXTRACT(YEAR FROM {{{place}}})"
+        return years if per == 1 else f"{years} * {per} + EXTRACT({unit} FROM {{{place}}})"
+
+    return _piece(f"CAST({counted(1)} - ({counted(0)}) AS BIGINT)", start, end)
+
+
+_FORMATS = {
+    "Y": "YYYY", "y": "YY", "m": "MM", "d": "DD", "j": "DDD", "H": "HH24", "M": "MI", "S": "SS",
+    "A": "FMDay", "a": "Dy", "B": "FMMonth", "b": "Mon",
+}  # fmt: skip
+
+
+def _format_moment(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """Characters beside the signs stand between quotation marks."""
+    text, parts = nodes[1].name, []
+    letters = iter(text)
+    for letter in letters:
+        sign = next(letters) if letter == "%" else ""
+        other = sign if sign == "%" else letter
+        parts.append(_FORMATS[sign] if sign in _FORMATS else '"' + {"\\": "\\\\", '"': '\\"'}.get(other, other) + '"')
+    form = exp.Literal.string("".join(parts))
+    return _piece(f"TO_CHAR(CAST({{0}} AS TIMESTAMP), {{1}}) {_C}", nodes[0], form)
+
+
+def _round(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """To so many digits, as DuckDB has it: times a power of ten, rounded, and through it again; what is infinite then
+    stays as it was."""
+    word = "TRUNC({0})" if name == "trunc" else FUNCTIONS["round"]
+    if len(nodes) == 1:
+        return _piece(word, nodes[0])
+    digits = _number(nodes[1])
+    up, down = ("number_product", "number_quotient") if digits >= 0 else ("number_quotient", "number_product")
+    scale = exp.Cast(this=exp.Literal.string(repr(10.0 ** abs(digits))), to=exp.DataType.build("double"))
+
+    def body(value: exp.Expr) -> exp.Expr:
+        result = _arithmetic(down, [_piece(word, _arithmetic(up, [value.copy(), scale.copy()])), scale.copy()])
+        finite = f"CASE WHEN {{0}} IN ({doubles.INFINITE}, {doubles.MINUS_INFINITE}, {doubles.NAN}) THEN {{1}} ELSE {{0}} END"
+        return _piece(finite, result, value)
+
+    return _with(nodes[0], body)
+
+
+def _with(value: exp.Expr, body: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The body with a value that stands in it several times."""
+    if layers.plain(value):
+        return body(value)
+    name = f"w{next(_NAMES)}"
+    return layers.let(value, name, body(exp.column(name)))
+
+
+_Form = Callable[[str, Sequence[exp.Expr]], exp.Expr]
+
+_FORMS: dict[str, _Form] = {
+    **dict.fromkeys(("number_sum", "number_difference", "number_product", "number_quotient"), _arithmetic),
+    **dict.fromkeys(("rounded_product", "rounded_quotient"), _rounded),
+    "whole_quotient": _whole_quotient,
+    "try_cast": _try_cast,
+    "column_as": _column_as,
+    **dict.fromkeys(("largest", "smallest"), _extreme),
+    "place_among": _place_among,
+    "date_diff": _date_diff,
+    "format_moment": _format_moment,
+    **dict.fromkeys(("round", "trunc"), _round),
+}
+"""Forms that follow from more than the name."""
+
+
+def _expanded(tree: exp.Expr) -> exp.Expr:
+    """The tree in which each function is one that PostgreSQL has, and a value that is needed several times a column of
+    a derived table."""
+    whole = exp.Paren(this=tree.copy())  # what takes the place of the tree itself has a parent too
+    _share(whole)
+    for node in reversed(list(whole.walk())):
+        parent, key, index = node.parent, node.arg_key, node.index
+        new = _form(node)
+        if new is not node and parent is not None and key is not None:
+            parent.set(key, new, index)
+    return layers.layered(whole.this.pop(), _total)
+
+
+def _form(node: exp.Expr) -> exp.Expr:
+    """The node as PostgreSQL has it; what is below it is so already."""
+    if isinstance(node, Function):
+        return _function(node)
+    if isinstance(node, exp.Cast) and node.to.is_type("text"):
+        return node if isinstance(node.parent, exp.Collate) else exp.Collate(this=node, expression=_COLLATION.copy())
+    if isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
+        return exp.Escape(this=node, expression=exp.Literal.string(""))  # no sign is an escape
+    if isinstance(node, exp.ILike):
+        raise Lacking("ILIKE")
+    if isinstance(node, exp.BitwiseRightShift):
+        return _piece("({0} >> CAST({1} AS INTEGER))", node.this, node.expression)
+    if isinstance(node, exp.Add) and isinstance(node.expression, exp.Interval):
+        return _moved(node.this, node.expression)
+    if isinstance(node, exp.DataType) and node.is_type("uint"):
+        return exp.DataType.build("bigint")
+    if isinstance(node, exp.Literal) and node.is_string:
+        if "\0" in node.this:
+            raise Lacking("a text with the character 0")
+        if _alone(node):
+            return exp.Collate(this=node, expression=_COLLATION.copy())
+    return node
+
+
+def _function(node: Function) -> exp.Expr:
+    name, nodes = node.name, list(node.expressions)
+    if name == "let":
+        return node
+    if name in _FORMS:
+        return _FORMS[name](name, nodes)
+    if name in FUNCTIONS and _several(FUNCTIONS[name]):
+        return _piece(FUNCTIONS[name], *nodes)
+    return node
+
+
+def _alone(node: exp.Expr) -> bool:
+    """Whether a constant text stands where nothing beside it has a collation."""
+    parent = node.parent
+    beside = {
+        exp.If: True, exp.Case: True, exp.Coalesce: True, exp.Alias: True, exp.Select: True, exp.Nullif: True,
+        exp.Least: True, exp.Greatest: True, exp.Min: True, exp.Max: True, exp.Lambda: True,
+    }  # fmt: skip
+    if isinstance(parent, Function) and parent.name in ("let", "largest", "smallest", "null_if_equal"):
+        return True
+    return type(parent) in beside
+
+
+_DAYS = {"year": 365, "quarter": 90, "month": 28, "week": 7, "day": 1, "hour": 1 / 24, "minute": 1 / 1440}
+
+
+def _moved(moment: exp.Expr, step: exp.Interval) -> exp.Expr:
+    """A moment of the years 1 to 9999 and an interval; NULL where it would lie long before the year 1, where
+    PostgreSQL knows no moments."""
+    unit, number = step.unit.name.lower(), int(step.this.name)
+    if unit == "quarter":
+        unit, number = "month", 3 * number
+    interval = f"INTERVAL '{number} {unit}'"
+    days = -number * _DAYS.get(unit, 1 / 86400)
+    if days < 366 * 1000:
+        return _piece(f"({{0}} + {interval})", moment)
+    years = int(days / 366) - 999
+    if years > 9999:
+        return exp.Cast(this=exp.null(), to=exp.DataType.build("timestamp"))
+    return _piece(f"CASE WHEN {{0}} >= CAST('{years:04}-01-01' AS DATE) THEN {{0}} + {interval} END", moment)
+
+
+def _share(tree: exp.Expr) -> None:
+    """Gives names to values that stand in a CASE both as what is asked and as what is given; and where the only
+    question is whether a value is a certain number, NULLIF asks it once."""
+    for node in list(tree.walk()):
+        if layers.is_let(node) and (found := _nulled(node)) is not None:
+            node.replace(found)
+        elif isinstance(node, exp.Case) and len(node.args["ifs"]) >= 1:
+            _share_case(node)
+
+
+def _nulled(node: exp.Expr) -> exp.Expr | None:
+    """A value that is NULL where it is no number or 0."""
+    value, function = node.expressions
+    body = function.this
+    ifs = body.args["ifs"] if isinstance(body, exp.Case) and body.args.get("default") is None else []
+    if len(ifs) != 1 or not isinstance(ifs[0].args["true"], exp.Column):
+        return None
+    condition = ifs[0].this
+    if isinstance(condition, exp.Not) and _is_nan(condition.this):
+        return exp.Nullif(this=value, expression=Piece(this=doubles.NAN, expressions=[]))
+    if (
+        isinstance(condition, exp.NEQ)
+        and isinstance(condition.this, exp.Column)
+        and _constant(condition.expression) == 0
+    ):
+        return exp.Nullif(this=value, expression=condition.expression)
+    return None
+
+
+def _is_nan(node: exp.Expr) -> bool:
+    return isinstance(node, Function) and node.name == "is_nan"
+
+
+def _share_case(case: exp.Case) -> None:
+    """CASE WHEN x IS NULL OR x is no number THEN NULL … ELSE … x … END, with x computed once."""
+    condition = case.args["ifs"][0].this
+    first = condition.this if isinstance(condition, exp.Or) else condition
+    if _is_nan(condition) and len(case.args["ifs"]) == 1 and case.args.get("default") == condition.expressions[0]:
+        case.replace(exp.Nullif(this=condition.expressions[0], expression=Piece(this=doubles.NAN, expressions=[])))
+        return
+    if not isinstance(first, exp.Is) or not isinstance(first.expression, exp.Null) or layers.plain(first.this):
+        return
+    value = first.this
+    if any(_total(node) for node in value.walk()):
+        return
+    name = f"w{next(_NAMES)}"
+    value = value.copy()
+    for node in [node for node in case.walk() if node == value]:
+        node.replace(exp.column(name))
+    case.replace(layers.let(value, name, case.copy()))
+
+
+POSTGRESQL = dialect("discreetpostgres", FUNCTIONS, LACKS, _expanded)
