@@ -23,7 +23,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.generators.postgres import PostgresGenerator
 
 from discreet.engines import layers
-from discreet.engines.postgresql import doubles
+from discreet.engines.postgresql import doubles, letters
 from discreet.trusted.ring_a.dialect import Function, Lacking
 from discreet.trusted.ring_b.engine_functions import dialect
 
@@ -48,6 +48,41 @@ class DiscreetPostgres(Postgres):
     """Where sqlglot finds it."""
 
     Generator = _Writer
+
+
+def _bits(number: str) -> str:
+    """The bits of a double as a whole number; those of doubles from 0 on stand in their order."""
+    return f"CAST(CAST('x' || ENCODE(FLOAT8SEND({number}), 'hex') AS BIT(64)) AS BIGINT)"
+
+
+def _remainder() -> str:
+    """What is left of {0} by {1}, exactly, with the sign of {0}. Of whole numbers below 2^63 it is one of 64 bits. Any
+    two others are whole multiples m · 2^a and n · 2^b, with a from b on where the first is the larger, so that it is
+    (m · 2^(a − b) mod n) · 2^b."""
+    exponents = [f"(GREATEST({_bits(f'ABS({{{place}}})')} >> 52, 1) - 1075)" for place in (0, 1)]
+    mantissas = [
+        f"CASE WHEN ABS({{{place}}}) < {doubles.double(2.0**-1022)} THEN {_bits(f'ABS({{{place}}})')} "
+        f"ELSE {_bits(f'ABS({{{place}}})')} & {2**52 - 1} | {2**52} END"
+        for place in (0, 1)
+    ]
+    twos = f"POWER(CAST(2 AS NUMERIC), CAST({exponents[0]} - {exponents[1]} AS NUMERIC))"
+    left = f"CAST(MOD(CAST({mantissas[0]} AS NUMERIC) * {twos}, CAST({mantissas[1]} AS NUMERIC)) AS DOUBLE PRECISION)"
+    general = f"{left} * POWER({doubles.double(2.0)}, CAST({exponents[1]} AS DOUBLE PRECISION))"
+    whole = " AND ".join(f"{{{p}}} = TRUNC({{{p}}}) AND ABS({{{p}}}) < {doubles.double(2.0**63)}" for p in (0, 1))
+    small = "CAST(CAST(ABS({0}) AS BIGINT) % CAST(ABS({1}) AS BIGINT) AS DOUBLE PRECISION)"
+    return (
+        f"CASE WHEN ABS({{0}}) >= {doubles.INFINITE} OR {{1}} = {doubles.NAN} OR {{1}} = 0 THEN {doubles.NAN} "
+        f"WHEN ABS({{0}}) < ABS({{1}}) THEN {{0}} "
+        f"WHEN {{0}} < 0 THEN -(CASE WHEN {whole} THEN {small} ELSE {general} END) "
+        f"ELSE CASE WHEN {whole} THEN {small} ELSE {general} END END"
+    )
+
+
+def _letters(name: str, table: str) -> str:
+    """Letters of ASCII by PostgreSQL itself, others by a table."""
+    old, new = letters.pairs(table)
+    plain = f"{name}({{0}} {_C})"
+    return f"CASE WHEN OCTET_LENGTH({{0}}) = LENGTH({{0}}) THEN {plain} ELSE TRANSLATE({plain}, '{old}', '{new}') END"
 
 
 FUNCTIONS = {
@@ -90,6 +125,21 @@ FUNCTIONS = {
     "sqrt": "CASE WHEN {0} >= 0 THEN SQRT({0}) END",
     "ln": f"CASE WHEN {{0}} > 0 THEN LN({{0}}) WHEN {{0}} = 0 THEN {doubles.MINUS_INFINITE} END",
     "log10": f"CASE WHEN {{0}} > 0 THEN LOG({{0}}) WHEN {{0}} = 0 THEN {doubles.MINUS_INFINITE} END",
+    # the ends of exp are those beyond which the nearest double is infinite or 0; next to nothing is the least double
+    "exp": f"CASE WHEN {{0}} BETWEEN {doubles.double(-744.1)} AND {doubles.double(709.782712893384)} THEN EXP({{0}}) "
+    f"WHEN {{0}} = {doubles.NAN} THEN {{0}} WHEN {{0}} > {doubles.double(0.0)} THEN {doubles.INFINITE} "
+    f"WHEN {{0}} >= {doubles.double(-745.1332191019411)} THEN {doubles.double(5e-324)} "
+    f"WHEN {{0}} < {doubles.double(0.0)} THEN {doubles.double(0.0)} END",
+    "sin": f"CASE WHEN ABS({{0}}) < {doubles.INFINITE} THEN SIN({{0}}) END",
+    "cos": f"CASE WHEN ABS({{0}}) < {doubles.INFINITE} THEN COS({{0}}) END",
+    "tan": f"CASE WHEN ABS({{0}}) < {doubles.INFINITE} THEN TAN({{0}}) END",
+    "asin": "CASE WHEN {0} BETWEEN -1 AND 1 THEN ASIN({0}) END",
+    "acos": "CASE WHEN {0} BETWEEN -1 AND 1 THEN ACOS({0}) END",
+    "acosh": "CASE WHEN {0} >= 1 THEN ACOSH({0}) END",
+    "atanh": "CASE WHEN {0} BETWEEN -1 AND 1 THEN ATANH({0}) END",
+    "mod": _remainder(),
+    "upper": _letters("UPPER", letters.LARGE),
+    "lower": _letters("LOWER", letters.SMALL),
     "left": "LEFT({0}, {1})",
     "right": "RIGHT({0}, CASE WHEN {1} < -2147483647 THEN -2147483647 ELSE {1} END)",
     "trim": "BTRIM({0}, {1})",
@@ -102,8 +152,7 @@ LACKS = frozenset(
         *("let", "try_cast", "largest", "smallest", "place_among"),  # rewritten, or refused
         *("rounded_product", "rounded_quotient", "date_diff", "format_moment", "strip_accents", "initcap"),
         *("number_text", "log2", "matches", "matches_all", "extract_match", "replace_match", "reverse"),
-        *("mod", "exp", "pow", "sin", "cos", "tan", "asin", "acos", "sinh", "cosh", "acosh", "atanh", "upper", "lower"),
-        *("degrees", "radians", "substring"),
+        *("pow", "degrees", "radians", "substring"),
     }
 )
 """What is refused by its name, but for the forms in `_FORMS`."""
@@ -273,6 +322,54 @@ def _with(value: exp.Expr, body: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     return layers.let(value, name, body(exp.column(name)))
 
 
+def _angle(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    factor = 180 / math.pi if name == "degrees" else math.pi / 180
+    form = doubles.with_constant("number_product", factor, first=False)
+    assert form is not None
+    return _piece(form, nodes[0])
+
+
+def _substring(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    """As DuckDB counts: from a place on, or where the number is negative, so many before it."""
+    text, place, *numbers = nodes
+    start = (
+        "CASE WHEN {1} > 0 THEN CAST({1} AS BIGINT) - 1 WHEN {1} = 0 THEN 0 "
+        "WHEN {1} < 0 THEN CAST(LENGTH({0}) AS BIGINT) + {1} END"
+    )
+    first, last = "GREATEST({1}, 0)", "LEAST(GREATEST({1} + {2}, 0), 2147483647)"
+    found = (
+        "CASE WHEN {1} IS NULL THEN NULL "
+        f"WHEN {{2}} > 0 THEN SUBSTR({{0}}, CAST({first} + 1 AS INTEGER), CAST({last} - {first} AS INTEGER)) "
+        f"WHEN {{2}} <= 0 THEN SUBSTR({{0}}, CAST({last} + 1 AS INTEGER), CAST({first} - {last} AS INTEGER)) END"
+    )
+
+    def of_text(text: exp.Expr) -> exp.Expr:
+        return _with(place, lambda place: of_place(text, place))
+
+    def of_place(text: exp.Expr, place: exp.Expr) -> exp.Expr:
+        number = numbers[0] if numbers else exp.Literal.number(2**31 - 1)
+        less = "CASE WHEN {1} <> 0 THEN {0} WHEN {0} > 0 THEN {0} - 1 WHEN {0} <= 0 THEN 0 END"
+        return _piece(found, text.copy(), _piece(start, text, place.copy()), _piece(less, number, place))
+
+    return _with(text, of_text)
+
+
+def _floor_of_logarithm(number: exp.Expr) -> exp.Expr:
+    """The whole part of the logarithm to the base 2, of a double from 2^-1022 on, as it is where the logarithm is
+    rounded: numbers next below 2^k count as 2^k where the nearest double of their logarithm is k. Those are the J
+    doubles below it, with J the whole part of ln 2 · 2^(m − 1), where 2^m is the power of two next to k on the side of
+    0 if k is below 0, and on the other side if it is above."""
+    bits = _bits("{0}")
+    steps = [(2**m + 1, math.floor(math.log(2) * 2**m)) for m in range(9, 0, -1)]
+    below = [(-(2**m) + 1, math.floor(math.log(2) * 2 ** (m - 1))) for m in range(2, 11)]
+    power = f"({bits} >> 52) - 1022"
+    cases = [f"WHEN {power} >= {at} THEN {size}" for at, size in steps]
+    cases.append(f"WHEN {power} >= -1 THEN 0")
+    cases += [f"WHEN {power} >= {at} THEN {size}" for at, size in below]
+    found = f"CAST((({bits} + CASE {' '.join(cases)} ELSE 0 END) >> 52) - 1023 AS DOUBLE PRECISION)"
+    return _piece(f"CASE WHEN {{0}} < {doubles.INFINITE} THEN {found} ELSE {{0}} END", number)
+
+
 _Form = Callable[[str, Sequence[exp.Expr]], exp.Expr]
 
 _FORMS: dict[str, _Form] = {
@@ -286,6 +383,8 @@ _FORMS: dict[str, _Form] = {
     "date_diff": _date_diff,
     "format_moment": _format_moment,
     **dict.fromkeys(("round", "trunc"), _round),
+    **dict.fromkeys(("degrees", "radians"), _angle),
+    "substring": _substring,
 }
 """Forms that follow from more than the name."""
 
@@ -312,7 +411,11 @@ def _form(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
         return exp.Escape(this=node, expression=exp.Literal.string(""))  # no sign is an escape
     if isinstance(node, exp.ILike):
-        raise Lacking("ILIKE")
+        texts = (_piece(FUNCTIONS["lower"], text) for text in (node.this, node.expression))
+        like = exp.Like(this=next(texts), expression=next(texts))
+        return exp.Escape(this=like, expression=exp.Literal.string(""))
+    if isinstance(node, exp.Floor) and isinstance(node.this, Function) and node.this.name == "log2":
+        return _floor_of_logarithm(node.this.expressions[0])
     if isinstance(node, exp.BitwiseRightShift):
         return _piece("({0} >> CAST({1} AS INTEGER))", node.this, node.expression)
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.Interval):
