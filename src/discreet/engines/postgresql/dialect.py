@@ -23,7 +23,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.generators.postgres import PostgresGenerator
 
 from discreet.engines import layers
-from discreet.engines.postgresql import doubles, letters
+from discreet.engines.postgresql import doubles, letters, powers
 from discreet.trusted.ring_a.dialect import Function, Lacking
 from discreet.trusted.ring_b.engine_functions import dialect
 
@@ -329,6 +329,14 @@ def _angle(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     return _piece(form, nodes[0])
 
 
+def _power(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
+    for place, form in ((1, powers.of_constant_exponent), (0, powers.of_constant_base)):
+        constant = _constant(nodes[place])
+        if constant is not None and (template := form(constant)) is not None:
+            return _piece(template, nodes[1 - place])
+    raise Lacking(name)
+
+
 def _substring(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     """As DuckDB counts: from a place on, or where the number is negative, so many before it."""
     text, place, *numbers = nodes
@@ -385,6 +393,7 @@ _FORMS: dict[str, _Form] = {
     **dict.fromkeys(("round", "trunc"), _round),
     **dict.fromkeys(("degrees", "radians"), _angle),
     "substring": _substring,
+    "pow": _power,
 }
 """Forms that follow from more than the name."""
 
@@ -416,6 +425,11 @@ def _form(node: exp.Expr) -> exp.Expr:
         return exp.Escape(this=like, expression=exp.Literal.string(""))
     if isinstance(node, exp.Floor) and isinstance(node.this, Function) and node.this.name == "log2":
         return _floor_of_logarithm(node.this.expressions[0])
+    if isinstance(node, exp.Min | exp.Max) and isinstance(node.this, exp.Cast) and node.this.to.is_type("boolean"):
+        return (exp.LogicalAnd if isinstance(node, exp.Min) else exp.LogicalOr)(this=node.this)
+    if isinstance(node, exp.NEQ) and isinstance(node.this, exp.Min) and isinstance(node.expression, exp.Max):
+        several = exp.Count(this=exp.Distinct(expressions=[node.this.this]))  # of booleans there is no least
+        return exp.GT(this=several, expression=exp.Literal.number(1))
     if isinstance(node, exp.BitwiseRightShift):
         return _piece("({0} >> CAST({1} AS INTEGER))", node.this, node.expression)
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.Interval):

@@ -122,10 +122,10 @@ def _times(constant: float) -> str:
     if constant == 0 or size == 1 or not math.isfinite(constant):
         return f"({plain})"
     if size > 1:
-        most = _last(lambda number: number * size <= MOST, 0.0, MOST)
+        most = last(lambda number: number * size <= MOST, 0.0, MOST)
         endless = f"{{0}} * {double(math.copysign(math.inf, constant))}"
         return f"CASE WHEN ABS({{0}}) <= {double(most)} THEN {plain} ELSE {endless} END"
-    least = _last(lambda number: number * size == 0, 0.0, 1.0)
+    least = last(lambda number: number * size == 0, 0.0, 1.0)
     nothing = f"{{0}} * {double(math.copysign(0.0, constant))}"
     return f"CASE WHEN ABS({{0}}) > {double(least)} THEN {plain} ELSE {nothing} END"
 
@@ -138,10 +138,10 @@ def _divided(constant: float) -> str:
     if size == 1 or not math.isfinite(constant):
         return f"({plain})"
     if size < 1:
-        most = _last(lambda number: number / size <= MOST, 0.0, MOST)
+        most = last(lambda number: number / size <= MOST, 0.0, MOST)
         endless = f"{{0}} * {double(math.copysign(math.inf, constant))}"
         return f"CASE WHEN ABS({{0}}) <= {double(most)} THEN {plain} ELSE {endless} END"
-    least = _last(lambda number: number / size == 0, 0.0, 1.0)
+    least = last(lambda number: number / size == 0, 0.0, 1.0)
     nothing = f"{{0}} * {double(math.copysign(0.0, constant))}"
     return f"CASE WHEN ABS({{0}}) > {double(least)} THEN {plain} ELSE {nothing} END"
 
@@ -167,28 +167,28 @@ def rounded_quotient(constant: float) -> str:
 
 
 def _small(result: str, least: float) -> str:
-    return f"CASE WHEN ABS({{0}}) < {double(min(least, 2.0**-100))} THEN {double(0.0)} ELSE {result} END"
+    return f"CASE WHEN ABS({{0}}) < {double(least)} THEN {double(0.0)} ELSE {result} END"
 
 
-def _last(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """The largest double from low to high for which it holds; it holds for low, and for all below one for which it
-    does."""
-    first, last = _bits(low), _bits(high)
-    while first < last:
-        middle = (first + last + 1) // 2
+def last(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest double from low to high for which it holds. It holds for all below one for which it does; low itself
+    is not asked."""
+    first, end = _place(low), _place(high)
+    while first < end:
+        middle = (first + end + 1) // 2
         if holds(_double(middle)):
             first = middle
         else:
-            last = middle - 1
+            end = middle - 1
     return _double(first)
 
 
-def _bits(number: float) -> int:
-    """Positive doubles in their order."""
+def _place(number: float) -> int:
+    """Doubles in their order."""
     bits: int = struct.unpack("<q", struct.pack("<d", number))[0]
-    return bits
+    return bits if bits >= 0 else -(bits & 2**63 - 1)
 
 
-def _double(bits: int) -> float:
-    number: float = struct.unpack("<d", struct.pack("<q", bits))[0]
-    return number
+def _double(place: int) -> float:
+    number: float = struct.unpack("<d", struct.pack("<q", abs(place)))[0]
+    return math.copysign(number, place)
