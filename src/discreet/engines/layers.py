@@ -2,11 +2,13 @@
 
 In each SELECT the values stand in derived tables below it, innermost first:
 
-    SELECT *, value AS l1 FROM … OFFSET 0
+    SELECT *, value AS l1 FROM … OFFSET '0'
 
-OFFSET 0 leaves nothing out. It keeps the planner from writing the value back into each place that has its name, and
+OFFSET '0' leaves nothing out. It keeps the planner from writing the value back into each place that has its name, and
 so does each value stand once in the text, however deep lets are nested, and is computed once for each row. It is
 computed for rows too for which a CASE would not need it: that changes nothing, as every operator is total by itself.
+The constant has to be a text: a whole number would be cast to 64 bits, and before constants are computed the planner
+takes a cast for an offset that may be any, with which it plans nothing in parallel.
 
 Equal values of one SELECT share a column. Conditions of WHERE that need no such column are asked below all of them.
 """
@@ -111,7 +113,9 @@ def _lowered(node: exp.Expr, environment: _Environment, place: _Place, names: _N
             return _lowered(function.this, {**environment, name: column}, place, names)
         own = exp.column(names.new())
         body = _lowered(function.this, {**environment, name: own}, place, names)
-        below = exp.Select(expressions=[exp.alias_(value, own.name, copy=False)]).offset(0, copy=False)
+        below = exp.Select(expressions=[exp.alias_(value, own.name, copy=False)]).offset(
+            exp.Literal.string("0"), copy=False
+        )
         return (
             exp.Select(expressions=[body]).from_(below.subquery("alone", copy=False), copy=False).subquery(copy=False)
         )
@@ -162,7 +166,7 @@ class _Below:
                 select.set("from_", exp.From(this=source))
             if level == 1 and conditions:
                 select.set("where", exp.Where(this=_all(conditions)))
-            source = select.offset(0, copy=False).subquery(alias, copy=False)
+            source = select.offset(exp.Literal.string("0"), copy=False).subquery(alias, copy=False)
         return source
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
+from sqlglot.generator import Generator
 from sqlglot.generators.postgres import PostgresGenerator
 
 from discreet.engines import layers
@@ -35,12 +36,16 @@ class Piece(exp.Anonymous):
     """A text of PostgreSQL with places for its arguments, as a template of `FUNCTIONS`."""
 
 
+def _written(writer: Generator, template: str, node: exp.Expr) -> str:
+    return template.format(*(writer.sql(one) for one in node.expressions))
+
+
 class _Writer(PostgresGenerator):
     """PostgreSQL's grammar, in which pieces are written as they are."""
 
     TRANSFORMS = {
         **PostgresGenerator.TRANSFORMS,
-        Piece: lambda writer, node: str(node.this).format(*(writer.sql(one) for one in node.expressions)),
+        Piece: lambda writer, node: _written(writer, str(node.this), node),
     }
 
 
@@ -240,10 +245,61 @@ def _column_as(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _extreme(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
-    """Of equal values, which are 0 and -0, the last."""
-    listed = ", ".join(f"{{{place}}}" for place in reversed(range(len(nodes))))
-    word = "GREATEST" if name == "largest" else "LEAST"
-    return _piece(f"CASE WHEN NUM_NULLS({listed}) = 0 THEN {word}({listed}) END", *nodes)
+    """NULL where one is NULL; of equal values, which are 0 and -0, the last. Of one among values of its own, their names
+    stand here too, so that all are asked once whether they are NULL."""
+    word, whole, leaves, named = _WORDS[name], [], list[exp.Expr](), list[tuple[exp.Expr, str]]()
+    for node in nodes:
+        while layers.is_let(node) and isinstance(_inside(node), _Extreme):
+            value, function = node.expressions
+            named.append((value, function.expressions[0].name))
+            node = function.this
+        if isinstance(node, _Extreme):
+            whole.append(_places(str(node.this), len(leaves)))
+            leaves += node.expressions
+            continue
+        if not layers.plain(node):
+            named.append((node, f"w{next(_NAMES)}"))
+            node = exp.column(named[-1][1])
+        whole.append(f"{{{len(leaves)}}}")
+        leaves.append(node)
+    found: exp.Expr = _Extreme(this=f"{word}({', '.join(reversed(whole))})", expressions=leaves)
+    for value, called in reversed(named):
+        found = layers.let(value, called, found)
+    return found
+
+
+_WORDS = {"largest": "GREATEST", "smallest": "LEAST"}
+
+
+class _Extreme(Piece):
+    """The largest or smallest of columns and constants, without the question whether one is NULL."""
+
+    @property
+    def text(self) -> str:
+        """The whole template."""
+        asked = [place for place, node in enumerate(self.expressions) if not _known(node)]
+        known = " AND ".join(f"{{{place}}} IS NOT NULL" for place in asked)
+        return f"CASE WHEN {known} THEN {self.this} END" if asked else str(self.this)
+
+
+def _known(node: exp.Expr) -> bool:
+    """Whether a constant is not NULL."""
+    inner = node.this if isinstance(node, exp.Cast | exp.Collate) else node
+    return isinstance(inner, exp.Literal | exp.Boolean)
+
+
+def _inside(node: exp.Expr) -> exp.Expr:
+    while layers.is_let(node):
+        node = node.expressions[1].this
+    return node
+
+
+def _places(template: str, by: int) -> str:
+    """The template with its places moved."""
+    return "".join(
+        text + (f"{{{int(field) + by}}}" if field is not None else "")
+        for text, field, _, _ in Formatter().parse(template)
+    )
 
 
 def _place_among(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
@@ -538,4 +594,5 @@ def _share_case(case: exp.Case) -> None:
     case.replace(layers.let(value, name, case.copy()))
 
 
+_Writer.TRANSFORMS[_Extreme] = lambda writer, node: _written(writer, node.text, node)
 POSTGRESQL = dialect("discreetpostgres", FUNCTIONS, LACKS, _expanded)
