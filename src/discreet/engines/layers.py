@@ -45,7 +45,7 @@ def layered(tree: exp.Expr, totals: Callable[[exp.Expr], bool]) -> exp.Expr:
             _Layers(select, names, totals).build()
     if outside is None:
         return tree
-    return names.alone(outside.expressions[0], {})
+    return _Lowering(names).of(outside.expressions[0])
 
 
 def is_let(node: object) -> bool:
@@ -90,47 +90,54 @@ class _Names:
     def new(self) -> str:
         return f"l{next(self._next)}"
 
-    def alone(self, node: exp.Expr, environment: _Environment) -> exp.Expr:
-        """The node without lets, each a SELECT of one row of its own: where there is no derived table to put its value
-        in."""
-        return _lowered(node, environment, lambda value: None, self)
-
 
 _Place = Callable[[exp.Expr], exp.Expr | None]
 """Puts a value without lets below, and gives the column that it is then; None where that cannot be."""
 
 
-def _lowered(node: exp.Expr, environment: _Environment, place: _Place, names: _Names) -> exp.Expr:
-    """The node without lets; `place` is asked where their values go. The node is used up."""
-    if isinstance(node, exp.Column) and not node.table and node.name in environment:
-        return environment[node.name].copy()
-    if is_let(node):
+@dataclass(frozen=True)
+class _Lowering:
+    """How expressions lose their lets: `place` is asked where values go, and lets that add up rows, as `totals` says,
+    stay where they are, with all that reads their values."""
+
+    names: _Names
+    place: _Place = lambda _: None
+    totals: Callable[[exp.Expr], bool] = lambda _: False
+
+    def of(
+        self, node: exp.Expr, environment: _Environment | None = None, kept: frozenset[str] = frozenset()
+    ) -> exp.Expr:
+        """The node, which is used up. The environment has what stands for names, `kept` the names of lets that stay."""
+        known = environment or {}
+        if isinstance(node, exp.Column) and not node.table and node.name in known:
+            return known[node.name].copy()
+        if is_let(node):
+            return self._let(node, known, kept)
+        if not isinstance(node, exp.Query):
+            _children(node, lambda child: self.of(child, known, kept))
+        return node
+
+    def _let(self, node: exp.Expr, known: _Environment, kept: frozenset[str]) -> exp.Expr:
         value, function = node.expressions
         name = function.expressions[0].name
-        value = _lowered(value, environment, place, names)
-        column = value if plain(value) else place(value)
+        stays = any(self.totals(one) or _reads(one, kept) for one in _own(node))
+        value = self.of(value, known, kept)
+        if stays:
+            known = {other: one for other, one in known.items() if other != name}
+            return let(value, name, self.of(function.this, known, kept | {name}))
+        column = value if plain(value) else self.place(value)
         if column is not None:
-            return _lowered(function.this, {**environment, name: column}, place, names)
-        own = exp.column(names.new())
-        body = _lowered(function.this, {**environment, name: own}, place, names)
-        below = exp.Select(expressions=[exp.alias_(value, own.name, copy=False)]).offset(
-            exp.Literal.string("0"), copy=False
-        )
-        return (
-            exp.Select(expressions=[body]).from_(below.subquery("alone", copy=False), copy=False).subquery(copy=False)
-        )
-    if isinstance(node, exp.Query):
-        return node
-    for key, child in list(node.args.items()):
-        if isinstance(child, exp.Expr):
-            new = _lowered(child, environment, place, names)
-            if new is not child:
-                node.set(key, new)
-        elif isinstance(child, list):
-            changed = [_lowered(one, environment, place, names) if isinstance(one, exp.Expr) else one for one in child]
-            if any(new is not old for new, old in zip(changed, child, strict=True)):
-                node.set(key, changed)
-    return node
+            return self.of(function.this, {**known, name: column}, kept - {name})
+        own = exp.column(self.names.new())
+        body = self.of(function.this, {**known, name: own}, kept - {name})
+        below = exp.Select(expressions=[exp.alias_(value, own.name, copy=False)])
+        below = below.offset(exp.Literal.string("0"), copy=False)
+        alone = exp.Select(expressions=[body]).from_(below.subquery("alone", copy=False), copy=False)
+        return alone.subquery(copy=False)
+
+
+def _reads(node: exp.Expr, names: frozenset[str]) -> bool:
+    return isinstance(node, exp.Column) and not node.table and node.name in names
 
 
 @dataclass
@@ -177,34 +184,33 @@ class _Layers:
         self._select, self._names, self._totals = select, names, totals
 
     def build(self) -> None:
-        if self._select.args.get("group") is not None or self._adds_up(*self._parts("expressions")):
-            self._split()
         if self._select.args.get("joins"):
             self._join()
-        else:
-            self._below()
+        if self._select.args.get("joins"):
+            return
+        self._below(self._totals)
+        if any(is_let(node) for part in self._parts(*_CLAUSES) for node in _own(part)):
+            self._split()
+            self._below(lambda _: False)
 
     def _parts(self, *keys: str) -> list[exp.Expr]:
         return [part for key in keys for part in _listed(self._select.args.get(key))]
 
-    def _adds_up(self, *parts: exp.Expr) -> bool:
-        """Whether an aggregate is in these."""
-        return any(self._totals(node) for part in parts for node in _own(part))
-
     # one table
 
-    def _below(self) -> None:
-        """Puts the values below the one table of FROM."""
+    def _below(self, totals: Callable[[exp.Expr], bool]) -> None:
+        """Puts the values below the one table of FROM, but those that are made of totals."""
         select, below = self._select, _Below(self._names)
+        lowering = _Lowering(self._names, below.place, totals)
         conditions = _conjuncts(select.args.get("where"))
         early = [one for one in conditions if not any(is_let(node) for node in _own(one))]
         late = [one for one in conditions if all(one is not other for other in early)]
         source = select.args["from_"].this if select.args.get("from_") is not None else None
         for key in _CLAUSES:
             if key == "where":
-                late = [_lowered(one, {}, below.place, self._names) for one in late]
+                late = [lowering.of(one) for one in late]
             elif select.args.get(key) is not None:
-                select.set(key, _each(select.args[key], lambda one: _lowered(one, {}, below.place, self._names)))
+                select.set(key, _each(select.args[key], lowering.of))
         if not below.columns:
             select.set("where", exp.Where(this=_all(early + late)) if early or late else None)
             return
@@ -231,11 +237,8 @@ class _Layers:
     # aggregates
 
     def _split(self) -> None:
-        """Where lets are made of totals: the totals in a SELECT below, and in this one what is made of them."""
+        """Puts the totals in a SELECT below, and in this one what is made of them."""
         select = self._select
-        made = [node for part in self._parts("expressions", "having", "order") for node in _own(part) if is_let(node)]
-        if not any(self._adds_up(node) for node in made):
-            return
         group = select.args.get("group")
         keys = list(group.expressions) if group is not None else []
         named: dict[exp.Expr, str] = {key.copy(): f"g{place}" for place, key in enumerate(keys)}
@@ -258,8 +261,6 @@ class _Layers:
         if (having := select.args.get("having")) is not None:
             select.set("where", exp.Where(this=having.this))
             select.set("having", None)
-        if _has_let(inner):
-            _Layers(inner, self._names, self._totals).build()
         select.set("from_", exp.From(this=inner.subquery("totalled", copy=False)))
 
     # joins
@@ -281,7 +282,7 @@ class _Layers:
 
         for join in joins:
             if join.args.get("on") is not None:
-                join.set("on", _lowered(join.args["on"], {}, place, self._names))
+                join.set("on", _Lowering(self._names, place).of(join.args["on"]))
         for name, below in sides.items():
             if below.columns:
                 holders[name].set("this", below.source(holders[name].this, ()))
@@ -292,7 +293,7 @@ class _Layers:
         """Moves conditions of inner joins with lets of both sides to WHERE."""
         moved: list[exp.Expr] = []
         for join in self._select.args["joins"]:
-            stay = []
+            stay = list[exp.Expr]()
             for one in _conjuncts(join.args.get("on")):
                 lets = [node for node in _own(one) if is_let(node)]
                 both = any(
@@ -328,7 +329,6 @@ class _Layers:
         inner.set("where", exp.Where(this=_all(early)) if early else None)
         select.set("joins", None)
         select.set("from_", exp.From(this=inner.subquery("joined", copy=False)))
-        self._below()
 
 
 def _name(select: exp.Select) -> None:

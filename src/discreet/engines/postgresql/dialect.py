@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
 from string import Formatter
-from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
@@ -43,10 +42,11 @@ def _written(writer: Generator, template: str, node: exp.Expr) -> str:
 class _Writer(PostgresGenerator):
     """PostgreSQL's grammar, in which pieces are written as they are."""
 
-    TRANSFORMS = {
-        **PostgresGenerator.TRANSFORMS,
-        Piece: lambda writer, node: _written(writer, str(node.this), node),
-    }
+
+_Writer.TRANSFORMS = {
+    **PostgresGenerator.TRANSFORMS,
+    Piece: lambda writer, node: _written(writer, str(node.this), node),
+}
 
 
 class DiscreetPostgres(Postgres):
@@ -225,7 +225,7 @@ def _rounded(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 
 def _whole_quotient(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     """A sum is a NUMERIC, whose quotient has a fraction."""
-    exact = any(isinstance(node, Function) and node.name == "whole_sum" for node in nodes[0].walk())
+    exact = any(_is_sum(node) for node in nodes[0].walk())
     return _piece("DIV({0}, {1})" if exact else "({0} / {1})", *nodes)
 
 
@@ -245,9 +245,9 @@ def _column_as(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _extreme(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
-    """NULL where one is NULL; of equal values, which are 0 and -0, the last. Of one among values of its own, their names
-    stand here too, so that all are asked once whether they are NULL."""
-    word, whole, leaves, named = _WORDS[name], [], list[exp.Expr](), list[tuple[exp.Expr, str]]()
+    """NULL where one is NULL; of equal values, which are 0 and -0, the last. Values of one that stands in another are
+    values of this one too, so that all are asked once whether they are NULL."""
+    word, whole, leaves, named = _WORDS[name], list[str](), list[exp.Expr](), list[tuple[exp.Expr, str]]()
     for node in nodes:
         while layers.is_let(node) and isinstance(_inside(node), _Extreme):
             value, function = node.expressions
@@ -275,7 +275,7 @@ class _Extreme(Piece):
     """The largest or smallest of columns and constants, without the question whether one is NULL."""
 
     @property
-    def text(self) -> str:
+    def whole(self) -> str:
         """The whole template."""
         asked = [place for place, node in enumerate(self.expressions) if not _known(node)]
         known = " AND ".join(f"{{{place}}} IS NOT NULL" for place in asked)
@@ -364,8 +364,7 @@ def _round(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 
     def body(value: exp.Expr) -> exp.Expr:
         result = _arithmetic(down, [_piece(word, _arithmetic(up, [value.copy(), scale.copy()])), scale.copy()])
-        finite = f"CASE WHEN {{0}} IN ({doubles.INFINITE}, {doubles.MINUS_INFINITE}, {doubles.NAN}) THEN {{1}} ELSE {{0}} END"
-        return _piece(finite, result, value)
+        return _piece(f"CASE WHEN {FUNCTIONS['is_finite']} THEN {{0}} ELSE {{1}} END", result, value)
 
     return _with(nodes[0], body)
 
@@ -473,6 +472,8 @@ def _form(node: exp.Expr) -> exp.Expr:
         return _function(node)
     if isinstance(node, exp.Cast) and node.to.is_type("text"):
         return node if isinstance(node.parent, exp.Collate) else exp.Collate(this=node, expression=_COLLATION.copy())
+    if isinstance(node, exp.Cast) and node.to.is_type("double") and _is_sum(node.this):
+        return _piece(_DOUBLE_OF_SUM, node.this)
     if isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
         return exp.Escape(this=node, expression=exp.Literal.string(""))  # no sign is an escape
     if isinstance(node, exp.ILike):
@@ -498,6 +499,19 @@ def _form(node: exp.Expr) -> exp.Expr:
         if _alone(node):
             return exp.Collate(this=node, expression=_COLLATION.copy())
     return node
+
+
+def _is_sum(node: exp.Expr) -> bool:
+    return isinstance(node, Function) and node.name == "whole_sum"
+
+
+_DOUBLE_OF_SUM = (
+    f"CASE WHEN {{0}} BETWEEN -{2**53} AND {2**64 - 1} THEN CAST({{0}} AS DOUBLE PRECISION) "
+    f"WHEN {{0}} < 0 AND {{0}} >= -{2**64} THEN -CAST(-{{0}} - 1 AS DOUBLE PRECISION) - {doubles.double(1.0)} "
+    f"ELSE CAST({{0}} - FLOOR({{0}} / {2**64}) * {2**64} AS DOUBLE PRECISION) "
+    f"+ CAST(FLOOR({{0}} / {2**64}) AS DOUBLE PRECISION) * {doubles.double(2.0**64)} END"
+)
+"""A sum as a double. DuckDB rounds the two halves of 128 bits, and what is made of them again."""
 
 
 def _function(node: Function) -> exp.Expr:
@@ -529,7 +543,7 @@ _DAYS = {"year": 365, "quarter": 90, "month": 28, "week": 7, "day": 1, "hour": 1
 def _moved(moment: exp.Expr, step: exp.Interval) -> exp.Expr:
     """A moment of the years 1 to 9999 and an interval; NULL where it would lie long before the year 1, where
     PostgreSQL knows no moments."""
-    unit, number = step.unit.name.lower(), int(step.this.name)
+    unit, number = step.args["unit"].name.lower(), int(step.this.name)
     if unit == "quarter":
         unit, number = "month", 3 * number
     interval = f"INTERVAL '{number} {unit}'"
@@ -594,5 +608,5 @@ def _share_case(case: exp.Case) -> None:
     case.replace(layers.let(value, name, case.copy()))
 
 
-_Writer.TRANSFORMS[_Extreme] = lambda writer, node: _written(writer, node.text, node)
+_Writer.TRANSFORMS[_Extreme] = lambda writer, node: _written(writer, node.whole, node)
 POSTGRESQL = dialect("discreetpostgres", FUNCTIONS, LACKS, _expanded)

@@ -1,5 +1,5 @@
-"""Sums, differences, products and quotients of doubles on PostgreSQL, which raises where IEEE 754 gives an infinity, and
-where a product or quotient that is not 0 becomes 0.
+"""Sums, differences, products and quotients of doubles on PostgreSQL, which raises where IEEE 754 gives an infinity,
+and where a product or quotient that is not 0 becomes 0.
 
 In all other cases its `+ - * /` are those of IEEE, and denormal results come as they are. So each form here finds out,
 by comparisons that are exact, which of the two PostgreSQL would raise, and gives what IEEE gives. Numbers are scaled by
@@ -58,10 +58,10 @@ def _mantissa(number: str) -> str:
 
 
 def _product() -> str:
-    """A product of numbers from 1 on is infinite if that of both divided by 2^520 is 2^-16 or more. One of numbers up to
-    1 is 0 if it is 2^-1075 at most, half of the least number: if that of both made larger, by 2^1075 together, is 1 at
-    most. Where this one is rounded to 1, the bits of both say on which side of 1 it lies: their product is 2^104 where
-    both are powers of two, and else lies next to 2^105."""
+    """A product of numbers from 1 on is infinite if that of both divided by 2^520 is 2^-16 or more. One of numbers up
+    to 1 is 0 if it is 2^-1075 at most, half of the least number: if that of both made larger, by 2^1075 together, is 1
+    at most. Where this one is rounded to 1, the bits of both say on which side of 1 it lies: their product is 2^104
+    where both are powers of two, and else lies next to 2^105."""
     first, second = f"ABS({{0}}) * {_power(537)}", f"ABS({{1}}) * {_power(538)}"
     scaled = f"({first}) * ({second})"
     exact = f"{_mantissa(first)} * {_mantissa(second)} <= {2**105}"
@@ -153,7 +153,8 @@ def rounded_product(constant: float) -> str:
         return "{0}"
     if constant < 1:
         return _small(f"{{0}} * {double(constant)}", 2.0**-1000 / constant)
-    return f"(GREATEST(LEAST({{0}}, {double(2.0**900 / constant)}), {double(-(2.0**900) / constant)}) * {double(constant)})"
+    ends = double(2.0**900 / constant), double(-(2.0**900) / constant)
+    return f"(GREATEST(LEAST({{0}}, {ends[0]}), {ends[1]}) * {double(constant)})"
 
 
 def rounded_quotient(constant: float) -> str:
