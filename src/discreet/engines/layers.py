@@ -21,6 +21,7 @@ from itertools import count
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.generator import Generator
 
 from discreet.trusted.ring_a.dialect import Function
 
@@ -113,8 +114,13 @@ class _Lowering:
             return known[node.name].copy()
         if is_let(node):
             return self._let(node, known, kept)
-        if not isinstance(node, exp.Query):
-            _children(node, lambda child: self.of(child, known, kept))
+        for key, child in () if isinstance(node, exp.Query) else list(node.args.items()):
+            if isinstance(child, exp.Expr):
+                node.set(key, self.of(child, known, kept))
+            elif isinstance(child, list):
+                for place, one in enumerate(child):
+                    if isinstance(one, exp.Expr):
+                        node.set(key, self.of(one, known, kept), place)
         return node
 
     def _let(self, node: exp.Expr, known: _Environment, kept: frozenset[str]) -> exp.Expr:
@@ -138,6 +144,24 @@ class _Lowering:
 
 def _reads(node: exp.Expr, names: frozenset[str]) -> bool:
     return isinstance(node, exp.Column) and not node.table and node.name in names
+
+
+class Layers(exp.Anonymous):
+    """Derived tables in each other, under the name of the innermost: what they are made of, then the columns of each.
+    One node, so that it is no deeper where they are many."""
+
+    arg_types = {"this": True, "expressions": True, "where": False}  # noqa: RUF012  (as in all nodes)
+
+
+def write(writer: Generator, node: exp.Expr) -> str:
+    """The text of `Layers`."""
+    source, *levels = node.expressions
+    text, where = writer.sql(source), writer.sql(node, "where")
+    for level in levels:
+        columns = ", ".join(writer.sql(one) for one in level.expressions)
+        text = f"(SELECT *, {columns} FROM {text}{where} OFFSET '0') AS {node.name}"
+        where = ""
+    return text
 
 
 @dataclass
@@ -165,16 +189,13 @@ class _Below:
 
     def source(self, source: exp.Expr, conditions: Sequence[exp.Expr]) -> exp.Expr:
         """What stands in FROM, with all these columns, and only the rows for which the conditions are true."""
-        alias = source.alias_or_name or "layer"
-        for level in range(1, max(self.levels.values()) + 1):
-            new = [exp.alias_(value, name) for value, name in self.columns.items() if self.levels[name] == level]
-            select = exp.Select(expressions=[exp.Star(), *new])
-            if source is not None:
-                select.set("from_", exp.From(this=source))
-            if level == 1 and conditions:
-                select.set("where", exp.Where(this=_all(conditions)))
-            source = select.offset(exp.Literal.string("0"), copy=False).subquery(alias, copy=False)
-        return source
+        levels = [
+            exp.Tuple(expressions=[exp.alias_(value, name) for value, name in named])
+            for level in range(1, max(self.levels.values()) + 1)
+            if (named := [(value, name) for value, name in self.columns.items() if self.levels[name] == level])
+        ]
+        where = exp.Where(this=_all(conditions)) if conditions else None
+        return Layers(this=source.alias_or_name, expressions=[source, *levels], where=where)
 
 
 class _Layers:

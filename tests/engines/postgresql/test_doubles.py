@@ -46,7 +46,7 @@ def next_to(value: float, chance: np.random.Generator, count: int) -> Doubles:
 
 
 def pairs(chance: np.random.Generator, count: int) -> tuple[Doubles, Doubles]:
-    """Edges with edges; any bits; and pairs whose sum, product or quotient lies next to where it becomes infinite, or 0."""
+    """Edges with edges; any bits; and pairs whose sum, product or quotient is next to being infinite, or 0."""
     first, second = (grid.ravel() for grid in np.meshgrid(EDGES, EDGES))
     both_of = [(first, second), (any_bits(chance, count), any_bits(chance, count))]
     with np.errstate(all="ignore"):

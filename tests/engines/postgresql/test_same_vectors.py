@@ -13,7 +13,9 @@ import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlglot import exp
 
+from dialect_tools import ARROW
 from discreet.audit.maker import Maker
 from discreet.catalog import Declaration, Table, declare
 from discreet.engines.driver import _key
@@ -23,10 +25,8 @@ from discreet.trusted.ring_a.dialect import Lacking
 from discreet.trusted.ring_a.table import Relation, Type, Value
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import shape
-from dialect_tools import ARROW
 from engine_tools import COLUMNS, declaration
 from kinds import examples, some
-from sqlglot import exp
 from two_engines import both
 
 VERSIONS = some([18, 15], pytest.mark.power)
@@ -79,7 +79,8 @@ QUESTIONS = (
     "SELECT g, SUM(s), COUNT(v) FROM t WHERE b AND w > 1 GROUP BY g",
     "SELECT k, b, SUM(w) FROM t GROUP BY k, b",
     "SELECT SUM(v * w, contribution_bounds_per_row => (0, 30)) FROM t",
-    "SELECT g, SUM(LEAST(w / v, s) + 1, contribution_bounds_per_row => (0, 3)) FROM t WHERE NULLIF(v, 2) > 1 GROUP BY g",
+    "SELECT g, SUM(LEAST(w / v, s) + 1, contribution_bounds_per_row => (0, 3)) FROM t WHERE NULLIF(v, 2) > 1 "
+    "GROUP BY g",
     "SELECT AVG(SQRT(w) * LN(s + 1)) FROM t WHERE LOWER(h) <> 'x' OR h IS NULL",
     "SELECT MEDIAN(w), COUNT(DISTINCT h), COUNT(*) FROM t WHERE h LIKE 'p%'",
     "SELECT APPROX_QUANTILES(w, 4) FROM t",
@@ -173,7 +174,8 @@ JOINED = (
     "SELECT COUNT(*), SUM(l.qty) FROM lines l JOIN rates r ON l.qty = r.n WHERE l.on > r.since OR r.rate / l.qty > 1",
     "SELECT COUNT(*), AVG(z) FROM (SELECT cust, SUM(total * price) AS z, COUNT(DISTINCT FLOOR(total / 3)) AS n "
     "FROM orders WHERE f / 3 < 100 GROUP BY cust, MOD(price, 2)) WHERE z / n > 0.5",
-    "SELECT MONTH(at) AS m, COUNT(*) FROM orders WHERE cust IN (SELECT id FROM customers WHERE age * 2.5 > 3) GROUP BY m",
+    "SELECT MONTH(at) AS m, COUNT(*) FROM orders WHERE cust IN (SELECT id FROM customers WHERE age * 2.5 > 3) "
+    "GROUP BY m",
     "SELECT SUM(x, contribution_bounds_per_row => (0, 9)) FROM (SELECT cust, total / 3 AS x FROM orders UNION ALL "
     "SELECT id, LN(age) FROM customers)",
 )

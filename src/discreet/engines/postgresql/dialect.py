@@ -46,6 +46,7 @@ class _Writer(PostgresGenerator):
 _Writer.TRANSFORMS = {
     **PostgresGenerator.TRANSFORMS,
     Piece: lambda writer, node: _written(writer, str(node.this), node),
+    layers.Layers: layers.write,
 }
 
 
