@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import writable
+from discreet.catalog.model import EngineKind, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
@@ -105,7 +105,7 @@ class KeptTable:
     snapshot: int
     """The number of its last snapshot; 0 before it is first loaded."""
     bytes: int | None
-    """The size of the file it is kept in, 0 where that is still to be made; None in memory."""
+    """The size of what it is kept in, 0 where that is still to be made; None in memory."""
     changed: bool = False
     """Whether its rows, or what is declared of them, are not those of the snapshot before."""
     anew: bool = False
@@ -114,13 +114,17 @@ class KeptTable:
     """Whether its source was read; else it was opened from its file."""
     loaded: bool = True
     """Not so of a public table whose source cannot be read."""
+    server: bool = False
+    """Whether it is kept on a server, not in a file."""
 
     @property
-    def file(self) -> str:
-        """The file in words; nothing where it is in memory."""
+    def place(self) -> str:
+        """What it is kept in, in words; nothing where it is in memory."""
         if self.bytes is None:
             return ""
-        return f"a file of {self.bytes / 1e6:,.1f} MB" if self.bytes else "a file that is still to be made"
+        size = f" of {self.bytes / 1e6:,.1f} MB" if self.bytes else ""
+        what = f"a schema{size} on the server" if self.server else f"a file{size}"
+        return what if self.bytes else f"{what} that is still to be made"
 
     def __str__(self) -> str:
         if not self.loaded:
@@ -128,8 +132,8 @@ class KeptTable:
         how = "changed" if self.changed else "as it was" if self.anew else "kept"
         now = f"snapshot {self.snapshot}" + (f", {how}" if self.snapshot > 1 or not self.anew else "")
         if not self.read:
-            return f"{now}; opened from {self.file}"
-        return f"{now}; its source was read" + (f" into {self.file}" if self.file else "")
+            return f"{now}; opened from {self.place}"
+        return f"{now}; its source was read" + (f" into {self.place}" if self.place else "")
 
 
 class Refreshed(tuple[str, ...]):
@@ -217,11 +221,11 @@ class Holdings:
 
     def states(self) -> dict[str, KeptTable]:
         """Where the declared tables are: their last snapshots and their files. Reads no row."""
-        found = {}
+        found, server = {}, self._declaration.limits.kind is not EngineKind.HERE
         for name, table in self._declaration.tables.items():
             known = self._ledger.snapshot(name)
             size = self._engine.size(table, None if known is None else known.fingerprint)
-            found[name] = KeptTable(0 if known is None else known.number, size)
+            found[name] = KeptTable(0 if known is None else known.number, size, server=server)
         return found
 
     def refresh(self, anew: Collection[str]) -> Refreshed:

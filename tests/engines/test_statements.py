@@ -133,3 +133,16 @@ def test_what_is_kept_has_a_limit(curator: discreet.Curator, monkeypatch: pytest
         kept.of(question.plan.root, question.table)
     sizes = [made.length for _, _, made in kept._made.values()]
     assert 0 < sum(sizes) == kept._kept <= 3_000
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_salt_beside_a_statement_is_the_salt_in_it(curator: discreet.Curator, text: str) -> None:
+    question, salt = lower(text, curator.declaration), Salt.of(secrets.token_hex(16))
+    for root in question.plan.roots:
+        made = Statements(DUCKDB).of(root, question.table)
+        written, values = made.bound(salt)
+        assert not any(str(value) in written for value in values)
+        assert set(map(str, values)) == {getattr(salt, name) for name in made.salts}
+        for place, value in reversed(list(enumerate(values, 1))):
+            written = written.replace(f"${place}", f"'{value}'" if isinstance(value, str) else str(value))
+        assert written == made.salted(salt)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,10 @@ def installed(version: int) -> Path:
 class Postgres:
     """A running server. Its `owner` needs no password on the socket, all others do."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, settings: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self._programs = programs
+        self._settings = settings or {}
         self._user: dict[str, Any] = {}
         self._connection: adbc.Connection | None = None
         if os.getuid() == 0:  # as whom PostgreSQL does not run
@@ -73,6 +74,7 @@ class Postgres:
 
     def _start(self) -> subprocess.Popen[bytes]:
         settings = {"listen_addresses": "", "fsync": "off", "log_statement": "all", "shared_buffers": "32MB"}
+        settings |= self._settings
         words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             process = subprocess.Popen(
@@ -134,11 +136,11 @@ class Postgres:
 
 
 @contextmanager
-def running(version: int) -> Iterator[Postgres]:
+def running(version: int, settings: Mapping[str, str] | None = None) -> Iterator[Postgres]:
     """A server with a role `reader`, which may read nothing yet."""
     programs = installed(version)
     with tempfile.TemporaryDirectory(prefix="discreet-pg-", dir="/tmp") as folder:  # a socket's name is short
-        server = Postgres(programs, Path(folder))
+        server = Postgres(programs, Path(folder), settings)
         try:
             server.run(f"CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'")
             yield server

@@ -23,6 +23,7 @@ from discreet.catalog.model import (
     USUAL_GROUPS,
     Budget,
     Declaration,
+    EngineKind,
     EngineLimits,
     Store,
     writable,
@@ -241,7 +242,7 @@ class _DeclarationReader:
         return base / raw
 
     def limits(self, raw: Mapping[str, Any], folder: Path | None) -> EngineLimits:
-        known = {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures", "store", "every"}
+        known = {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures", "store", "every", "kind"}
         self.unknown("engine", raw, known)
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
@@ -261,7 +262,18 @@ class _DeclarationReader:
             self.store(raw.get("store"), folder),
             folder,
             self.every(raw.get("every")),
+            self.kind(raw),
         )
+
+    def kind(self, raw: Mapping[str, Any]) -> EngineKind:
+        if raw.get("kind", EngineKind.HERE) not in list(EngineKind):
+            known = " or ".join(f'"{kind}"' for kind in EngineKind)
+            self.fault("engine.kind", "it must be the engine that questions run on", f"write {known}")
+            return EngineKind.HERE
+        kind = EngineKind(raw.get("kind", EngineKind.HERE))
+        if kind is not EngineKind.HERE and "store" in raw:
+            self.fault("engine.store", f'tables are kept on the server with kind = "{kind}"', "leave it out")
+        return kind
 
     def store(self, raw: Any, folder: Path | None) -> Store | None:
         if raw is None:

@@ -40,6 +40,13 @@ class Budget:
     publish: Fraction = Fraction(0)
 
 
+class EngineKind(StrEnum):
+    """Where questions run: in a process of the curator's own, or on the server that has the tables."""
+
+    HERE = "duckdb"
+    POSTGRESQL = "postgresql"
+
+
 class Store(StrEnum):
     """Where tables are kept."""
 
@@ -49,7 +56,7 @@ class Store(StrEnum):
 
 @dataclass(frozen=True)
 class EngineLimits:
-    """What one question may take of the machine: memory in GiB, wall time in seconds. With `answer_seconds`, whatever
+    """Where questions run, and what one may take: memory in GiB, wall time in seconds. With `answer_seconds`, whatever
     comes of a question comes that long after it was asked. `work` is the most rows that joins may make of one person's;
     None for the usual (`plan.work`). After so many `failures` of measurements in a snapshot a table is frozen. Public,
     never from data.
@@ -65,6 +72,7 @@ class EngineLimits:
     store: Store | None = None
     folder: Path | None = None
     every: int | None = None
+    kind: EngineKind = EngineKind.HERE
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,6 +20,7 @@ from typing import Any
 import click
 
 from discreet import __version__
+from discreet.catalog.model import EngineKind
 from discreet.cli.audit import command as audit_command
 from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
@@ -292,8 +293,8 @@ def check(declaration: str, as_json: bool) -> None:
                 f"{name}: a row may belong to several persons: each one's part in a row is hidden, not the row itself"
             )
         for name, state in kept.items():
-            if state.file:
-                click.echo(f"{name}: kept in {state.file}")
+            if state.place:
+                click.echo(f"{name}: kept in {state.place}")
 
 
 @main.command()
@@ -468,11 +469,22 @@ def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: An
     metavar="DIRECTORY",
     help="Where picture, data and declaration go.",
 )
-def demo(output: str) -> None:
+@click.option(
+    "--engine",
+    type=click.Choice([kind.value for kind in EngineKind]),
+    default=EngineKind.HERE.value,
+    show_default=True,
+    help="Where questions run.",
+)
+@click.option("--server", metavar="URL", help="The server they run on: postgresql://user@host/database.")
+def demo(output: str, engine: str, server: str | None) -> None:
     """Real data: questions answered with error bars, a refusal, a picture. Leaves the data and a declaration of it."""
     from discreet.cli.demo import demonstrate
 
-    demonstrate(Path(output))
+    kind = EngineKind(engine)
+    if (kind is EngineKind.HERE) is not (server is None):
+        raise click.UsageError(f"--engine {kind} {'takes no --server' if server else 'needs --server URL'}")
+    demonstrate(Path(output), kind, server or "")
 
 
 main.add_command(audit_command)

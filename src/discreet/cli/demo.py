@@ -13,8 +13,10 @@ from pathlib import Path
 import click
 
 from discreet import BudgetError, QuestionError, open
+from discreet.catalog.model import EngineKind
 from discreet.cli.history import as_text
 from discreet.cli.start import suggest
+from discreet.engines.chosen import example
 
 _FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM adult GROUP BY sex"
 _SECOND = (
@@ -34,22 +36,29 @@ def unpacked(folder: Path) -> None:
             target.write_bytes(gzip.decompress(packed.read_bytes()))
 
 
-def demonstrate(output: Path) -> None:
+def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = "") -> None:
     """Answers, repeats and refuses questions about the 32,561 people of UCI Adult. Leaves a picture, the data and a
-    declaration of it, of which nothing is spent, in `output`."""
+    declaration of it, of which nothing is spent, in `output`. Where questions run on a server, the data is put there
+    for as long as this takes."""
     output.mkdir(parents=True, exist_ok=True)
     unpacked(output)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "adult.csv"
-        shutil.copy(output / "adult.csv", source)
+    with tempfile.TemporaryDirectory() as folder, example(kind, server, output / "adult.csv") as there:
+        here = Path(folder) / "adult.csv"
+        shutil.copy(output / "adult.csv", here)
+        source = str(here) if kind is EngineKind.HERE else there
         flags = (
             "--one-row-per-person --public sex --public race --public education "
             "--range age=17:90 --range hours_per_week=1:99 --range capital_gain=0:99999"
         )
         _say("32,561 people of a census, one row each. The owner declares what may be asked, and a budget of ε 3:")
-        _shell(f"discreet init adult.csv {flags}")
+        _shell(f"discreet init {'adult.csv' if kind is EngineKind.HERE else there} {flags}")
         file = Path(folder) / "adult.toml"
-        file.write_text(declaration(source), "utf-8")
+        text = declaration(source, Path(folder))
+        if kind is not EngineKind.HERE:
+            _say(f'Questions run where the table is: the owner calls it adult, and adds kind = "{kind}".')
+            name = there.rpartition("::")[2].replace(".", "_")
+            text = text.replace(f"tables.{name}", "tables.adult") + f'\n[engine]\nkind = "{kind}"\n'
+        file.write_text(text, "utf-8")
         with open(file) as curator:
             _say("An analyst sees the price and the expected error before anything is spent:")
             _shell(f'discreet explain adult.toml "{_FIRST}" --epsilon 0.5')
@@ -83,16 +92,16 @@ def demonstrate(output: Path) -> None:
                 _say(f"No picture: {error}")
         kept = output / "demo.toml"
         if not kept.exists():
-            shutil.copy(file, kept)
+            kept.write_text(declaration(str(here), Path(folder)), "utf-8")
     _say(f"Continue with {kept}; its budget is untouched, nothing above was charged to it:")
     _shell(f'{_command()} ask {kept} "SELECT race, COUNT(*) AS n FROM adult GROUP BY race" --epsilon 0.5')
 
 
-def declaration(source: Path) -> str:
-    """What the owner of the census in `source` declares."""
+def declaration(source: str, folder: Path) -> str:
+    """What the owner of the census in `source` declares, in a file of this folder."""
     return suggest(
-        [str(source)],
-        source.parent,
+        [source],
+        folder,
         one_row_per_person=True,
         person=[],
         rows_per_person=[],

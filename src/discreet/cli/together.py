@@ -309,7 +309,7 @@ def _made_up(folder: Path) -> list[Path]:
     source.write_bytes(gzip.decompress((files("discreet") / "data" / "adult.csv.gz").read_bytes()))
     targets = [folder / f"{name}.duckdb" for name in _HOSPITALS]
     subprocess.run([sys.executable, "-P", "-c", _SPLIT, str(source), *map(str, targets)], check=True)
-    text, found = declared(source), []
+    text, found = declared(str(source), source.parent), []
     for target in targets:
         found.append(target.with_suffix(".toml"))
         found[-1].write_text(text.replace(source.name, f"{target.name}::adult"), "utf-8")

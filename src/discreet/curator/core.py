@@ -77,7 +77,7 @@ class Asking:
         keys_delta: Number | None = None,
         ledger: str | Path | None = None,
         analysts: Mapping[str, Number] | None = None,
-        engine: Mapping[str, int] | None = None,
+        engine: Mapping[str, int | str] | None = None,
         least: Number | None = None,
         reserve: Mapping[str, Number] | None = None,
         raise_budget: bool = False,

@@ -1,21 +1,32 @@
-"""Which engine the house runs on: the one place beside an engine's own package that names it."""
+"""Which engine the house runs on: the one place beside the engines' own packages that names them."""
 
 from __future__ import annotations
 
-from discreet.catalog.model import EngineLimits
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from discreet.catalog.model import EngineKind, EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
+from discreet.engines.postgresql.driver import PostgreSQL
+from discreet.engines.postgresql.driver import example as on_postgresql
 from discreet.engines.protocol import Owned, Sources
 from discreet.trusted.ring_a.dialect import Dialect
 
 DIALECT: Dialect = DUCKDB
-"""How statements are written."""
+"""How statements are written where a text is read, before an engine is asked."""
 
 
 def engine(limits: EngineLimits) -> Owned:
     """An engine that holds no table yet."""
-    return DuckDB(limits)
+    return PostgreSQL(limits) if limits.kind is EngineKind.POSTGRESQL else DuckDB(limits)
+
+
+def example(kind: EngineKind, server: str, file: Path) -> AbstractContextManager[str]:
+    """The source of a table with what a CSV file holds, where an engine of this kind runs; it is gone afterwards. For a
+    demonstration."""
+    return on_postgresql(server, file) if kind is EngineKind.POSTGRESQL else nullcontext(str(file))
 
 
 def sources() -> Sources:

@@ -21,7 +21,7 @@ from sqlglot import exp
 from discreet.catalog.model import EngineLimits
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Row, Stopped
-from discreet.engines.statements import Beside, Statements
+from discreet.engines.statements import Beside, Statement, Statements
 from discreet.engines.twin import Twin
 from discreet.errors import EngineError, QuestionError
 from discreet.trusted.ring_a.dialect import Dialect, function
@@ -188,7 +188,7 @@ class Driver:
         self._sources.retain(table, registered)
 
     def size(self, table: Table, fingerprint: str | None) -> int | None:
-        """The bytes of the file that a table is kept in, 0 where it is still to be made; None in memory."""
+        """The bytes that a table is kept in, 0 where that is still to be made; None in memory."""
         return self._sources.size(table, fingerprint)
 
     def leads_to_several(self, relation: Attributed) -> bool:
@@ -210,12 +210,12 @@ class Driver:
         if self._process is None or not all(self.has(base.name) for base in table.bases):
             raise self._gone()
         made = self._statements.of(plan, table)
-        sql = made.salted(Salt.of(secrets.token_hex(16)))
+        asked = self._asked(made, Salt.of(secrets.token_hex(16)))
         try:
             with self._running:  # nobody drops what was built before it is read
                 if made.beside is not None:
                     self._build(made.beside, table)
-                rows = self._process.call("run", sql, seconds=self._limits.seconds)["rows"]
+                rows = self._process.call(*asked, seconds=self._limits.seconds)["rows"]
         except Failed:
             raise EngineError from None
         keys = project_of(plan).keys
@@ -229,6 +229,10 @@ class Driver:
             for row in rows
             if not any(isinstance(key, float) and math.isinf(key) for key in row[: len(keys)])
         ]
+
+    def _asked(self, made: Statement, salt: Salt) -> tuple[Any, ...]:
+        """What the child is asked for a statement's rows."""
+        return "run", made.salted(salt)
 
     def _gone(self) -> Exception:
         """What became of the tables since the question was paid for: the child ended by itself, or under another's

@@ -109,8 +109,8 @@ class Owned(CodedEngine, Protocol):
         ...
 
     def size(self, table: Table, fingerprint: str | None, /) -> int | None:
-        """The bytes of the file in which the rows with this hash are kept, 0 where it is still to be made; None of a
-        table that is kept in memory. Reads no row."""
+        """The bytes in which the rows with this hash are kept where they outlast the process, 0 where that is still to
+        be made; None of a table that is kept in memory. Reads no row."""
         ...
 
     def leads_to_several(self, relation: Attributed, /) -> bool:

@@ -51,6 +51,20 @@ class Statement:
         parts = (getattr(salt, name) for name in self.salts)
         return self.pieces[0] + "".join(part + piece for part, piece in zip(parts, self.pieces[1:], strict=True))
 
+    def bound(self, salt: Salt) -> tuple[str, list[int | str]]:
+        """The statement with a place, $1, $2 and so on, for each part of the salt, and the parts beside it."""
+        text, rest = self.pieces[0], list(self.pieces[1:])
+        wanted: list[str] = []
+        for name, piece in zip(self.salts, rest, strict=True):
+            if name not in wanted:
+                wanted.append(name)
+            place = f"${wanted.index(name) + 1}"
+            if name == "text":  # it stood between quotes
+                text, piece = text.removesuffix("'"), piece.removeprefix("'")
+            text += place + piece
+        values = [getattr(salt, name) for name in wanted]
+        return text, [value if name == "text" else int(value) for name, value in zip(wanted, values, strict=True)]
+
 
 class Statements:
     """Makes statements of plans, in one dialect, and keeps those that were made last.

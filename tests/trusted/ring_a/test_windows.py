@@ -112,7 +112,8 @@ def test_a_build_that_fails_leaves_everything_as_it_was(locked: tuple[Bench, Tab
         ["ATTACH 'x.duckdb'"],
         [f"COPY {name} TO 'x.csv'"],
         ["CREATE TABLE other AS SELECT * FROM read_csv('x.csv')"],
-        [f"INSERT INTO {name} SELECT * FROM {name}"],
+        [f"DELETE FROM {name}"],
+        [f"UPDATE {name} SET c0 = NULL"],
     ):
         with pytest.raises(Failed):
             process.call("build", statements, seconds=10)

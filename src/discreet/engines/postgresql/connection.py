@@ -58,6 +58,17 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "try again when that is done",
     ),
     "ended": ("the connection ended while the table was read", "try again"),
+    "power": (
+        "the user is a superuser of the server, or may read files there",
+        "connect as a user of its own: docs/engines.md says which rights it needs",
+    ),
+    "place": (
+        "the user may not make a schema for what questions read",
+        "run GRANT CREATE ON DATABASE … TO the user, and GRANT TEMPORARY ON DATABASE … TO the user",
+    ),
+    "twice": ("another process makes the same tables", "try again when it is done"),
+    "full": ("the server's disk is full", "make room there"),
+    "one": ("tables are on several servers or in several databases", "name tables of one database, or use DuckDB"),
     "failed": ("the server could not read it", "run SELECT over the declared columns there, and see what it says"),
 }
 """What may go wrong with a server: what is said of it, and what to do."""
@@ -70,6 +81,8 @@ _STATES = {
     "3F000": "missing",
     "42501": "denied",
     "55P03": "locked",
+    "42P06": "twice",
+    "53100": "full",
     "57014": "slow",
     "57": "ended",
     "25P03": "ended",

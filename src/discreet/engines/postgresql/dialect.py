@@ -464,7 +464,16 @@ def _expanded(tree: exp.Expr) -> exp.Expr:
         new = _form(node)
         if new is not node and parent is not None and key is not None:
             parent.set(key, new, index)
-    return layers.layered(whole.this.pop(), _total)
+    return _fenced(layers.layered(whole.this.pop(), _total))
+
+
+def _fenced(tree: exp.Expr) -> exp.Expr:
+    """The tree in which the steps of a mixed number are each computed once: else the planner writes the first into
+    the second, which has it twice, and so on."""
+    for node in tree.find_all(exp.Subquery):
+        if node.alias == "unmixed" and isinstance(node.this, exp.Select):
+            node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+    return tree
 
 
 def _form(node: exp.Expr) -> exp.Expr:

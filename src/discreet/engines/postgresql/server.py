@@ -28,7 +28,7 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow
 
 from discreet.engines.postgresql.columns import catalog
-from discreet.engines.postgresql.connection import LOCK_SECONDS, OLDEST, Refused, reason, surroundings
+from discreet.engines.postgresql.connection import LOCK_SECONDS, OLDEST, Refused, literal, reason, surroundings
 
 TRIALS = 10
 """So often a snapshot is taken before it is given up."""
@@ -48,7 +48,7 @@ _FIRST = 16_384
 
 _FACTS = (
     "WITH locked AS (SELECT DISTINCT virtualtransaction AS holder, relation FROM pg_catalog.pg_locks"
-    f" WHERE pid = {{0}} AND locktype = 'relation' AND granted AND relation >= {_FIRST}), "
+    f" WHERE pid = {{0}} AND relation NOT IN ({{1}}) AND locktype = 'relation' AND granted AND relation >= {_FIRST}), "
     "facts AS (SELECT 'locked ' || holder AS of, relation AS number, '' AS version FROM locked UNION ALL "
     "SELECT 'pg_namespace', c.oid, CAST(n.xmin AS text) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
     " ON n.oid = c.relnamespace WHERE c.oid IN (SELECT relation FROM locked) UNION ALL "
@@ -60,29 +60,41 @@ _FACTS = (
     + ") SELECT of, CAST(number AS int8) AS number, version, count(*) AS n FROM facts"
     " GROUP BY of, number, version ORDER BY of, number, version"
 )
-"""What is said of all that a process of the server has locked. Who holds the locks stands in it, so that two servers
-never say the same."""
+"""What is said of all that a process of the server has locked, but for some relations. Who holds the locks stands in
+it, so that two servers never say the same."""
+
+_OURS = (
+    "WITH made AS (SELECT c.oid, c.reltoastrelid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n"
+    " ON n.oid = c.relnamespace WHERE n.nspname IN ({0})) SELECT CAST(oid AS int8) AS n FROM made UNION ALL "
+    "SELECT CAST(reltoastrelid AS int8) FROM made WHERE reltoastrelid > 0 UNION ALL "
+    "SELECT CAST(i.indexrelid AS int8) FROM pg_catalog.pg_index i JOIN made ON i.indrelid = made.reltoastrelid"
+)
+"""The numbers of what stands in some schemas, and of what the server keeps beside it."""
 
 
 class Server:
-    """One connection, and one beside it that has no snapshot. Raises Refused where they cannot be made."""
+    """One connection, and one beside it that has no snapshot. Raises Refused where they cannot be made.
 
-    def __init__(self, url: str, environment: Mapping[str, str], seconds: int) -> None:
+    What `writes` may write as well, in the transaction that reads."""
+
+    def __init__(self, url: str, environment: Mapping[str, str], seconds: int, *, writes: bool = False) -> None:
         self._seconds = seconds
+        self._writes = writes
         self._reading: Any = None
         self.locked: frozenset[str] = frozenset()
+        self.made: list[str] = []
         self._broken_after: float | None = None
         self._changed = ""
-        self._connection = _connect(url, environment)
+        self._connection = connect(url, environment)
         try:
-            self._beside = _connect(url, environment)
+            self._beside = connect(url, environment)
         except Refused:
             self._connection.close()
             raise
         try:
-            self._run("BEGIN READ ONLY")
-            version = self._rows("SELECT current_setting('server_version_num') AS v, getdatabaseencoding() AS e")[0]
-            self._run("COMMIT")
+            self.run("BEGIN READ ONLY")
+            version = self.rows("SELECT current_setting('server_version_num') AS v, getdatabaseencoding() AS e")[0]
+            self.run("COMMIT")
             if int(version["v"]) < OLDEST * 10_000:
                 raise Refused("old")
             if version["e"] == "SQL_ASCII":
@@ -99,14 +111,14 @@ class Server:
             self._end()
             self._begin("READ ONLY")
         try:
-            found = self._rows(means)
+            found = self.rows(means)
             if not found:
                 raise Refused("missing")
             if found[0]["kind"] not in ("r", "p", "v", "m", "f"):
                 raise Refused("kind")
             if not found[0]["usable"]:
                 raise Refused("schema")
-            rows = self._rows(columns.format(found[0]["number"]))
+            rows = self.rows(columns.format(found[0]["number"]))
             return [[row["name"], row["kind"], row["modifier"], row["readable"]] for row in rows]
         finally:
             if alone:
@@ -116,11 +128,11 @@ class Server:
         """Begins to read tables with these statements, all as they are at one moment."""
         for _ in range(TRIALS):
             self._end()
-            self._begin("ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._begin(f"ISOLATION LEVEL REPEATABLE READ {'READ WRITE' if self._writes else 'READ ONLY'}")
             try:
                 parts = ", ".join(f"({select} LIMIT 0) AS t{place}" for place, select in enumerate(selects))
-                self._rows(f"SELECT 1 AS n FROM {parts}")
-                changed = self._has_changed()
+                self.rows(f"SELECT 1 AS n FROM {parts}")
+                changed = self.has_changed()
             except Refused:
                 self._end()
                 raise
@@ -130,22 +142,23 @@ class Server:
         self._end()
         raise Refused("rewritten")
 
-    def _has_changed(self) -> bool:
-        """Whether something that is locked is not any more what the snapshot knows."""
-        (process,) = self._rows("SELECT pg_backend_pid() AS n")
-        facts = _FACTS.format(process["n"])
-        known = self._rows(facts)
+    def has_changed(self) -> bool:
+        """Whether something that is locked is not any more what the snapshot knows; what is made here is left out."""
+        (process,) = self.rows("SELECT pg_backend_pid() AS n")
+        ours = self.rows(_OURS.format(", ".join(map(literal, self.made)))) if self.made else []
+        facts = _FACTS.format(process["n"], ", ".join(str(one["n"]) for one in ours) or "0")
+        known = self.rows(facts)
         self._begin("READ ONLY", self._beside)
         try:
-            return known != self._rows(facts, self._beside)
+            return known != self.rows(facts, self._beside)
         finally:
-            self._run("ROLLBACK", self._beside)
+            self.run("ROLLBACK", self._beside)
 
     def read(self, select: str, names: Sequence[str]) -> pyarrow.RecordBatchReader:
         """The rows of a statement that is held, in batches under these names. Where they end with an error, `why` says
         why."""
         self._broken_after, self._changed, begin = None, "", time.monotonic()
-        self._run("SAVEPOINT table_of_ours")  # if this one fails, the others of this moment can still be read
+        self.run("SAVEPOINT table_of_ours")  # if this one fails, the others of this moment can still be read
         self._reading = self._connection.cursor()
         try:
             self._reading.execute(select)
@@ -168,7 +181,7 @@ class Server:
             self._broken_after = time.monotonic() - begin
             raise
         try:
-            if self._has_changed():
+            if self.has_changed():
                 raise Refused("changed")
         except Refused as error:
             self._changed = error.word
@@ -190,9 +203,14 @@ class Server:
             self._reading.close()
             self._reading = None
             try:
-                self._run("ROLLBACK TO SAVEPOINT table_of_ours")
+                self.run("ROLLBACK TO SAVEPOINT table_of_ours")
             except Refused:
                 self.locked = frozenset()
+
+    def commit(self) -> None:
+        """What was written stays."""
+        self.run("COMMIT")
+        self.locked, self.made = frozenset(), []
 
     def close(self) -> None:
         if self._reading is not None:
@@ -203,34 +221,24 @@ class Server:
                 connection.close()
 
     def _begin(self, how: str, connection: Any = None) -> None:
-        self._run(f"BEGIN {how}", connection)
-        settings = {
-            "search_path": "pg_catalog",
-            "statement_timeout": f"{self._seconds}s",
-            "idle_in_transaction_session_timeout": f"{self._seconds}s",
-            "lock_timeout": f"{LOCK_SECONDS}s",
-            "client_encoding": "UTF8",
-            "datestyle": "ISO",
-            "intervalstyle": "postgres",
-            "timezone": "UTC",
-            "extra_float_digits": "1",
-            "standard_conforming_strings": "on",
-        }
-        for name, value in settings.items():  # SET takes no snapshot, a SELECT would
-            self._run(f"SET LOCAL {name} = '{value}'", connection)
+        self.run(f"BEGIN {how}", connection)
+        for name, value in settings(self._seconds).items():  # SET takes no snapshot, a SELECT would
+            self.run(f"SET LOCAL {name} = '{value}'", connection)
 
     def _end(self) -> None:
-        self.locked = frozenset()
-        self._run("ROLLBACK")
+        self.locked, self.made = frozenset(), []
+        self.run("ROLLBACK")
 
-    def _run(self, statement: str, connection: Any = None) -> None:
+    def run(self, statement: str, connection: Any = None) -> None:
+        """Runs a statement that gives no rows. Raises Refused."""
         try:
             with (connection or self._connection).cursor() as cursor:
                 cursor.execute(statement)
         except adbc.Error as error:
             raise Refused(_word(error)) from None
 
-    def _rows(self, select: str, connection: Any = None) -> list[dict[str, Any]]:
+    def rows(self, select: str, connection: Any = None) -> list[dict[str, Any]]:
+        """The rows of a SELECT, by the names of columns. Raises Refused."""
         try:
             with (connection or self._connection).cursor() as cursor:
                 cursor.execute(select)
@@ -240,7 +248,25 @@ class Server:
             raise Refused(_word(error)) from None
 
 
-def _connect(url: str, environment: Mapping[str, str]) -> Any:
+def settings(seconds: int) -> dict[str, str]:
+    """What is set of the server, whatever its own settings are: how values are written, and how long it may take."""
+    return {
+        "search_path": "pg_catalog",
+        "statement_timeout": f"{seconds}s",
+        "idle_in_transaction_session_timeout": f"{seconds}s",
+        "lock_timeout": f"{LOCK_SECONDS}s",
+        "client_encoding": "UTF8",
+        "datestyle": "ISO",
+        "intervalstyle": "postgres",
+        "timezone": "UTC",
+        "extra_float_digits": "1",
+        "standard_conforming_strings": "on",
+        "jit": "off",  # an estimate decides on it: whether a question waits for a compiler would follow from rows
+    }
+
+
+def connect(url: str, environment: Mapping[str, str]) -> Any:
+    """A connection. Raises Refused."""
     try:
         with surroundings(environment):
             return adbc.connect(url, autocommit=True)
@@ -249,6 +275,7 @@ def _connect(url: str, environment: Mapping[str, str]) -> Any:
 
 
 def _word(error: BaseException) -> str:
+    """The word for a failure, whose message ends here."""
     return reason(getattr(error, "sqlstate", None), str(error))
 
 

@@ -211,9 +211,9 @@ def mixed_by_salt(rows: exp.Select, person: exp.Expression, among: Sequence[Type
 
 
 def rank(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Window:
-    """Places of a person's rows: by the number that mixes them, then by the values themselves, so that only equal
-    rows have no order."""
-    nodes = [exp.column("mixed"), *values]
+    """Places of a person's rows: by the number that mixes them, then by the values themselves, of which the person is
+    the same in all, so that only equal rows have no order."""
+    nodes = [exp.column("mixed"), *(node for node in values if node != person)]
     order = exp.Order(expressions=[exp.Ordered(this=node.copy(), nulls_first=True) for node in nodes])
     return exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=order)
 
