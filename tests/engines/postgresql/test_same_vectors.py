@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 import random
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,12 +20,19 @@ from dialect_tools import ARROW
 from discreet.audit.maker import Maker
 from discreet.catalog import Declaration, Table, declare
 from discreet.engines.driver import _key
+from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.postgresql.dialect import POSTGRESQL
 from discreet.errors import QuestionError
 from discreet.sql import lower
 from discreet.trusted.ring_a.dialect import Lacking
+from discreet.trusted.ring_a.nodes import Filter
 from discreet.trusted.ring_a.table import Relation, Type, Value
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import shape
+from discreet.trusted.ring_c.coded import CodedRows, build, counts, drop, true_cells
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
+from discreet.trusted.ring_c.vectors import VectorColumn, select
 from engine_tools import COLUMNS, declaration
 from kinds import examples, some
 from two_engines import both
@@ -204,9 +212,9 @@ def asked(version: int, text: str, salt: str) -> int:
 
     def values(relation: Relation) -> list[tuple[Value, ...]]:
         columns = shape(relation).columns
-        select = exp.select(*(f"c{place}" for place in range(len(columns)))).distinct()
-        select = select.from_(rows_of(relation, lambda _: None).select.subquery("p"))
-        ours, theirs = both(version).asked(select)
+        public = exp.select(*(f"c{place}" for place in range(len(columns)))).distinct()
+        public = public.from_(rows_of(relation, lambda _: None).select.subquery("p"))
+        ours, theirs = both(version).asked(public)
         assert sorted(ours, key=repr) == sorted(theirs, key=repr)
         kinds = [column.type or Type.TEXT for column in columns]
         found = [
@@ -230,8 +238,6 @@ ENDLESS = ("7ff0000000000000", "fff0000000000000")
 def _plain(value: Any, kind: Type) -> Any:
     """A value as an engine's process hands it on."""
     if kind is Type.NUMBER:
-        import struct
-
         return struct.unpack(">d", bytes.fromhex(value))[0]
     return (
         value.isoformat(" ")
@@ -255,6 +261,74 @@ def test_nobody_else_owns_what_is_referred_to(shop: int) -> None:
         assert relation is not None
         ours, theirs = both(shop).asked(several_owners(relation))  # type: ignore[arg-type]
         assert len(ours) == len(theirs)
+
+
+CODINGS = (
+    "city = 'x' OR city < 'y' AND age > 3",
+    "LENGTH(city) * 2 > age OR well",
+    "MOD(age, 3) * 2.5 / age > 0.5 AND GREATEST(age, 2) < 7",
+    "born > DATE '2000-01-01' OR UPPER(city) LIKE 'X%'",
+)
+
+
+def test_rows_as_cells_and_the_cells_of_a_predicate(shop: int) -> None:
+    engines, table = both(shop), SHOP.tables["customers"]
+    columns = {column.name: column for column in table.columns}
+    listed = {
+        "city": ("x", "ü", "it's"),
+        "age": (0, 3, 5, 7),
+        "well": (False, True),
+        "born": (datetime.date(1, 2, 1), datetime.date(2020, 2, 28)),
+    }
+    many = tuple(sorted({str(one) for one in VALUES[Type.TEXT] if one} | {f"a {n}" for n in range(20)}))
+    for place, coded in enumerate(
+        [
+            *(
+                ListedCells(columns[name], values, other=place == 1)
+                for name, values in listed.items()
+                for place in (0, 1)
+            ),
+            ListedCells(columns["h"], many, other=True, null=False),
+            Binned(columns["age"], (1, 2, 4, 6)),
+            Binned(columns["h"], ("a", "p", "y")),
+            Binned(columns["born"], (datetime.date(1970, 1, 1),)),
+        ]
+    ):
+        rows = CodedRows(f"coded_{place}", table, Coding((coded,)))
+        for run, dialect in ((engines.duck.execute, DUCKDB), (engines.server.execute, POSTGRESQL)):
+            run(f"DROP TABLE IF EXISTS {rows.name}")
+            run(build(rows, Salt.of("salt"), dialect))
+        text = counts(rows, [coded.column.name])
+        assert sorted(engines.of_duck(text)) == sorted(engines.of_server(text))
+        for run in (engines.duck.execute, engines.server.execute):
+            run(drop(rows))
+    coding = Coding(tuple(ListedCells(columns[name], values) for name, values in listed.items()))
+    for text in CODINGS:
+        question = lower(f"SELECT COUNT(*) FROM customers WHERE {text}", SHOP)
+        predicate = next(node.predicate for node in _nodes(question.plan.root) if isinstance(node, Filter))
+        ours, theirs = (
+            engines.of_duck(true_cells(coding, predicate, DUCKDB)),
+            engines.of_server(true_cells(coding, predicate, POSTGRESQL)),
+        )
+        assert sorted(ours) == sorted(theirs), text
+        assert ours
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """A plan's nodes, each above the one that it reads."""
+    while node is not None:
+        yield node
+        node = getattr(node, "child", None)
+
+
+def test_rows_as_vectors(shop: int) -> None:
+    """Person by person. Rows of nobody have no order of their own that engines share."""
+    for table in (SHOP.tables["customers"], SHOP.tables["orders"]):
+        wanted = [VectorColumn(column) for column in table.columns]
+        wanted += [VectorColumn(column, column.values) for column in table.columns if column.values]
+        ours, theirs = both(shop).asked(select(table, wanted))
+        assert ours == theirs
+        assert len(ours) > 5
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))

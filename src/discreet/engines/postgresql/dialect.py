@@ -542,6 +542,8 @@ def _alone(node: exp.Expr) -> bool:
         exp.If: True, exp.Case: True, exp.Coalesce: True, exp.Alias: True, exp.Select: True, exp.Nullif: True,
         exp.Least: True, exp.Greatest: True, exp.Min: True, exp.Max: True, exp.Lambda: True,
     }  # fmt: skip
+    if isinstance(parent, exp.Paren) and parent.parent is None:  # the tree is nothing else
+        return True
     if isinstance(parent, Function) and parent.name in ("let", "largest", "smallest", "null_if_equal"):
         return True
     return type(parent) in beside
