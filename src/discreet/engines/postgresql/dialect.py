@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import count
 from string import Formatter
@@ -84,11 +84,17 @@ def _remainder() -> str:
     )
 
 
-def _letters(name: str, table: str) -> str:
-    """Letters of ASCII by PostgreSQL itself, others by a table."""
-    old, new = letters.pairs(table)
+def _letters(name: str, table: Mapping[str, str]) -> str:
+    """Letters of ASCII by PostgreSQL itself, others one by one by a table: TRANSLATE would read all of the table for
+    each letter that is not in it."""
     plain = f"{name}({{0}} {_C})"
-    return f"CASE WHEN OCTET_LENGTH({{0}}) = LENGTH({{0}}) THEN {plain} ELSE TRANSLATE({plain}, '{old}', '{new}') END"
+    known = json.dumps(table, ensure_ascii=False, separators=(",", ":")).replace("{", "{{").replace("}", "}}")
+    letter = f"COALESCE(CAST('{known}' AS JSONB) ->> each.letter, each.letter)"
+    others = (
+        f"(SELECT STRING_AGG({letter}, '' ORDER BY each.place) "
+        f"FROM STRING_TO_TABLE({plain}, NULL) WITH ORDINALITY AS each(letter, place))"
+    )
+    return f"CASE WHEN OCTET_LENGTH({{0}}) = LENGTH({{0}}) THEN {plain} ELSE {others} END"
 
 
 FUNCTIONS = {
@@ -487,8 +493,8 @@ def _form(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
         return exp.Escape(this=node, expression=exp.Literal.string(""))  # no sign is an escape
     if isinstance(node, exp.ILike):
-        texts = (_piece(FUNCTIONS["lower"], text) for text in (node.this, node.expression))
-        like = exp.Like(this=next(texts), expression=next(texts))
+        pattern = exp.Literal.string(letters.small(node.expression.name))
+        like = exp.Like(this=_piece(FUNCTIONS["lower"], node.this), expression=pattern)
         return exp.Escape(this=like, expression=exp.Literal.string(""))
     if isinstance(node, exp.Floor) and isinstance(node.this, Function) and node.this.name == "log2":
         return _floor_of_logarithm(node.this.expressions[0])

@@ -5,9 +5,9 @@ Each word is a range of characters, in steps of two where it says so, and how fa
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
 
-LARGE = """
+_LARGE = """
 b5:+743 df:+7615 e0-f6:-32 f8-fe:-32 ff:+121 101-12f/2:-1 131:-232 133-137/2:-1 13a-148/2:-1 14b-177/2:-1
 17a-17e/2:-1 17f:-300 180:+195 183-185/2:-1 188:-1 18c:-1 192:-1 195:+97 199:-1 19a:+163 19e:+130 1a1-1a5/2:-1
 1a8:-1 1ad:-1 1b0:-1 1b4-1b6/2:-1 1b9:-1 1bd:-1 1bf:+56 1c5:-1 1c6:-2 1c8:-1 1c9:-2 1cb:-1 1cc:-2 1ce-1dc/2:-1
@@ -32,7 +32,7 @@ a7d7-a7d9/2:-1 a7f6:-1 ab53:-928 ab70-abbf:-38864 ff41-ff5a:-32 10428-1044f:-40 
 16e60-16e7f:-32 1e922-1e943:-34
 """
 
-SMALL = """
+_SMALL = """
 c0-d6:+32 d8-de:+32 100-12e/2:+1 130:-199 132-136/2:+1 139-147/2:+1 14a-176/2:+1 178:-121 179-17d/2:+1
 181:+210 182-184/2:+1 186:+206 187:+1 189-18a:+205 18b:+1 18e:+79 18f:+202 190:+203 191:+1 193:+205 194:+207
 196:+211 197:+209 198:+1 19c:+211 19d:+213 19f:+214 1a0-1a4/2:+1 1a6:+218 1a7:+1 1a9:+218 1ac:+1 1ae:+218
@@ -56,14 +56,21 @@ a7d6-a7d8/2:+1 a7f5:+1 ff21-ff3a:+32 10400-10427:+40 104b0-104d3:+40 10570-1057a
 """
 
 
-@cache
-def pairs(written: str) -> tuple[str, str]:
-    """The letters of such a table, and what they become."""
-    found: dict[int, int] = {}
+def _read(written: str) -> Mapping[str, str]:
+    found = {}
     for word in written.split():
         places, distance = word.split(":")
         ends, _, step = places.partition("/")
         first, _, last = ends.partition("-")
         for place in range(int(first, 16), int(last or first, 16) + 1, int(step or 1)):
-            found[place] = place + int(distance)
-    return "".join(map(chr, found)), "".join(map(chr, found.values()))
+            found[chr(place)] = chr(place + int(distance))
+    return found
+
+
+LARGE, SMALL = _read(_LARGE), _read(_SMALL)
+"""What letters become where they are made large, and small."""
+
+
+def small(text: str) -> str:
+    """A text in small letters, as the engines make it."""
+    return "".join(letter.lower() if letter.isascii() else SMALL.get(letter, letter) for letter in text)
