@@ -4,8 +4,9 @@ gives the very value that DuckDB gives. What cannot be shown to do both is in `L
 A template that has an argument several times gets a column, a constant or the name of a `let` there, never a longer
 expression. Texts are compared by their bytes: columns have the collation "C" from their load on, which goes before
 that of the database wherever they meet a constant, and a text that is made of no column is given it here.
-Results of `sin`, `exp`, `ln` and other curves are those of the library of the server's machine, as DuckDB's are those
-of its own.
+What is written rests on three settings of the session: standard_conforming_strings on, datestyle ISO, and a
+search_path in which nothing hides what pg_catalog has. Results of `sin`, `exp`, `ln` and other curves are those of the
+library of the server's machine, as DuckDB's are those of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from discreet.trusted.ring_a.dialect import Function, Lacking
 from discreet.trusted.ring_b.engine_functions import dialect
 
 _C = 'COLLATE "C"'
-_TEXT = f"CAST({{0}} AS TEXT) {_C}"
 
 
 class Piece(exp.Anonymous):
@@ -158,16 +158,6 @@ FUNCTIONS = {
     "split_part": "SPLIT_PART({0}, {1}, CAST({2} AS INTEGER))",
 }
 
-
-LACKS = frozenset(
-    {
-        *("let", "try_cast", "largest", "smallest", "place_among"),  # rewritten, or refused
-        *("rounded_product", "rounded_quotient", "date_diff", "format_moment", "strip_accents", "initcap"),
-        *("number_text", "log2", "matches", "matches_all", "extract_match", "replace_match", "reverse"),
-        *("pow", "degrees", "radians", "substring"),
-    }
-)
-"""What is refused by its name, but for the forms in `_FORMS`."""
 
 _GROUPED = ("whole_sum", "hash_of_rows", "sum_of_hashes")
 _COLLATION = exp.to_identifier("C", quoted=True)
@@ -321,7 +311,7 @@ def _plain_text(nodes: Sequence[exp.Expr]) -> str:
     return str(node.name).lower()
 
 
-_EPOCHS = {"hour": 3600, "minute": 60, "second": 1}
+_SECONDS = {"hour": 3600, "minute": 60, "second": 1}
 
 
 def _date_diff(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
@@ -329,16 +319,15 @@ def _date_diff(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     start, end = (exp.Cast(this=node, to=exp.DataType.build("timestamp")) for node in nodes[1:])
     if unit == "day":
         return _piece("CAST(CAST({1} AS DATE) - CAST({0} AS DATE) AS BIGINT)", start, end)
-    if unit in _EPOCHS:
-        part = f"CAST(FLOOR(EXTRACT(EPOCH FROM {{0}}) / {_EPOCHS[unit]}) AS BIGINT)"
-        return _piece(f"({part.replace('0', '1', 1).replace('{1}', '{1}')} - {part})", start, end)
-    per = {"year": 1, "quarter": 4, "month": 12}[unit]
+    return _piece(f"CAST({_began(unit, 1)} - ({_began(unit, 0)}) AS BIGINT)", start, end)
 
-    def counted(place: int) -> str:
-        years = f"EXTRACT(YEAR FROM {{{place}}})"
-        return years if per == 1 else f"{years} * {per} + EXTRACT({unit} FROM {{{place}}})"
 
-    return _piece(f"CAST({counted(1)} - ({counted(0)}) AS BIGINT)", start, end)
+def _began(unit: str, place: int) -> str:
+    """How many units had begun at a moment, from some year on."""
+    if unit in _SECONDS:
+        return f"FLOOR(EXTRACT(EPOCH FROM {{{place}}}) / {_SECONDS[unit]})"
+    years, number = f"EXTRACT(YEAR FROM {{{place}}})", {"year": 1, "quarter": 4, "month": 12}[unit]
+    return years if number == 1 else f"{years} * {number} + EXTRACT({unit} FROM {{{place}}})"
 
 
 _FORMATS = {
@@ -425,10 +414,9 @@ def _substring(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _floor_of_logarithm(number: exp.Expr) -> exp.Expr:
-    """The whole part of the logarithm to the base 2, of a double from 2^-1022 on, as it is where the logarithm is
-    rounded: numbers next below 2^k count as 2^k where the nearest double of their logarithm is k. Those are the J
-    doubles below it, with J the whole part of ln 2 · 2^(m − 1), where 2^m is the power of two next to k on the side of
-    0 if k is below 0, and on the other side if it is above."""
+    """The whole part of the logarithm to the base 2, of a double from 2^-1022 on. The logarithm is rounded, and so
+    numbers just below 2^k count as 2^k where the double next to their logarithm is k: as many of them as the whole part
+    of ln 2 · 2^m, where k is from 2^m + 1 to 2^(m + 1), or from −2^(m + 1) + 1 to −2^m."""
     bits = _bits("{0}")
     steps = [(2**m + 1, math.floor(math.log(2) * 2**m)) for m in range(9, 0, -1)]
     below = [(-(2**m) + 1, math.floor(math.log(2) * 2 ** (m - 1))) for m in range(2, 11)]
@@ -458,6 +446,16 @@ _FORMS: dict[str, _Form] = {
     "pow": _power,
 }
 """Forms that follow from more than the name."""
+
+_REFUSED = (
+    *("number_text", "log2", "initcap", "reverse", "strip_accents"),
+    *("matches", "matches_all", "extract_match", "replace_match"),
+)
+"""Texts of doubles have another form there, and DuckDB's own are not always shortest; a text's letters that belong
+together stay so in DuckDB alone; patterns are of another language. There is no logarithm to the base 2 of doubles."""
+
+LACKS = frozenset({*_REFUSED, "let", *(_FORMS.keys() - FUNCTIONS.keys())})
+"""What has no template: it is refused by its name, or stands in no tree any more when the tree is written."""
 
 
 def _expanded(tree: exp.Expr) -> exp.Expr:
@@ -500,7 +498,7 @@ def _form(node: exp.Expr) -> exp.Expr:
         return _floor_of_logarithm(node.this.expressions[0])
     if isinstance(node, exp.Min | exp.Max) and isinstance(node.this, exp.Cast) and node.this.to.is_type("boolean"):
         return (exp.LogicalAnd if isinstance(node, exp.Min) else exp.LogicalOr)(this=node.this)
-    if isinstance(node, exp.NEQ) and isinstance(node.this, exp.Min) and isinstance(node.expression, exp.Max):
+    if _differ(node):
         several = exp.Count(this=exp.Distinct(expressions=[node.this.this]))  # of booleans there is no least
         return exp.GT(this=several, expression=exp.Literal.number(1))
     if isinstance(node, exp.BitwiseRightShift):
@@ -515,6 +513,12 @@ def _form(node: exp.Expr) -> exp.Expr:
         if _alone(node):
             return exp.Collate(this=node, expression=_COLLATION.copy())
     return node
+
+
+def _differ(node: exp.Expr) -> bool:
+    """Whether it is asked if the least of some values is not the largest."""
+    ends = isinstance(node, exp.NEQ) and isinstance(node.this, exp.Min) and isinstance(node.expression, exp.Max)
+    return ends and bool(node.this.this == node.expression.this)
 
 
 def _is_sum(node: exp.Expr) -> bool:
@@ -544,16 +548,18 @@ def _function(node: Function) -> exp.Expr:
 def _alone(node: exp.Expr) -> bool:
     """Whether a constant text stands where nothing beside it has a collation."""
     parent = node.parent
-    beside = {
-        exp.If: True, exp.Case: True, exp.Coalesce: True, exp.Alias: True, exp.Select: True, exp.Nullif: True,
-        exp.Least: True, exp.Greatest: True, exp.Min: True, exp.Max: True, exp.Lambda: True,
-    }  # fmt: skip
-    if isinstance(parent, exp.Paren) and parent.parent is None:  # the tree is nothing else
-        return True
-    if isinstance(parent, Function) and parent.name in ("let", "largest", "smallest", "null_if_equal"):
-        return True
-    return type(parent) in beside
+    if isinstance(parent, Function):
+        return parent.name in ("let", "largest", "smallest", "null_if_equal")
+    if isinstance(parent, exp.Paren):
+        return parent.parent is None  # the tree is nothing else
+    return isinstance(parent, _CHOICES)
 
+
+_CHOICES = (
+    *(exp.If, exp.Case, exp.Coalesce, exp.Nullif, exp.Least, exp.Greatest, exp.Min, exp.Max),
+    *(exp.Alias, exp.Select, exp.Lambda),
+)
+"""What may hand on a text as it is, beside nothing that has a collation."""
 
 _DAYS = {"year": 365, "quarter": 90, "month": 28, "week": 7, "day": 1, "hour": 1 / 24, "minute": 1 / 1440}
 
@@ -577,11 +583,14 @@ def _moved(moment: exp.Expr, step: exp.Interval) -> exp.Expr:
 def _share(tree: exp.Expr) -> None:
     """Gives names to values that stand in a CASE both as what is asked and as what is given; and where the only
     question is whether a value is a certain number, NULLIF asks it once."""
-    for node in list(tree.walk()):
-        if layers.is_let(node) and (found := _nulled(node)) is not None:
-            node.replace(found)
-        elif isinstance(node, exp.Case) and len(node.args["ifs"]) >= 1:
-            _share_case(node)
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        parent, key, index = node.parent, node.arg_key, node.index
+        new = _nulled(node) if layers.is_let(node) else _shared(node) if isinstance(node, exp.Case) else None
+        if new is not None and parent is not None and key is not None:
+            parent.set(key, new, index)
+        waiting += (new or node).iter_expressions()
 
 
 def _nulled(node: exp.Expr) -> exp.Expr | None:
@@ -607,23 +616,21 @@ def _is_nan(node: exp.Expr) -> bool:
     return isinstance(node, Function) and node.name == "is_nan"
 
 
-def _share_case(case: exp.Case) -> None:
-    """CASE WHEN x IS NULL OR x is no number THEN NULL … ELSE … x … END, with x computed once."""
-    condition = case.args["ifs"][0].this
-    first = condition.this if isinstance(condition, exp.Or) else condition
-    if _is_nan(condition) and len(case.args["ifs"]) == 1 and case.args.get("default") == condition.expressions[0]:
-        case.replace(exp.Nullif(this=condition.expressions[0], expression=Piece(this=doubles.NAN, expressions=[])))
-        return
+def _shared(case: exp.Case) -> exp.Expr | None:
+    """CASE WHEN x IS NULL OR x is no number THEN NULL … ELSE … x … END, with x computed once; None where it is none."""
+    asked = case.args["ifs"][0].this
+    if _is_nan(asked) and len(case.args["ifs"]) == 1 and case.args.get("default") == asked.expressions[0]:
+        return exp.Nullif(this=asked.expressions[0], expression=Piece(this=doubles.NAN, expressions=[]))
+    first = asked.this if isinstance(asked, exp.Or) else asked
     if not isinstance(first, exp.Is) or not isinstance(first.expression, exp.Null) or layers.plain(first.this):
-        return
-    value = first.this
+        return None
+    value = first.this.copy()
     if any(_total(node) for node in value.walk()):
-        return
+        return None
     name = f"w{next(_NAMES)}"
-    value = value.copy()
     for node in [node for node in case.walk() if node == value]:
         node.replace(exp.column(name))
-    case.replace(layers.let(value, name, case.copy()))
+    return layers.let(value, name, case)
 
 
 _Writer.TRANSFORMS[_Extreme] = lambda writer, node: _written(writer, node.whole, node)
