@@ -254,6 +254,26 @@ def test_sums_are_rounded_to_the_same_double() -> None:
     assert ours == theirs
 
 
+def test_what_tells_rows_apart_has_the_same_text() -> None:
+    """Where relations are stacked, identifiers of any type meet as texts."""
+    chance, engines = np.random.default_rng(25), both(18)
+    column = np.concatenate(
+        [
+            [0.0, 1.0, -1.0, 0.1, 1e-5, 1e-4, 0.00012345, 1e15, -1e15, 123456789012345.6, 1234567890123456.5, 5e-324],
+            [math.inf, -math.inf, 2.0**53, 1e15 + 0.5, 9999999999999998.0],
+            chance.integers(-(10**6), 10**6, 3_000) / 1000,
+            chance.integers(-(2**53), 2**53, 3_000) / 8,
+            chance.integers(0, 2**52, 2_000, dtype=np.uint64).view(np.float64),
+            10.0 ** chance.uniform(-300, 16, 5_000),
+        ]
+    )
+    table = pyarrow.table({"r0": np.arange(len(column)), "r1": column})
+    engines.make("identifiers", table, {"r0": Type.INTEGER, "r1": Type.NUMBER})
+    texts = (exp.alias_(exp.cast(exp.column(name), "TEXT"), name) for name in ("r0", "r1"))
+    ours, theirs = engines.asked(exp.select(*texts).from_("identifiers"))
+    assert sorted(ours) == sorted(theirs)
+
+
 def test_a_place_among_many_texts() -> None:
     names = ["", "a", "b", 'q"', "\\", "ü", "🙂", "{0}", "x'y", *(f"name {at}" for at in range(300))]
     table = pyarrow.table({"n": pyarrow.array(range(len(names) + 2), pyarrow.int64()), "c": [*names, None, "zz"]})

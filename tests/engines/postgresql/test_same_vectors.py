@@ -184,6 +184,8 @@ JOINED = (
     "FROM orders WHERE f / 3 < 100 GROUP BY cust, MOD(price, 2)) WHERE z / n > 0.5",
     "SELECT MONTH(at) AS m, COUNT(*) FROM orders WHERE cust IN (SELECT id FROM customers WHERE age * 2.5 > 3) "
     "GROUP BY m",
+    "SELECT SUM(x) FROM (SELECT cust, total, COUNT(*) AS x FROM orders GROUP BY cust, total UNION ALL "
+    "SELECT cust, f, COUNT(*) FROM orders GROUP BY cust, f)",
     "SELECT SUM(x, contribution_bounds_per_row => (0, 9)) FROM (SELECT cust, total / 3 AS x FROM orders UNION ALL "
     "SELECT id, LN(age) FROM customers)",
 )
