@@ -166,6 +166,7 @@ def test_places_in_texts_are_counted_alike(version: int) -> None:
     assert not different(version, read("RIGHT(text_1, integer_1)"))
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("version", VERSIONS)
 def test_letters_of_all_of_unicode(version: int) -> None:
     """Each character by itself, and texts of several."""
@@ -304,7 +305,7 @@ def nested(chance: random.Random) -> str:
     return text
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**9))
 def test_functions_of_functions_at_random(edges: int, seed: int) -> None:
     chance, outcomes = random.Random(seed), Counter[str]()

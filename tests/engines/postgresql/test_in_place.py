@@ -99,7 +99,7 @@ def declared(server: Postgres, ledger: Path | None, kind: str = "postgresql", **
     }
 
 
-@pytest.fixture(scope="module", params=[18, 15])
+@pytest.fixture(scope="module", params=[18, pytest.param(15, marks=pytest.mark.outside)])
 def postgres(request: pytest.FixtureRequest) -> Iterator[Postgres]:
     with running(request.param) as server:
         server.run(*filter(str.strip, VISITS.split(";\n")))

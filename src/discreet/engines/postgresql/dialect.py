@@ -477,7 +477,7 @@ def _fenced(tree: exp.Expr) -> exp.Expr:
     the second, which has it twice, and so on."""
     for node in tree.find_all(exp.Subquery):
         if node.alias == "unmixed" and isinstance(node.this, exp.Select):
-            node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+            node.this.set("offset", exp.Offset(expression=exp.Literal.string("0")))  # see `layers`
     return tree
 
 
