@@ -19,6 +19,8 @@ import pytest
 from discreet import Curator, DeclarationError, EngineError, QuestionError
 from discreet.catalog import declare
 from discreet.engines.driver import Driver
+from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
+from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.vectors import Vectors
@@ -172,9 +174,10 @@ def _plain(answer: Any) -> Any:
             for name, values in answer.values.items()
         }
         return answer.person.tolist(), known, held
-    if answer and isinstance(answer[0], tuple):
-        return sorted(answer, key=repr)
-    return [one.tolist() for one in answer] if isinstance(answer, list) else answer.tolist()
+    if not isinstance(answer, list):
+        return answer.tolist()
+    cells = answer and not isinstance(answer[0], tuple)
+    return [one.tolist() for one in answer] if cells else sorted(answer, key=repr)
 
 
 @pytest.mark.usefixtures("known")
@@ -208,6 +211,11 @@ def _counted(curator: Curator) -> None:
     rows = engine.code(Coding(coded), table)
     engine.marginals(rows, [["clinic"], ["days", "cost"], ["at", "clinic", "days"], []])
     engine.uncode(rows)
+    listed = Coding((ListedCells(table.column("at"), ()), ListedCells(table.column("days"), (1, 2, 3))))
+    at, days = (ColumnOf(name, kind) for name, kind in (("at", Type.TIMESTAMP), ("days", Type.INTEGER)))
+    early = Call("less", (at, Literal(datetime.datetime(2020, 1, 1), Type.TIMESTAMP)), Type.BOOLEAN)
+    engine.cells(listed, early, table)
+    engine.cells(listed, Call("less", (days, Literal(3, Type.INTEGER)), Type.BOOLEAN), table)
     many = Coding((ListedCells(table.column("clinic"), ("north", "Ünder", "a'b", 'c"d', "e\\f", *town), other=True),))
     rows = engine.code(many, table)
     engine.marginals(rows, [["clinic"]])

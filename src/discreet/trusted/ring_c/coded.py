@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from discreet.trusted.ring_a.casts import TYPES
 from discreet.trusted.ring_a.casts import kind as kind_named
 from discreet.trusted.ring_a.dialect import Dialect, function
 from discreet.trusted.ring_a.expressions import Expression, Literal
@@ -69,13 +70,14 @@ def counts(rows: CodedRows, clique: Sequence[str]) -> str:
 def true_cells(coding: Coding, predicate: Expression, dialect: Dialect) -> str:
     """The statement for the cells whose values make the predicate true, one by one; it reads no table. All columns are
     `ListedCells`, and what is in no list is NULL."""
-    names, tables, double = {}, [], dialect.text(kind_named("DOUBLE"))
+    names, tables = {}, []
     for place, one in enumerate(coding.columns):
         assert isinstance(one, ListedCells)
         assert one.column.type is not None
         kind, name = one.column.type, column_name(place)
         values = [_literal(value, kind, dialect) for value in one.values] + ["NULL"] * one.null
-        typed = [f"CAST({value} AS {double})" if kind is Type.NUMBER else value for value in values]
+        held = dialect.text(kind_named(TYPES[kind]))  # of a column without values an engine knows no type
+        typed = [f"CAST({value} AS {held})" if kind is Type.NUMBER or not one.values else value for value in values]
         rows = ", ".join(f"({at}, {value})" for at, value in enumerate(typed))
         tables.append(f"(VALUES {rows}) AS v{place}(p{place}, {name})")
         names[one.column.name] = exp.column(name)
