@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 import pandas as pd
 import pytest
+from sqlglot import exp
 
 from discreet.catalog import declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.trusted.ring_a import windows
+from discreet.trusted.ring_a.expressions import ColumnOf
+from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, table_name
-from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.nodes import Quantity
+from discreet.trusted.ring_a.quantities import quantity, steps_of
+from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
 from discreet.trusted.ring_b.relation_statements import rows_of
 from discreet.trusted.ring_b.relations import Base, Joined, Renamed
@@ -132,3 +139,58 @@ def test_rows_of_two_persons_never_meet_whatever_is_compared(engine: DuckDB, kin
     assert [tuple(row) for row in found] == [
         (person, count, True) for person, count in zip((1, 2, 3), rows, strict=True)
     ]
+
+
+STEPS = ("0.1", "0.001", "1", "7/3", "1/3", "2.5", "0.0000001")
+
+
+@pytest.mark.parametrize("written", STEPS)
+def test_whole_numbers_beside_a_column_are_what_its_values_give(engine: DuckDB, written: str) -> None:
+    """On the lattice of the column, and on every narrower one of its step: numbers at halves of steps, beyond the
+    bounds, at ±0, infinite and none."""
+    step = Fraction(written)
+    low, high = -900 * step, 1000 * step
+    chance = random.Random(written)
+    halves = [float(step * Fraction(chance.randint(-2100, 2100), 2)) for _ in range(2000)]
+    odd = [0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.7e308, float(low), float(high), None]
+    values = [*halves, *(math.nextafter(one, math.inf) for one in halves), *odd]
+    frame = pd.DataFrame({"p": [str(place) for place in range(len(values))], "x": pd.array(values, "Float64")})
+    number = {"type": "number", "min": low, "max": high, "step": step}
+    table = loaded(engine, {"p": {"type": "text"}, "x": number}, frame, person="p", one_row_per_person=True)
+    lattices = [
+        Lattice(step, *ends) for ends in ((-900, 1000), (0, 10), (-5, 400), (-900, -899), (3, 3), (-2000, 2000))
+    ]
+    of_value = [
+        DUCKDB.text(quantity(Quantity(ColumnOf("x", Type.NUMBER), one), {"x": exp.column("c1")})) for one in lattices
+    ]
+    beside = {("x", step): exp.column("s1")}
+    of_steps = [
+        DUCKDB.text(quantity(Quantity(ColumnOf("x", Type.NUMBER), one), {"x": exp.column("c1")}, beside))
+        for one in lattices
+    ]
+    assert all("s1" in one and "c1" not in one for one in of_steps)
+    differ = " OR ".join(f"({a}) IS DISTINCT FROM ({b})" for a, b in zip(of_value, of_steps, strict=True))
+    assert held(engine, table, f"COUNT(*) FILTER (WHERE {differ})") == [0]
+    assert held(engine, table, "COUNT(*) FILTER (WHERE s1 IS NULL)") == [2]
+    assert held(engine, table, "MIN(s1)") == [-900]
+    assert held(engine, table, "MAX(s1)") == [1000]
+
+
+def test_whole_numbers_stand_beside_columns_with_step_and_bounds_alone(engine: DuckDB) -> None:
+    number = {"type": "number", "min": 0, "max": 1}
+    columns = {
+        "p": {"type": "text"},
+        "a": number,
+        "b": {**number, "step": Fraction(1, 8)},
+        "c": {"type": "number", "step": Fraction(1, 8)},
+        "d": {"type": "number", "min": 0, "max": 2**40, "step": Fraction(1, 8)},
+    }
+    frame = pd.DataFrame({"p": ["x"], "a": [0.5], "b": [0.5], "c": [0.5], "d": [2.0**39]})
+    table = loaded(engine, columns, frame)
+    assert steps_of(table).keys() == {("b", Fraction(1, 8)), ("d", Fraction(1, 8))}
+    assert held(engine, table, "[s2, s4]") == [[4, 2**42]]
+
+
+def test_which_lattices_fit_into_so_many_bits() -> None:
+    for low, high, fits in ((0, 2**31 - 1, True), (0, 2**31, False), (1 - 2**31, 0, True), (-(2**31), 0, False)):
+        assert Lattice(Fraction(1), low, high).fits(2**31) is fits

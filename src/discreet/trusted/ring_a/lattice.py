@@ -33,6 +33,10 @@ class Lattice:
         if self.step <= 0 or not -ROW_LIMIT <= self.low <= self.high <= ROW_LIMIT:
             raise ValueError("a lattice has steps above 0, from low to high, which a double holds")
 
+    def fits(self, size: int) -> bool:
+        """Whether all its numbers are smaller than this, whatever their sign."""
+        return -size < self.low and self.high < size
+
     @property
     def width(self) -> int:
         return self.high - self.low

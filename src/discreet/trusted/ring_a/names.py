@@ -13,6 +13,11 @@ def column_name(index: int) -> str:
     return f"c{index}"
 
 
+def steps_name(index: int) -> str:
+    """The engine's name of the whole numbers of steps of the declared column at this position."""
+    return f"s{index}"
+
+
 def table_name(table: Table) -> str:
     """The engine's name of a declared table, whatever letters the owner used."""
     return f"t_{table.name.encode().hex()}"

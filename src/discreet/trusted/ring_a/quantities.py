@@ -5,26 +5,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import singledispatch
+from types import MappingProxyType
 
 from sqlglot import exp
 
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
-from discreet.trusted.ring_a.expressions import Call
+from discreet.trusted.ring_a.expressions import Call, ColumnOf
 from discreet.trusted.ring_a.lattice import Lattice
+from discreet.trusted.ring_a.names import steps_name
 from discreet.trusted.ring_a.nodes import Quantity
+from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_a.terms import Columns, as_double, compiled, double_literal, is_whole
 
+Steps = Mapping[tuple[str, Fraction], exp.Expression]
+"""The whole numbers of steps that stand beside columns: of a column and a step."""
 
-def quantity(one: Quantity, columns: Mapping[str, exp.Expression]) -> exp.Expression:
-    """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included."""
+
+def steps_of(table: Table) -> dict[tuple[str, Fraction], tuple[Lattice, str]]:
+    """The columns of a table that are counted in a declared step within declared bounds: the lattice of each, and the
+    name of its whole numbers in the engine."""
+    return {
+        (column.name, column.step): (Lattice(column.step, *column.steps), steps_name(index))
+        for index, column in enumerate(table.columns)
+        if column.step is not None and column.steps is not None and None not in (column.minimum, column.maximum)
+    }
+
+
+def quantity(
+    one: Quantity, columns: Mapping[str, exp.Expression], steps: Steps = MappingProxyType({})
+) -> exp.Expression:
+    """An integer of the row, or NULL. Clamped to the lattice whatever the row holds, infinities included.
+
+    A column's `steps` are what its value gives on the lattice of its declared step and bounds; clamped to narrower ones
+    they are what the value gives there, as rounding keeps the order."""
     expression, lattice = one.expression, one.lattice
     if one.powers:
         return power_of(one, columns)
     if lattice is None:
         node = compiled(expression, columns)
         return exp.Case(ifs=[exp.If(this=unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
-    if is_whole(expression) and lattice.step == 1:
+    if isinstance(expression, ColumnOf) and (expression.name, lattice.step) in steps:
+        node = steps[expression.name, lattice.step]
+        inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
+    elif is_whole(expression) and lattice.step == 1:
         node = compiled(expression, columns)
         inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
     else:

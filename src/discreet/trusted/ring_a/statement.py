@@ -36,7 +36,7 @@ from discreet.trusted.ring_a.nodes import (
     Total,
     project_of,
 )
-from discreet.trusted.ring_a.quantities import clamped, quantity
+from discreet.trusted.ring_a.quantities import clamped, quantity, steps_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held, Salt
@@ -177,7 +177,8 @@ def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also
     predicate = project.child.predicate if isinstance(project.child, Filter) else None
     columns, source, person, ids = _source(scan, predicate, table, partial(kept_rows, salt))
     selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
-    selected += [exp.alias_(quantity(one, columns), f"q{index}") for index, one in enumerate(project.quantities)]
+    steps = {key: exp.column(name) for key, (_, name) in steps_of(table).items()} if scan.relation is None else {}
+    selected += [exp.alias_(quantity(one, columns, steps), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [one for key in project.keys if (one := _key_condition(key, columns)) is not None]
     if predicate is not None and scan.relation is None:
         conditions.append(compiled(predicate, columns))

@@ -13,12 +13,13 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.trusted.ring_a.casts import TYPES, kind
+from discreet.trusted.ring_a.casts import TYPES, cast, kind
 from discreet.trusted.ring_a.dialect import function
-from discreet.trusted.ring_a.expressions import Literal
+from discreet.trusted.ring_a.expressions import ColumnOf, Literal
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
-from discreet.trusted.ring_a.quantities import rounded
+from discreet.trusted.ring_a.nodes import Quantity
+from discreet.trusted.ring_a.quantities import quantity, rounded, steps_of
 from discreet.trusted.ring_a.table import DATES, LARGEST, Column, Source, Table, Type, Value
 from discreet.trusted.ring_a.terms import double_literal, from_steps, literal
 from discreet.trusted.ring_a.windows import PLACE, of_rows
@@ -64,6 +65,7 @@ def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[lis
         order = [exp.Ordered(this=exp.column(column_name(i)), nulls_first=True) for i in range(len(held))]
         place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
         select = exp.select(exp.Star(), exp.alias_(place, PLACE)).from_(select.subquery("typed"))
+    select = _beside_steps(select, table)
     statements: list[exp.Expression] = [exp.Create(this=exp.to_table(name), kind="TABLE", expression=select)]
     content = [exp.column(column_name(i)) for i in range(len(table.columns))]
     facts = [
@@ -72,6 +74,17 @@ def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[lis
         function("hash_of_rows", *(node.copy() for node in content)),
     ]
     return statements, exp.select(*facts).from_(exp.to_table(name))
+
+
+def _beside_steps(rows: exp.Select, table: Table) -> exp.Select:
+    """The rows with whole numbers beside the columns that are counted in a declared step: what every question that adds
+    them up by that step would make of them again."""
+    columns = {column.name: exp.column(column_name(index)) for index, column in enumerate(table.columns)}
+    counted = []
+    for (name, _), (lattice, called) in steps_of(table).items():
+        whole = quantity(Quantity(ColumnOf(name, Type.NUMBER), lattice), columns)
+        counted.append(exp.alias_(cast(whole, "INT") if lattice.fits(2**31) else whole, called))
+    return exp.select(exp.Star(), *counted).from_(rows.subquery("stored")) if counted else rows
 
 
 def _typed(column: Column, source: Source) -> exp.Expression:
