@@ -121,7 +121,7 @@ class KeptTable:
     def place(self) -> str:
         """What it is kept in, in words; nothing where it is in memory."""
         if self.bytes is None:
-            return ""
+            return "a table on the server" if self.server else ""
         size = f" of {self.bytes / 1e6:,.1f} MB" if self.bytes else ""
         what = f"a schema{size} on the server" if self.server else f"a file{size}"
         return what if self.bytes else f"{what} that is still to be made"

@@ -14,7 +14,7 @@ import pyarrow
 
 from discreet.catalog import Declaration, Table, declare
 from discreet.catalog.model import EngineLimits
-from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines import chosen
 from discreet.engines.protocol import Row
 from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
@@ -71,11 +71,14 @@ def frame(table: Table, rows: Sequence[Record]) -> pyarrow.Table:
     return pyarrow.table(columns)
 
 
+LIMITS = EngineLimits(memory_gib=4, seconds=60)
+
+
 class Bench:
     """One engine for many tables."""
 
-    def __init__(self) -> None:
-        self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60))
+    def __init__(self, limits: EngineLimits = LIMITS) -> None:
+        self.engine = chosen.engine(limits)
         self.count = 0
 
     def load(self, table: Table, rows: Sequence[Record], key: str = "a key") -> Table:

@@ -15,6 +15,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+from discreet.catalog import spark
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
@@ -136,6 +137,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     limits = reader.limits(
         reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
     )
+    reader.placed(tables, limits.kind)
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
         raise DeclarationError(faults, file=str(file) if file else "")
@@ -242,7 +244,8 @@ class _DeclarationReader:
         return base / raw
 
     def limits(self, raw: Mapping[str, Any], folder: Path | None) -> EngineLimits:
-        known = {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures", "store", "every", "kind"}
+        known = {"memory_gib", "seconds", "windows", "answer_seconds", "work", "failures", "store", "every"}
+        known |= {"kind", "remote"}
         self.unknown("engine", raw, known)
         default = EngineLimits()
         memory = self.count("engine.memory_gib", raw.get("memory_gib", default.memory_gib), 4096)
@@ -253,6 +256,7 @@ class _DeclarationReader:
             answer = self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
         work = self.count("engine.work", raw["work"], MOST_WORK) if "work" in raw else None
         failures = self.count("engine.failures", raw.get("failures", default.failures), 1_000)
+        kind = self.kind(raw)
         return EngineLimits(
             memory or default.memory_gib,
             seconds or default.seconds,
@@ -262,8 +266,28 @@ class _DeclarationReader:
             self.store(raw.get("store"), folder),
             folder,
             self.every(raw.get("every")),
-            self.kind(raw),
+            kind,
+            self.remote(raw, kind),
         )
+
+    def remote(self, raw: Mapping[str, Any], kind: EngineKind) -> str | None:
+        if kind is not EngineKind.SPARK:
+            if "remote" in raw:
+                self.fault("engine.remote", "it is the address of a Spark server", 'write kind = "spark" beside it')
+            return None
+        found = spark.remote("engine.remote", raw.get("remote"))
+        if isinstance(found, str):
+            return found
+        self.faults.append(found)
+        return None
+
+    def placed(self, tables: Mapping[str, Table], kind: EngineKind) -> None:
+        """Whether tables of Spark's catalog are read by Spark."""
+        for name, table in tables.items():
+            if table.source.kind == spark.SPARK and kind is not EngineKind.SPARK:
+                message = "it is a table of Spark's catalog, and questions run elsewhere"
+                fix = 'write [engine] with kind = "spark" and remote = "sc://host:15002"'
+                self.fault(f"tables.{name}.source", message, fix)
 
     def kind(self, raw: Mapping[str, Any]) -> EngineKind:
         if raw.get("kind", EngineKind.HERE) not in list(EngineKind):
@@ -488,6 +512,12 @@ class _DeclarationReader:
             raw = ""
         if not isinstance(raw, str | Path):
             return Source("frame", frame=raw)
+        if str(raw).startswith(f"{spark.SPARK}::"):
+            named = spark.source(where, str(raw))
+            if isinstance(named, Source):
+                return named
+            self.faults.append(named)
+            return Source(spark.SPARK)
         if is_server(str(raw)):
             found = server(where, str(raw))
             if isinstance(found, Source):

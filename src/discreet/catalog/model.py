@@ -45,6 +45,7 @@ class EngineKind(StrEnum):
 
     HERE = "duckdb"
     POSTGRESQL = "postgresql"
+    SPARK = "spark"
 
 
 class Store(StrEnum):
@@ -62,7 +63,8 @@ class EngineLimits:
     never from data.
 
     `store` says whether tables are kept in "memory" or in files of the `folder`; None: as large as the source is. Each
-    table gets a new snapshot when its last one is `every` seconds old; None: when the owner says so."""
+    table gets a new snapshot when its last one is `every` seconds old; None: when the owner says so.
+    `remote` is the address of a Spark server."""
 
     memory_gib: int = 8
     seconds: int = 300
@@ -73,6 +75,7 @@ class EngineLimits:
     folder: Path | None = None
     every: int | None = None
     kind: EngineKind = EngineKind.HERE
+    remote: str | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -476,7 +476,9 @@ def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: An
     show_default=True,
     help="Where questions run.",
 )
-@click.option("--server", metavar="URL", help="The server they run on: postgresql://user@host/database.")
+@click.option(
+    "--server", metavar="URL", help="The server they run on: postgresql://user@host/database, or sc://host:15002."
+)
 def demo(output: str, engine: str, server: str | None) -> None:
     """Real data: questions answered with error bars, a refusal, a picture. Leaves the data and a declaration of it."""
     from discreet.cli.demo import demonstrate

@@ -55,9 +55,11 @@ def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = 
         file = Path(folder) / "adult.toml"
         text = declaration(source, Path(folder))
         if kind is not EngineKind.HERE:
-            _say(f'Questions run where the table is: the owner calls it adult, and adds kind = "{kind}".')
+            engine = {"kind": kind.value} | ({"remote": server} if kind is EngineKind.SPARK else {})
+            written = [f'{name} = "{value}"' for name, value in engine.items()]
+            _say(f"Questions run where the table is: the owner calls it adult, and adds {', '.join(written)}.")
             name = there.rpartition("::")[2].replace(".", "_")
-            text = text.replace(f"tables.{name}", "tables.adult") + f'\n[engine]\nkind = "{kind}"\n'
+            text = "\n".join([text.replace(f"tables.{name}", "tables.adult"), "[engine]", *written, ""])
         file.write_text(text, "utf-8")
         with open(file) as curator:
             _say("An analyst sees the price and the expected error before anything is spent:")

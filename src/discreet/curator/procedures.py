@@ -179,6 +179,7 @@ class Curator(Asking):
             analyst=analyst,
         )
         call = aggregation(self._declaration, function, options)
+        self._engine.hold_rows(call.table)
         account = self._account(None)
         with call.ready() as measurement:
             return self._released(call, measurement, account, request)
@@ -228,6 +229,7 @@ class Curator(Asking):
             positive=positive,
         )
         call = fit(self._declaration, options)
+        self._engine.hold_rows(call.table)
         with progress("steps", call.steps) as tell:
             release = self._released(call, call.measurement(tell), account, request)
         return Predictor(release, call.model, call.features, call.target)

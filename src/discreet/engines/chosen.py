@@ -12,6 +12,8 @@ from discreet.engines.duckdb.sources import DuckDBSources
 from discreet.engines.postgresql.driver import PostgreSQL
 from discreet.engines.postgresql.driver import example as on_postgresql
 from discreet.engines.protocol import Owned, Sources
+from discreet.engines.spark.driver import Spark
+from discreet.engines.spark.driver import example as on_spark
 from discreet.trusted.ring_a.dialect import Dialect
 
 DIALECT: Dialect = DUCKDB
@@ -20,13 +22,16 @@ DIALECT: Dialect = DUCKDB
 
 def engine(limits: EngineLimits) -> Owned:
     """An engine that holds no table yet."""
-    return PostgreSQL(limits) if limits.kind is EngineKind.POSTGRESQL else DuckDB(limits)
+    kinds = {EngineKind.HERE: DuckDB, EngineKind.POSTGRESQL: PostgreSQL, EngineKind.SPARK: Spark}
+    return kinds[limits.kind](limits)
 
 
 def example(kind: EngineKind, server: str, file: Path) -> AbstractContextManager[str]:
     """The source of a table with what a CSV file holds, where an engine of this kind runs; it is gone afterwards. For a
     demonstration."""
-    return on_postgresql(server, file) if kind is EngineKind.POSTGRESQL else nullcontext(str(file))
+    if kind is EngineKind.HERE:
+        return nullcontext(str(file))
+    return on_postgresql(server, file) if kind is EngineKind.POSTGRESQL else on_spark(server, file)
 
 
 def sources() -> Sources:

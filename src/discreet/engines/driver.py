@@ -24,7 +24,7 @@ from discreet.engines.protocol import Lost, Row, Stopped
 from discreet.engines.statements import Beside, Statement, Statements
 from discreet.engines.twin import Twin
 from discreet.errors import EngineError, QuestionError
-from discreet.trusted.ring_a.dialect import Dialect, function
+from discreet.trusted.ring_a.dialect import Dialect, Lacking, function
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Root, project_of
@@ -270,6 +270,15 @@ class Driver:
         except Failed:
             raise EngineError from None
         return decoded(wanted, answer)
+
+    def hold_rows(self, table: Table) -> None:
+        """Raises QuestionError where the rows of a table cannot be had as vectors."""
+        try:
+            self._dialect.text(select(table, ()))
+        except Lacking:
+            message = f"the rows of {table.name} have no order on this engine, so nothing is trained on them"
+            fix = 'declare person, a column that tells whose each row is, or kind = "duckdb" under [engine]'
+            raise QuestionError("engine", message, where="table", fix=fix) from None
 
     def code(self, coding: Coding, table: Table) -> CodedRows:
         """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""

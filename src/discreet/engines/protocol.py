@@ -117,6 +117,10 @@ class Owned(CodedEngine, Protocol):
         """Whether some value that rows refer to leads to several persons."""
         ...
 
+    def hold_rows(self, table: Table, /) -> None:
+        """Raises QuestionError where `vectors` cannot be had of the table."""
+        ...
+
     def lock(self) -> None:
         """Shuts it off from files, network and settings. Called once every table is loaded."""
         ...

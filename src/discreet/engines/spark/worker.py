@@ -1,0 +1,460 @@
+"""The child process that speaks to a Spark server: questions run there, and this process is told their totals.
+
+Forked for each curator, with requests on standard input and answers on standard output, as DuckDB's is; Spark prints
+failing values beside its messages, and what this process prints goes nowhere. No message crosses.
+
+What a statement calls a table is a view of this session's own, of a table in the schema `discreet`: `place` says how
+these are named. So a table is replaced by a new one in one step, and a column is dropped by another view, which no
+engine of tables need be able to do.
+
+Where a statement on rows fails, or takes too long, this process ends: that tells that there may be such rows, and the
+tables wait for their owner. Spark tries a task that fails again, elsewhere: it gives the same, as each statement
+follows from the stored tables and the salt alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pickle
+import re
+import socket
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow
+import pyarrow.compute
+
+from discreet.engines.child import serve
+from discreet.engines.postgresql.connection import Refused
+from discreet.engines.spark import place
+from discreet.engines.spark.answers import bytes_of, rows_of, send
+
+os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for all of Spark, and ends without it
+
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.connect.session import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+OLDEST = 4
+"""The first version of Spark that has all that statements need."""
+
+CONNECT_SECONDS = 10
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",  # the key of a folder is a text
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+"""What decides about values, whatever the server's own settings are."""
+
+EMPTY = {
+    "spark.sql.shuffle.partitions": "1",
+    # a question is planned as it is on tables that hold rows
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PropagateEmptyRelation,"
+    "org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+    "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
+}
+
+ROWS_OF_BUCKET, MOST_BUCKETS = 1_000_000, 1_024
+
+_KINDS = {
+    "bigint": "BIGINT",
+    "int": "INTEGER",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp_ntz": "TIMESTAMP",
+}
+"""Types of answers, as `twin` names them; a decimal without digits behind its point is a HUGEINT."""
+
+_MADE = re.compile(r"CREATE (OR REPLACE )?TABLE (\w+) (AS (SELECT .*)|\((.*)\))", re.DOTALL)
+_DROPPED = re.compile(r"DROP TABLE (\w+)")
+_ALTERED = re.compile(r"ALTER TABLE (\w+) DROP COLUMN (\w+)")
+
+
+def main() -> None:
+    requests, answers = serve()
+    worker = Worker()
+    while True:
+        try:
+            request = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            answer = worker.answer(*request)
+        except MemoryError:
+            os._exit(1)
+        except Exception as error:
+            answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
+        send(answers, answer)
+
+
+@dataclass(frozen=True)
+class Held:
+    """A table of ours on the server, and those of its columns that are there for statements; of a trial, no table."""
+
+    relation: str | None
+    columns: tuple[str, ...]
+    lasting: bool = False
+    buckets: tuple[str, int] | None = None
+
+
+class Worker:
+    """A session on the server."""
+
+    def __init__(self) -> None:
+        self.session: Any = None
+        self.tables: dict[str, Held] = {}
+        self.count = 0
+        self.loading: tuple[str, int] | None = None
+        self.locked = False
+
+    def answer(self, operation: str, *arguments: Any) -> Any:
+        return getattr(self, f"do_{operation}")(*arguments)
+
+    def do_connect(self, remote: str, token: str | None, session: str, seconds: int, trial: bool) -> Any:
+        """Begins a session in which a question takes at most so many seconds; of a trial, without tables."""
+        self.mark, self.seconds, self.trial = session.replace("-", ""), seconds, trial
+        self.session = _connected(remote, token, session)
+        try:
+            if int(self.session.version.split(".")[0]) < OLDEST:
+                raise Refused("old")
+            for name, value in (SETTINGS | EMPTY if trial else SETTINGS).items():
+                self.session.conf.set(name, value)
+            if not trial:
+                self._run(f"CREATE SCHEMA IF NOT EXISTS {place.SCHEMA}")
+        except PySparkException:
+            raise Refused("denied" if trial else "place") from None
+        return {}
+
+    def do_sweep(self, remote: str, token: str | None, ended: Sequence[str]) -> Any:
+        """Ends what sessions of children that have ended still do, and drops what they had built."""
+        for one in ended:
+            session = _connected(remote, token, one)
+            with suppress(PySparkException):
+                session.interruptAll()
+            with suppress(PySparkException):
+                found = session.sql(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.beside(one.replace('-', ''))}*'")
+                for row in found.collect():
+                    session.sql(f"DROP TABLE IF EXISTS {place.SCHEMA}.{row['tableName']} PURGE")
+            with suppress(PySparkException):
+                session.stop()
+        return {}
+
+    def do_source(self, kind: str, what: Any, more: Mapping[str, Any]) -> Any:
+        """Opens a source, and says which columns it has, by name and type."""
+        if self.locked:
+            raise ValueError
+        try:
+            self._opened(kind, what, more).createOrReplaceTempView("frame")
+        except AnalysisException:
+            raise Refused("missing") from None
+        return {
+            "columns": [[field.name, field.dataType.simpleString()] for field in self.session.table("frame").schema]
+        }
+
+    def _opened(self, kind: str, what: Any, more: Mapping[str, Any]) -> Any:
+        if kind == "frame":
+            table = _arrow(what)
+            schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)  # an empty table has one as well
+            if not table.num_rows:
+                return self.session.createDataFrame([], schema)
+            return self.session.createDataFrame(table, schema)
+        if kind == "delta":
+            return self.session.read.format("delta").option("versionAsOf", more["version"]).load(what)
+        if kind == "parquet":
+            reader = self.session.read.option("mergeSchema", str(len(what) > 1).lower())
+            if more["root"] is not None:
+                reader = reader.option("basePath", more["root"])
+            return reader.parquet(*what)
+        return self.session.table(what)
+
+    def do_load(
+        self, name: str, person: str | None, statement: str, facts: str, stem: str, digest: str, salt: bytes
+    ) -> Any:
+        """Builds a table, bucketed by the person where it is large, and gives a keyed hash of its content that does not
+        depend on the order of its rows."""
+        if self.locked:
+            raise ValueError
+        before = dict(self.tables)
+        try:
+            if person is not None:
+                ((rows,),) = rows_of(self._select("SELECT COUNT(*) FROM frame"))
+                self.loading = (person, min(rows // ROWS_OF_BUCKET + 1, MOST_BUCKETS))
+            self._change(statement)
+            (values,) = rows_of(self._select(facts))
+            text = json.dumps([str(one) for one in values])
+            fingerprint = hashlib.sha256(salt + text.encode()).hexdigest()
+            held = self.tables[name]
+            lasting = place.lasting(stem, fingerprint)
+            marks = {"digest": digest, "fingerprint": fingerprint, "buckets": " ".join(map(str, held.buckets or ()))}
+            if marks.items() <= self._marks(lasting).items():  # these rows were loaded before
+                self._drop(held)
+            else:
+                self._run(f"DROP TABLE IF EXISTS {lasting}")
+                listed = ", ".join(f"'discreet.{key}' = '{value}'" for key, value in marks.items())
+                self._run(f"ALTER TABLE {held.relation} SET TBLPROPERTIES ({listed})")
+                self._run(f"ALTER TABLE {held.relation} RENAME TO {lasting}")
+            self._view(name, Held(lasting, held.columns, True, held.buckets))
+        except Exception:
+            self._back(before)
+            raise
+        finally:
+            self.loading = None
+        return {"fingerprint": fingerprint}
+
+    def do_open(self, name: str, stem: str, digest: str, fingerprint: str) -> Any:
+        """Whether a table with these rows is on the server: then it is read."""
+        lasting = place.lasting(stem, fingerprint)
+        marks = self._marks(lasting)
+        found = (marks.get("digest"), marks.get("fingerprint")) == (digest, fingerprint)
+        if found:
+            column, _, count = marks["buckets"].partition(" ")
+            buckets = (column, int(count)) if count else None
+            self._view(name, Held(lasting, tuple(self.session.table(lasting).columns), True, buckets))
+        return {"found": found}
+
+    def do_retain(self, stem: str, fingerprint: str) -> Any:
+        """Drops a table's other rows."""
+        kept = place.lasting(stem, fingerprint)
+        for row in self._select(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.all_of(stem)}'").to_pylist():
+            other = f"{place.SCHEMA}.{row['tableName']}"
+            if other != kept:
+                self._run(f"DROP TABLE IF EXISTS {other} PURGE")
+        return {}
+
+    def do_known(self) -> Any:
+        """The tables that were made here, by whomever."""
+        return {"tables": [row["tableName"] for row in self._select(f"SHOW TABLES IN {place.SCHEMA}").to_pylist()]}
+
+    def do_over(self, before: Sequence[str]) -> Any:
+        """Drops what was not there before: the end of a demonstration."""
+        for name in {*self.do_known()["tables"]} - {*before}:
+            self._run(f"DROP TABLE IF EXISTS {place.SCHEMA}.{name} PURGE")
+        return {}
+
+    def _marks(self, relation: str) -> Mapping[str, str]:
+        """What stands with a table of ours: what it was made of, the hash of its rows, its buckets; nothing where there
+        is no such table."""
+        try:
+            found = self._select(f"SHOW TBLPROPERTIES {relation}").to_pylist()
+        except AnalysisException:
+            return {}
+        return {row["key"].removeprefix("discreet."): row["value"] for row in found}
+
+    def do_lock(self) -> Any:
+        """From here on no source is opened."""
+        if not self.trial:
+            self._run("DROP VIEW IF EXISTS frame")
+        self.locked = True
+        return {}
+
+    def do_run(self, sql: str) -> Any:
+        with self._alone():
+            return {"rows": rows_of(self._select(sql))}
+
+    def do_listed(self, sql: str, seconds: float) -> Any:
+        """Rows of public tables, or failed where that takes longer: the tables that are here stay."""
+        end = threading.Timer(seconds, self.session.interruptAll)
+        end.start()
+        try:
+            return {"rows": rows_of(self._select(sql))}
+        finally:
+            end.cancel()
+
+    def do_build(self, statements: list[str]) -> Any:
+        """Builds what questions read beside a table, from the tables that are here. All of it, or nothing."""
+        with self._alone():
+            before = dict(self.tables)
+            for statement in statements:
+                self._change(statement)
+            kept = {held.relation for held in self.tables.values()}
+            for held in before.values():
+                if held.relation not in kept:
+                    self._drop(held)
+        return {}
+
+    def do_empty(self, statements: list[str]) -> Any:
+        """Makes a table that has no rows."""
+        for statement in statements:
+            self._change(statement)
+        return {}
+
+    def do_prepare(self, trials: list[tuple[list[str], str]]) -> Any:
+        """The types of what each SELECT gives, after what is built for it, of which nothing is kept."""
+        types = []
+        for built, sql in trials:
+            before = dict(self.tables)
+            try:
+                for statement in built:
+                    self._change(statement)
+                frame = self._frame(sql)
+                types.append([_kind(field.dataType.simpleString()) for field in frame.schema])
+                frame.toArrow()
+            finally:
+                if built:
+                    self._back(before)
+        return {"types": types}
+
+    def do_vectors(self, sql: str) -> Any:
+        """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""
+        with self._alone():
+            first, *columns = self._select(sql).columns
+            buffers = [bytes_of(first)[0]]
+            for column in columns:
+                known = pyarrow.compute.is_valid(column)
+                buffers += [known.to_numpy().tobytes(), *bytes_of(column)]
+        return {"buffers": buffers}
+
+    def do_counts(self, wanted: list[tuple[str, tuple[int, ...]]]) -> Any:
+        """For each SELECT of places and their count: the counts of all places, as bytes."""
+        import numpy as np
+
+        buffers = []
+        with self._alone():
+            for sql, shape in wanted:
+                *places, count = (column.to_numpy() for column in self._select(sql).columns)
+                dense = np.zeros(shape, np.int64)
+                dense.reshape(-1)[np.ravel_multi_index(tuple(places), shape) if places else slice(None)] = count
+                buffers.append(dense.tobytes())
+        return {"buffers": buffers}
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Rows are read within the time that there is, and without a failure, or this process ends."""
+        end = threading.Timer(0.95 * self.seconds, self._give_up)
+        end.start()
+        try:
+            yield
+        except ValueError:  # a statement that is none of ours: nothing was read
+            raise
+        except Exception:
+            os._exit(1)
+        finally:
+            end.cancel()
+
+    def _give_up(self) -> None:
+        threading.Timer(0.02 * self.seconds, os._exit, [1]).start()
+        with suppress(Exception):
+            self.session.interruptAll()
+        os._exit(1)
+
+    def _frame(self, sql: str) -> Any:
+        if not sql.startswith(("SELECT ", "SHOW ")):
+            raise ValueError
+        return self.session.sql(sql)
+
+    def _select(self, sql: str) -> pyarrow.Table:
+        return self._frame(sql).toArrow()
+
+    def _run(self, sql: str) -> None:
+        self.session.sql(sql).collect()
+
+    def _change(self, statement: str) -> None:
+        """One of our own statements, which makes or drops a table, or drops a column."""
+        if found := _MADE.fullmatch(statement):
+            self._make(found[2], found[4], found[5], replace=found[1] is not None)
+        elif found := _DROPPED.fullmatch(statement):
+            held = self.tables.pop(found[1])
+            self._run(f"DROP VIEW {found[1]}")
+            if held.relation not in {other.relation for other in self.tables.values()}:
+                self._drop(held)
+        elif found := _ALTERED.fullmatch(statement):
+            held = self.tables[found[1]]
+            columns = tuple(column for column in held.columns if column != found[2])
+            self._view(found[1], replace(held, columns=columns))
+        else:
+            raise ValueError
+
+    def _make(self, name: str, select: str | None, columns: str | None, *, replace: bool) -> None:
+        if name in self.tables and not replace:
+            raise ValueError
+        if self.trial:
+            frame = self._frame(select) if select is not None else self.session.createDataFrame([], columns)
+            self.session.createDataFrame([], frame.schema).createOrReplaceTempView(name)
+            self.tables[name] = Held(None, tuple(frame.columns))
+            return
+        assert select is not None
+        self.count += 1
+        relation = f"{place.SCHEMA}.{place.beside(self.mark)}{self.count}"
+        buckets = self.tables[name].buckets if name in self.tables else self.loading
+        clustered = ""
+        if buckets is not None and buckets[1] > 1:
+            column, count = buckets
+            clustered = f" CLUSTERED BY ({column}) INTO {count} BUCKETS"
+            select = f"SELECT /*+ REPARTITION({count}, {column}) */ * FROM ({select}) AS made"
+        self._run(f"CREATE TABLE {relation} USING PARQUET{clustered} AS {select}")
+        self._view(name, Held(relation, tuple(self.session.table(relation).columns), buckets=buckets))
+
+    def _view(self, name: str, held: Held) -> None:
+        if held.relation is not None:
+            self._run(
+                f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {', '.join(held.columns)} FROM {held.relation}"
+            )
+        else:
+            self.session.table(name).select(*held.columns).createOrReplaceTempView(name)
+        self.tables[name] = held
+
+    def _drop(self, held: Held) -> None:
+        """Drops a table that no view is of, unless it is a snapshot's own."""
+        if held.relation is not None and not held.lasting:
+            self._run(f"DROP TABLE IF EXISTS {held.relation} PURGE")
+
+    def _back(self, before: Mapping[str, Held]) -> None:
+        """The tables as they were, without what was made since."""
+        made = [held for name, held in self.tables.items() if before.get(name) != held]
+        for name in self.tables.keys() - before.keys():
+            self.session.catalog.dropTempView(name)
+        kept = {held.relation for held in before.values()}
+        self.tables = dict(before)
+        for name, held in before.items():
+            if held.relation is not None:
+                self._view(name, held)
+        for held in made:
+            if held.relation not in kept:
+                with suppress(PySparkException):
+                    self._drop(held)
+
+
+def _connected(remote: str, token: str | None, session: str) -> Any:
+    """A session with this number. Raises Refused where there is none to be had."""
+    host, _, port = remote.removeprefix("sc://").partition("/")[0].rpartition(":")
+    try:  # the client itself goes on trying for minutes
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, ValueError):
+        raise Refused("unreachable") from None
+    settings = f";session_id={session}" + (f";token={token}" if token else "")
+    warnings.filterwarnings("ignore")
+    try:
+        return SparkSession.builder.remote(f"{remote}{settings}").create()
+    except PySparkException:
+        raise Refused("denied") from None
+
+
+def _arrow(frame: Any) -> pyarrow.Table:
+    """A table that Python held."""
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return pyarrow.Table.from_pandas(frame, preserve_index=False)
+    return pyarrow.table(frame)
+
+
+def _kind(kind: str) -> str:
+    whole = re.fullmatch(r"decimal\(\d+,0\)", kind)
+    return "HUGEINT" if whole else _KINDS.get(kind, kind)
