@@ -210,10 +210,14 @@ class Holdings:
                 rest = [
                     one for one in tables if not self._public.open(one, salt, self._snapshots[one.name].fingerprint)
                 ]
-                self._public.together(rest)
-                for table in rest:
-                    self._public.load(table, salt)
-                self._public.lock()
+                try:
+                    self._public.together(rest)
+                    for table in rest:
+                        self._public.load(table, salt)
+                    self._public.lock()
+                except DeclarationError:
+                    self._public.close()
+                    raise
 
     def close(self) -> None:
         """Ends the engine of the public tables."""
@@ -289,10 +293,14 @@ class Holdings:
                     continue
                 self._engine.close()  # with what was loaded so far: the next try starts anew
                 raise together([of_table(table, error)], file) from None
-        self._one_person_a_row(tables, file)
-        self._register(loaded, anew, file)
+        try:
+            self._one_person_a_row(tables, file)
+            self._register(loaded, anew, file)
+            self._engine.lock()
+        except DeclarationError:
+            self._engine.close()
+            raise
         self._read = {table.name for table in rest if table.name in loaded and table.name not in opened}
-        self._engine.lock()
         for table in tables:
             if table.name in loaded:
                 self._engine.retain(table, partial(self._registered, table.name))
@@ -327,7 +335,6 @@ class Holdings:
                     Fault(f"tables.{name}", message, f"{way}: it is the new snapshot, and the budget goes on")
                 )
         if faults:
-            self._engine.close()
             raise DeclarationError(faults, code="changed", file=file)
         known |= self._ledger.register_snapshots({name: loaded[name] for name in anew if name in loaded}, anew=True)
         self._snapshots = known
@@ -342,7 +349,6 @@ class Holdings:
                 fix = "write shared = true, if only each person's part in a row must be hidden, not the row itself"
                 faults.append(Fault(f"tables.{table.name}.person", message, fix))
         if faults:
-            self._engine.close()
             raise DeclarationError(faults, code="shared", file=file)
 
     def _current(self, table: Table) -> bool:

@@ -147,6 +147,9 @@ class Driver:
 
     def has(self, table: str) -> bool:
         """Whether the table is loaded in a child that still lives."""
+        return self._has(table)
+
+    def _has(self, table: str) -> bool:
         return self._process is not None and self._process.usable and table in self._child.loaded
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
@@ -207,7 +210,7 @@ class Driver:
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
         ended before.
         """
-        if self._process is None or not all(self.has(base.name) for base in table.bases):
+        if self._process is None or not all(self._has(base.name) for base in table.bases):
             raise self._gone()
         made = self._statements.of(plan, table)
         asked = self._asked(made, Salt.of(secrets.token_hex(16)))
@@ -262,7 +265,7 @@ class Driver:
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
         ended before.
         """
-        if not self.has(table.name) or self._process is None:
+        if not self._has(table.name) or self._process is None:
             raise self._gone()
         sql = self._dialect.text(select(table, wanted))
         try:
@@ -288,11 +291,11 @@ class Driver:
 
     def uncode(self, rows: CodedRows) -> None:
         """Lets go of rows as cells."""
-        if self.has(rows.table.name):
+        if self._has(rows.table.name):
             self._coded([drop(rows)], rows.table)
 
     def _coded(self, statements: list[str], table: Table) -> None:
-        if not self.has(table.name) or self._process is None:
+        if not self._has(table.name) or self._process is None:
             raise self._gone()
         try:
             self._process.call("build", statements, seconds=self._limits.seconds)
@@ -313,7 +316,7 @@ class Driver:
     def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
         """Raises EngineError where the engine failed, Stopped where the child died or had to be killed,
         Lost where it had ended before."""
-        if not self.has(table.name) or self._process is None:
+        if not self._has(table.name) or self._process is None:
             raise self._gone()
         wanted = list(zip(selects, shapes, strict=True))
         try:

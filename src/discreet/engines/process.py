@@ -44,27 +44,38 @@ class EngineProcess:
         """The child's answer. Raises Failed where the engine failed, Refused where a source's server did, Stopped where
         the child is gone or was killed, Lost where that happened under an earlier request, which was told so."""
         with self._lock:
-            if self._ended_under_a_request:
-                raise Lost
-            deadline = time.monotonic() + seconds
-            if (until := UNTIL.get()) is not None:
-                deadline = min(deadline, until)
+            return self._call(request, seconds)
+
+    def call_if_free(self, *request: Any, seconds: float) -> None:
+        """The same, where no other request runs."""
+        if self._lock.acquire(blocking=False):
             try:
-                try:
-                    pickle.dump(request, self._child.requests, protocol=5)
-                except (TypeError, AttributeError, pickle.PicklingError):
-                    self.kill()  # an object that is no table; half of it may stand in the pipe
-                    raise Failed from None
-                self._child.requests.flush()
-                answer = json.loads(self._child.read(self._child.length(deadline), deadline))
-                if "buffers" in answer:
-                    answer["buffers"] = [self._child.read(size, deadline) for size in answer["buffers"]]
-            except (OSError, ChildGone, ValueError):
-                self.kill()
-                raise Stopped from None
-            except BaseException:
-                self.kill()  # interrupted half-way: what the pipe holds belongs to nobody
-                raise
+                self._call(request, seconds)
+            finally:
+                self._lock.release()
+
+    def _call(self, request: tuple[Any, ...], seconds: float) -> Any:
+        if self._ended_under_a_request:
+            raise Lost
+        deadline = time.monotonic() + seconds
+        if (until := UNTIL.get()) is not None:
+            deadline = min(deadline, until)
+        try:
+            try:
+                pickle.dump(request, self._child.requests, protocol=5)
+            except (TypeError, AttributeError, pickle.PicklingError):
+                self.kill()  # an object that is no table; half of it may stand in the pipe
+                raise Failed from None
+            self._child.requests.flush()
+            answer = json.loads(self._child.read(self._child.length(deadline), deadline))
+            if "buffers" in answer:
+                answer["buffers"] = [self._child.read(size, deadline) for size in answer["buffers"]]
+        except (OSError, ChildGone, ValueError):
+            self.kill()
+            raise Stopped from None
+        except BaseException:
+            self.kill()  # interrupted half-way: what the pipe holds belongs to nobody
+            raise
         if answer.get("failed"):
             raise Failed
         if "refused" in answer:

@@ -54,7 +54,7 @@ class Trial(Protocol):
 
     def hold(self, roots: Iterable[Root], table: Table, /) -> None:
         """Raises QuestionError where the engine could not compute these, or would give other types than the plan;
-        EngineError where that could not be found out in time."""
+        EngineError where that could not be found out in time, DeclarationError where a server cannot be reached."""
         ...
 
     def close(self) -> None: ...

@@ -23,7 +23,7 @@ from sqlglot import exp
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from discreet.engines.statements import Statements
-from discreet.errors import EngineError, QuestionError
+from discreet.errors import DeclarationError, EngineError, QuestionError
 from discreet.trusted.ring_a.casts import TYPES
 from discreet.trusted.ring_a.dialect import Dialect, Lacking
 from discreet.trusted.ring_a.engine import Lost
@@ -73,11 +73,12 @@ class Twin:
 
     def wait(self) -> None:
         """Waits until the child has its tables. What fails now fails again, and is said, when a question is tried."""
-        with contextlib.suppress(Failed, Lost, Stopped):
+        with contextlib.suppress(Failed, Lost, Stopped, DeclarationError):
             self._loaded()
 
     def hold(self, roots: Iterable[Root], table: Table) -> None:
-        """Raises QuestionError where the engine could not compute these, or would give other types than the plan."""
+        """Raises QuestionError where the engine could not compute these, or would give other types than the plan;
+        DeclarationError where its server cannot be reached."""
         if not all(map(_known, table.bases)):
             return  # a public table that could not be read: whoever asks for it is told so
         roots = tuple(roots)

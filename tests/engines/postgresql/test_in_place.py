@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -19,6 +21,7 @@ import pytest
 from discreet import Curator, DeclarationError, EngineError, QuestionError
 from discreet.catalog import declare
 from discreet.engines.driver import Driver
+from discreet.engines.process import EngineProcess
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.windows import Salt
@@ -238,6 +241,8 @@ INSERT INTO weird (f4, f8, n, d, ts, tz) VALUES
     ('Infinity', 'Infinity', 'Infinity', '-infinity', '-infinity', '-infinity'),
     ('-Infinity', '-Infinity', '-Infinity', '4713-01-01 BC', '4713-01-01 BC', '4713-01-01 00:00:00+00 BC'),
     (1e-40, 5e-324, 1e-2000, '5874897-12-31', '294276-12-31 23:59:59.999999', '294276-12-31 23:59:59.999999+00');
+INSERT INTO weird (n) VALUES (1.7976931348623158e308), (-1.79769313486231580793e308), (1.7976931348623159e308),
+    (-1.797693134862315808e308), (2.4703282292062328e-324), (-2.4703282292062327e-324);
 INSERT INTO weird (n) VALUES (('1' || repeat('0', 5000))::numeric), (('-1' || repeat('0', 5000))::numeric);
 INSERT INTO weird (n) VALUES (2.5), (-0.5);
 INSERT INTO weird (i8) VALUES (9223372036854775807), (-9223372036854775808);
@@ -507,3 +512,176 @@ def test_the_demonstration(postgres: Postgres, tmp_path: Path) -> None:
     words.remove("--server")
     words.remove(postgres.url("curator"))
     assert subprocess.run([sys.executable, "-m", "discreet", *words], capture_output=True, check=False).returncode == 2
+
+
+def test_no_other_user_s_operator_runs_as_ours(postgres: Postgres, tmp_path: Path) -> None:
+    """Whoever may make operators in a schema of the role's search path sees what is asked there as soon as somebody is
+    connected, and would run with our rights."""
+    kinds = [(operator, kind) for operator in ("=", "<>") for kind in ("integer", "bigint", "text", '"char"', "name")]
+    postgres.run(
+        "CREATE ROLE mallory",
+        "GRANT CREATE ON SCHEMA public TO mallory",
+        "CREATE TABLE taken (who text)",
+        "GRANT INSERT ON taken TO public",
+        "SET ROLE mallory",
+    )
+    try:
+        for place, (operator, kind) in enumerate(kinds):
+            body = "BEGIN INSERT INTO public.taken VALUES (current_user); RETURN true; END"
+            postgres.run(
+                f"CREATE FUNCTION mine{place}(regproc, {kind}) RETURNS boolean LANGUAGE plpgsql AS $${body}$$",
+                f"CREATE OPERATOR {operator} (FUNCTION = mine{place}, LEFTARG = regproc, RIGHTARG = {kind})",
+            )
+        postgres.run("RESET ROLE")
+        with opened(declared(postgres, tmp_path / "a.ledger")) as curator:
+            assert values(curator, COUNT)
+        assert postgres.rows("SELECT DISTINCT who FROM taken") == []
+    finally:
+        postgres.run("RESET ROLE", "DROP TABLE taken", "DROP OWNED BY mallory CASCADE", "DROP ROLE mallory")
+
+
+VISITS_THERE = "t_766973697473"
+
+OTHERWISE: Mapping[str, tuple[str, ...]] = {
+    "emptied": (f"TRUNCATE {{0}}.{VISITS_THERE}",),
+    "gone": ("DROP SCHEMA {0} CASCADE",),
+    "half": (f"DROP TABLE {{0}}.{VISITS_THERE}",),
+    "another's": (
+        f"ALTER TABLE {{0}}.{VISITS_THERE} OWNER TO owner",
+        f"GRANT SELECT ON {{0}}.{VISITS_THERE} TO curator",
+    ),
+    "replaced": (
+        f"CREATE TABLE kept AS SELECT * FROM {{0}}.{VISITS_THERE} WHERE c0 = 7",
+        "DROP SCHEMA {0} CASCADE",
+        "CREATE SCHEMA {0}",
+        f"ALTER TABLE kept RENAME TO {VISITS_THERE}",
+        f"ALTER TABLE {VISITS_THERE} SET SCHEMA {{0}}",
+        "GRANT USAGE ON SCHEMA {0} TO curator",
+        f"GRANT SELECT ON {{0}}.{VISITS_THERE} TO curator",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", OTHERWISE)
+@pytest.mark.parametrize("soon", [True, False])
+def test_no_other_table_is_ever_read(postgres: Postgres, tmp_path: Path, way: str, soon: bool) -> None:
+    """Whatever somebody does to a copy that is open: at once a question fails, later it is made anew before a price."""
+    with opened(declared(postgres, tmp_path / "a.ledger")) as curator:
+        all_of_them = values(curator, "SELECT COUNT(*) FROM visits")
+        used = curator.budget.used
+        for statement in OTHERWISE[way]:
+            postgres.run(statement.format(_of_visits(postgres)))
+        if not soon:
+            time.sleep(0.3)
+        try:
+            again = values(curator, "SELECT COUNT(*) FROM visits WHERE days IS NOT NULL")
+        except EngineError:
+            assert soon
+        except DeclarationError as error:
+            told = str(error)
+            assert way == "replaced"
+            assert curator.budget.used == used
+            assert "a schema of another user has the name" in told
+        else:
+            assert again == all_of_them
+
+
+def _of_visits(server: Postgres) -> str:
+    found = server.rows(
+        f"SELECT nspname::text FROM pg_namespace WHERE to_regclass(nspname || '.{VISITS_THERE}') IS NOT NULL"
+        r" AND nspname LIKE 'discreet\_%'"
+    )
+    return next((name for (name,) in found), "") or _last(server)
+
+
+def _last(server: Postgres) -> str:
+    """The schema that a statement before has dropped, or made without its table."""
+    return re.findall(r"(?:CREATE|DROP) SCHEMA (discreet_\w+)", server.log())[-1]
+
+
+@pytest.mark.parametrize("way", ["emptied", "half", "another's"])
+def test_a_copy_that_is_not_whole_is_made_again(postgres: Postgres, tmp_path: Path, way: str) -> None:
+    raw = declared(postgres, tmp_path / "a.ledger")
+    with opened(raw) as curator:
+        all_of_them = values(curator, "SELECT COUNT(*) FROM visits")
+    for statement in OTHERWISE[way]:
+        postgres.run(statement.format(_of_visits(postgres)))
+    with opened(raw) as curator:
+        assert values(curator, "SELECT COUNT(*) FROM visits WHERE days IS NOT NULL") == all_of_them
+
+
+def test_a_server_that_was_started_anew_costs_nothing(postgres: Postgres, tmp_path: Path) -> None:
+    with opened(declared(postgres, tmp_path / "a.ledger", budget={"epsilon": 100})) as curator:
+        curator.ask(COUNT, epsilon=1)
+        spent = curator.budget.used
+        postgres.stop()
+        time.sleep(0.3)
+        try:
+            for _ in range(2):
+                with pytest.raises((EngineError, DeclarationError)) as error:
+                    curator.ask("SELECT SUM(days) FROM visits", epsilon=1)
+            assert "the server does not answer" in str(error.value)
+        finally:
+            postgres.start()
+        assert curator.budget.used == spent
+        assert curator.ask("SELECT SUM(days) FROM visits", epsilon=1)
+
+
+def test_loading_that_ends_at_its_last_step_is_told_in_words(
+    postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true, ended = EngineProcess.call, [(0,)]
+    loading = "SELECT pid FROM pg_stat_activity WHERE usename = 'curator' AND state = 'idle in transaction'"
+
+    def call(self: EngineProcess, *request: Any, seconds: float) -> Any:
+        if request[0] == "lock" and not ended:
+            locks = "SELECT DISTINCT objid, classid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'"
+            assert len(postgres.rows(locks)) == 3  # before others see what was made
+            ended.extend(postgres.rows(loading))
+            for (number,) in ended:
+                postgres.run(f"SELECT pg_terminate_backend({number})")
+            time.sleep(0.1)
+        return true(self, *request, seconds=seconds)
+
+    monkeypatch.setattr(EngineProcess, "call", call)
+    curator = Curator.of(declare(declared(postgres, tmp_path / "a.ledger")))
+    with curator:
+        ended.clear()
+        with pytest.raises(DeclarationError, match="the connection ended"):
+            curator.refresh()
+        assert ended
+        assert curator.budget.used == 0
+        assert values(curator, COUNT)
+
+
+def test_rows_that_another_reads_are_not_made_otherwise(postgres: Postgres, tmp_path: Path) -> None:
+    raw = declared(postgres, tmp_path / "a.ledger")
+    other = declared(postgres, tmp_path / "a.ledger")
+    other["tables"]["visits"]["columns"]["cost"]["max"] = 200  # which clamps no row
+    with opened(raw) as curator:
+        first = values(curator, COUNT)
+        with pytest.raises(DeclarationError, match="another process reads a copy of the same rows"):
+            opened(other)
+        assert values(curator, COUNT) == first
+        assert values(curator, COUNT.replace("3", "4"))
+    with opened(other) as curator:
+        assert values(curator, COUNT.replace("3", "5"))
+
+
+@pytest.mark.parametrize(
+    "setting", ["transaction_timeout = '40ms'", "statement_timeout = 1", "idle_session_timeout = 300"]
+)
+def test_what_is_set_for_the_role_ends_nothing(postgres: Postgres, tmp_path: Path, setting: str) -> None:
+    if setting.startswith("transaction") and not postgres.rows(
+        "SELECT 1 AS n FROM pg_settings WHERE name = 'transaction_timeout'"
+    ):
+        pytest.skip("this version has no such setting")
+    postgres.run(f"ALTER ROLE curator SET {setting}")
+    try:
+        with opened(declared(postgres, tmp_path / "a.ledger")) as curator:
+            assert values(curator, COUNT)
+            time.sleep(0.4)
+            curator.refresh("visits")
+            assert values(curator, COUNT)
+    finally:
+        postgres.run("ALTER ROLE curator RESET ALL")

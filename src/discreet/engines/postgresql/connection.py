@@ -67,7 +67,17 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "run GRANT CREATE ON DATABASE … TO the user, and GRANT TEMPORARY ON DATABASE … TO the user",
     ),
     "twice": ("another process makes the same tables", "try again when it is done"),
+    "taken": ("a schema of another user has the name of its copy", "ask who administers the database to drop it"),
+    "read": (
+        "another process reads a copy of the same rows that was made otherwise",
+        "close that one, or open the same declaration",
+    ),
     "full": ("the server's disk is full", "make room there"),
+    "limit": (
+        "the server has not the memory or the space for temporary files that it takes",
+        "raise work_mem or temp_file_limit for the user, or make the table smaller",
+    ),
+    "many": ("the server has no connection left for this user", "try again, or raise max_connections there"),
     "one": ("tables are on several servers or in several databases", "name tables of one database, or use DuckDB"),
     "failed": ("the server could not read it", "run SELECT over the declared columns there, and see what it says"),
 }
@@ -83,6 +93,8 @@ _STATES = {
     "55P03": "locked",
     "42P06": "twice",
     "53100": "full",
+    "53300": "many",
+    "53": "limit",
     "57014": "slow",
     "57": "ended",
     "25P03": "ended",
@@ -91,6 +103,9 @@ _STATES = {
 """The words for the server's codes, by the longest beginning that is here."""
 
 _SAID = (
+    ("database system is", "gone"),
+    ("too many", "many"),
+    ("connection slots", "many"),
     ("password", "login"),
     ("authentication", "login"),
     ("pg_hba", "login"),
@@ -100,6 +115,10 @@ _SAID = (
     ("database ", "database"),
 )
 """The words for what a connection that fails says, where it has no code. What is not here is `gone`."""
+
+
+_ENDED = ("no connection to the server", "server closed the connection", "terminating connection")
+"""What the client's library says on a connection that is none any more."""
 
 
 class Refused(Exception):
@@ -115,7 +134,7 @@ def reason(state: str | None, message: str) -> str:
     if state:
         return next((_STATES[state[:length]] for length in (5, 2) if state[:length] in _STATES), "failed")
     if "[libpq] Failed to connect" not in message:
-        return "failed"
+        return "ended" if any(words in message for words in _ENDED) else "failed"
     if "FATAL" not in message and "fe_sendauth" not in message and "service" not in message:
         return "gone"
     return next((word for words, word in _SAID if words in message), "login")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -14,7 +16,7 @@ from sqlglot import exp
 from discreet.catalog.model import EngineLimits
 from discreet.engines.driver import Driver
 from discreet.engines.postgresql import columns, place
-from discreet.engines.postgresql.connection import Refused, environment, refusal
+from discreet.engines.postgresql.connection import REASONS, Refused, environment, refusal
 from discreet.engines.postgresql.dialect import POSTGRESQL as DIALECT
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
@@ -34,6 +36,12 @@ LOAD_SECONDS = 3_600
 _BACKUP = 5
 """The server ends a question so many seconds after this process has given it up."""
 
+_STANDS = 0.2
+"""What stood stands for so many seconds: a question asks about each of its tables."""
+
+_STAND_SECONDS = 20
+"""A server that does not say so within this time is gone."""
+
 _log = logging.getLogger("discreet")
 
 
@@ -50,6 +58,11 @@ class PostgreSQL(Driver):
         for table in tables:
             self._server.know(table.source)
         return super().trial(tables)
+
+    def has(self, table: str) -> bool:
+        """Whether the table is loaded, the connection still stands and the copy is still there. It is asked before a
+        question has its price, so that a server that was started anew costs nobody anything."""
+        return self._has(table) and self._server.stand() and self._has(table)
 
     def _asked(self, made: Statement, salt: Salt) -> tuple[Any, ...]:
         """The salt goes beside the statement: no log of the server holds it as a part of that."""
@@ -75,6 +88,7 @@ class ServerTables:
         self._limits = limits
         self._url: str | None = None
         self._connected = False
+        self._stood = -math.inf
         self._warned = False
         self._stems: dict[str, str] = {}
         self.process: EngineProcess | None = None
@@ -100,8 +114,20 @@ class ServerTables:
         process.call("limit", self._limits.memory_gib, seconds=seconds)
         try:
             process.call("connect", self._url, environment(), int(seconds), True, seconds=seconds)
-        except Refused:
-            raise Lost from None
+        except Refused as error:
+            raise _refused(error.word) from None
+
+    def stand(self) -> bool:
+        """Whether the child can still read what it loaded, so far as it can be asked now."""
+        assert self.process is not None
+        if time.monotonic() >= self._stood + _STANDS:
+            try:
+                self.process.call_if_free("whole", seconds=_STAND_SECONDS)
+            except (Failed, Refused, Lost, Stopped):
+                self.process.kill()
+                return False
+            self._stood = time.monotonic()
+        return True
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a table, from the server's catalog."""
@@ -163,6 +189,12 @@ class ServerTables:
 
     def call(self, *request: Any) -> Any:
         """What the child says to the owner."""
+        try:
+            return self._said(*request)
+        except (Failed, Refused) as error:
+            raise _refused(error.word if isinstance(error, Refused) else "failed") from None
+
+    def _said(self, *request: Any) -> Any:
         assert self.process is not None
         try:
             return self.process.call(*request, seconds=LOAD_SECONDS)
@@ -202,7 +234,7 @@ class ServerTables:
             if source.server != self._url:
                 raise Refused("one")
             self._connect()
-            return self.call(*request)
+            return self._said(*request)
         except Failed:
             raise refusal(source, "failed") from None
         except Refused as error:
@@ -212,8 +244,8 @@ class ServerTables:
         if self._connected:
             return
         self.start()
-        self.call("limit", self._limits.memory_gib)
-        said = self.call("connect", self._url, environment(), self._limits.seconds + _BACKUP, False)
+        self._said("limit", self._limits.memory_gib)
+        said = self._said("connect", self._url, environment(), self._limits.seconds + _BACKUP, False)
         self._connected = True
         if said["logs"] and not self._warned:
             self._warned = True
@@ -222,6 +254,12 @@ class ServerTables:
                 ", ".join(said["logs"]),
                 "docs/engines.md says what to set",
             )
+
+
+def _refused(word: str) -> DeclarationError:
+    """What is said where no single table is meant."""
+    message, fix = REASONS[word]
+    return DeclarationError([Fault("engine", message, fix)], code="server")
 
 
 def _read(source: exp.Expression) -> str:

@@ -53,10 +53,12 @@ _IN_64_BITS = "CASE WHEN {0} >= -9223372036854775808 AND {0} < 92233720368547758
 _NUMERIC_WHOLE = (
     "CASE WHEN round({0}) BETWEEN -9223372036854775808 AND 9223372036854775807 THEN CAST(round({0}) AS int8) END"
 )
-_NUMERIC_DOUBLE = (
-    "CASE WHEN {0} = 'NaN' THEN NULL WHEN abs({0}) < 2.48e-324 THEN 0 "  # below, the server fails, and so it does above
-    "WHEN {0} > 1.7976931348623157e308 THEN CAST('Infinity' AS float8) "
-    "WHEN {0} < -1.7976931348623157e308 THEN CAST('-Infinity' AS float8) ELSE CAST({0} AS float8) END"
+_LEAST = f"{5**1075}e-1075"  # 2^-1075: of it and of less the nearest double is 0
+_MOST = str(2**1024 - 2**970)  # of it and of more, infinity
+_NUMERIC_DOUBLE = (  # where the nearest double is 0 or infinite, the server fails
+    f"CASE WHEN {{0}} = 'NaN' THEN NULL WHEN abs({{0}}) <= {_LEAST} THEN 0 "
+    f"WHEN {{0}} >= {_MOST} THEN CAST('Infinity' AS float8) "
+    f"WHEN {{0}} <= -{_MOST} THEN CAST('-Infinity' AS float8) ELSE CAST({{0}} AS float8) END"
 )
 _TRUE = "({0} <> 0)"
 _TEXT = 'CAST({0} AS text) COLLATE "C"'

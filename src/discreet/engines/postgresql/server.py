@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow
@@ -262,16 +263,31 @@ def settings(seconds: int) -> dict[str, str]:
         "extra_float_digits": "1",
         "standard_conforming_strings": "on",
         "jit": "off",  # an estimate decides on it: whether a question waits for a compiler would follow from rows
+        "transform_null_equals": "off",
+        "default_transaction_isolation": "read committed",
+        "default_transaction_deferrable": "off",
     }
 
 
+_ENDED_BY = "'idle_session_timeout', 'transaction_timeout'"
+"""By which the server ends a session; the second one is known to it from version 17 on."""
+
+
 def connect(url: str, environment: Mapping[str, str]) -> Any:
-    """A connection. Raises Refused."""
+    """A connection. Raises Refused.
+
+    From its first statement on names are the server's own: the driver asks what types there are as soon as it is
+    connected, and whoever may make operators in a schema of the role's search path would have them run as this role."""
+    options = f"{environment.get('PGOPTIONS', '')} -c search_path=pg_catalog -c statement_timeout=0".strip()
     try:
         with surroundings(environment):
-            return adbc.connect(url, autocommit=True)
+            connection = adbc.connect(f"{url}{'&' if '?' in url else '?'}options={quote(options)}", autocommit=True)
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ({_ENDED_BY})")
+            cursor.fetchall()
     except adbc.Error as error:
         raise Refused(_word(error)) from None
+    return connection
 
 
 def _word(error: BaseException) -> str:

@@ -17,7 +17,7 @@ import pickle
 import re
 import resource
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -43,6 +43,12 @@ _BROKEN = frozenset({"08", "53", "57", "58", "XX"})
 
 _CANCELLED = "57014"
 
+_OWNERS = frozenset({"open", "load", "lock", "retain", "size"})
+"""Requests of the owner's, who is told which failure it was."""
+
+_ASKING = frozenset({"run", "listed", "build", "vectors", "counts"})
+"""Requests that read what was loaded."""
+
 _OURS = "discreet_"
 """How the names of all schemas begin that are made here."""
 
@@ -58,6 +64,17 @@ TRIAL = "pg_temp"
 _SAYING = "'log_statement', 'log_duration', 'log_min_duration_statement', 'log_min_duration_sample'"
 """Settings by which a server's log may hold statements that do not fail."""
 _QUIET = ("none", "ddl", "off", "-1")
+
+_WHOLE = (
+    "SELECT CAST(n.nspname AS text) AS schema, CAST(n.xmin AS text) AS made, CAST(c.relname AS text) AS name,"
+    " CAST(c.oid AS int8) AS number, CAST(c.xmin AS text) AS version"
+    " FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relkind <> 'i'"
+    " WHERE n.nspname IN ({0}) ORDER BY schema, name, number"
+)
+"""What the catalog says of all that stands in some schemas. Where it says the same at two moments, nothing was dropped,
+emptied, altered, renamed or put in its place between them: each of these writes a new version of a row."""
+
+_OWN = "SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE nspname = {0} AND nspowner = CAST(current_user AS regrole)"
 
 _POWERS = ("pg_read_server_files", "pg_write_server_files", "pg_execute_server_program")
 _MEMBER = "pg_has_role('{0}', 'member')"
@@ -84,12 +101,17 @@ def main() -> None:
             os._exit(1)
         except adbc.Error as error:
             state = getattr(error, "sqlstate", None)
-            if state is None or state[:2] in _BROKEN:
+            if _is_broken(state):
                 os._exit(1)
-            answer = {"failed": True}
+            answer = {"refused": reason(state, "")} if request[0] in _OWNERS else {"failed": True}
         except Exception as error:
             answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
         _send(answers, answer)
+
+
+def _is_broken(state: str | None) -> bool:
+    """Whether the server could not go on, or the connection is none any more."""
+    return state is None or state[:2] in _BROKEN or state[:3] == "25P"
 
 
 def _send(stream: BinaryIO, answer: Any) -> None:
@@ -117,10 +139,32 @@ class Worker:
         self.loading: Server | None = None
         self.side = ""
         self.schemas: list[str] = []
+        self.whole: dict[str, list[Any]] = {}
         self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
-        return getattr(self, f"do_{operation}")(*arguments)
+        found = getattr(self, f"do_{operation}")(*arguments)
+        if operation in _ASKING and not self._is_whole():
+            os._exit(1)  # what was read may be another table
+        return found
+
+    def _is_whole(self) -> bool:
+        """Whether what questions read is what was made or opened. Rows alone may have been changed, by whom the server
+        lets write into a schema of ours."""
+        return not self.locked or self._said(self._rows, self.whole) == self.whole
+
+    def _said(self, rows: Callable[[str], list[dict[str, Any]]], schemas: Iterable[str]) -> dict[str, list[Any]]:
+        """What the catalog says of schemas."""
+        found: dict[str, list[Any]] = {schema: [] for schema in schemas}
+        for row in rows(_WHOLE.format(", ".join(map(literal, found)))) if found else ():
+            found[row["schema"]].append([row["made"], row["name"], row["number"], row["version"]])
+        return found
+
+    def do_whole(self) -> Any:
+        """Ends this process where what questions read is not there any more."""
+        if not self._is_whole():
+            os._exit(1)
+        return {}
 
     def do_limit(self, memory_gib: int) -> Any:
         _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -183,29 +227,48 @@ class Worker:
         server.run("SAVEPOINT table_of_ours")
         making = f"{stem}{secrets.token_hex(8)}"
         server.made.append(making)
+        before, name = list(self.schemas), ""
         try:
             fingerprint = self._make(server, making, statements, facts, salt)
             if server.has_changed():
                 raise Refused("changed")
-            name, there = stem + fingerprint[:16], False
-            if server.rows(f"SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE nspname = {literal(name)}"):
-                there = name in self.schemas or self._marked(server.rows, name) == (digest, fingerprint)
-                if not there:
-                    server.run(f"DROP SCHEMA {name} CASCADE")
+            name = stem + fingerprint[:16]
+            self._reserve(name)  # from here on nobody drops it
+            there = self._is_there(server, name, digest, fingerprint)
             if there:  # these rows were loaded before
                 server.run("ROLLBACK TO SAVEPOINT table_of_ours")
             else:
                 marked = f"SELECT {literal(digest)} AS digest, {literal(fingerprint)} AS fingerprint"
-                server.run(f"CREATE TABLE {making}.snapshot AS {marked}")
+                (table,) = self._tables(server.rows, making)
+                filled = f"EXISTS (SELECT FROM {making}.{identifier(table)}) AS filled"
+                server.run(f"CREATE TABLE {making}.snapshot AS {marked}, {filled}")
                 server.run(f"ALTER SCHEMA {making} RENAME TO {name}")
             server.made[-1] = name
+            self.whole |= self._said(server.rows, [name])
         except (Refused, ValueError):
             with suppress(Refused):
                 server.run("ROLLBACK TO SAVEPOINT table_of_ours")
             server.made.remove(making)
+            if name in self.schemas and name not in before:
+                self._release(name)
             raise
-        self._hold(name)
         return {"fingerprint": fingerprint}
+
+    def _is_there(self, server: Server, name: str, digest: str, fingerprint: str) -> bool:
+        """Whether a snapshot is there. What else has its name is dropped, unless somebody reads it."""
+        if not server.rows(f"SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE nspname = {literal(name)}"):
+            return False
+        if name in server.made or self._marked(server.rows, name) == (digest, fingerprint):
+            return True
+        if not server.rows(_OWN.format(literal(name))):
+            raise Refused("taken")
+        if not self._rows(f"SELECT pg_try_advisory_lock({lock(name)}) AS n")[0]["n"]:
+            raise Refused("read")
+        try:
+            server.run(f"DROP SCHEMA {name} CASCADE")
+        finally:
+            self._rows(f"SELECT pg_advisory_unlock({lock(name)})")
+        return False
 
     def _make(self, server: Server, schema: str, statements: list[str], facts: str, salt: bytes) -> str:
         for name, value in _MAKING.items():
@@ -220,31 +283,50 @@ class Worker:
         return hashlib.sha256(salt + text.encode()).hexdigest()
 
     def _marked(self, rows: Callable[[str], list[dict[str, Any]]], name: str) -> tuple[str, str] | None:
-        """What a schema of ours says that it is; None where it is somebody else's, or nobody's."""
-        ours = f"nspname = {literal(name)} AND nspowner = CAST(current_user AS regrole)"
-        if not rows(f"SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE {ours}"):
+        """What a schema of ours says that it is; None where it is somebody else's, or nobody's, or was emptied."""
+        if not rows(_OWN.format(literal(name))):
             return None
-        found = rows(f"SELECT digest, fingerprint FROM {name}.snapshot")
+        tables = set(self._tables(rows, name))
+        if len(tables) != 2 or "snapshot" not in tables:
+            return None
+        (table,) = tables - {"snapshot"}
+        there = f"EXISTS (SELECT FROM {name}.{identifier(table)})"
+        found = rows(f"SELECT digest, fingerprint FROM {name}.snapshot WHERE filled = {there}")
         return (found[0]["digest"], found[0]["fingerprint"]) if len(found) == 1 else None
+
+    def _tables(self, rows: Callable[[str], list[dict[str, Any]]], schema: str) -> list[str]:
+        """This user's tables in a schema."""
+        ours = f"relnamespace = CAST({literal(schema)} AS regnamespace) AND relowner = CAST(current_user AS regrole)"
+        found = rows(f"SELECT CAST(relname AS text) AS n FROM pg_catalog.pg_class WHERE {ours} AND relkind = 'r'")
+        return [row["n"] for row in found]
 
     def do_open(self, name: str, digest: str, fingerprint: str) -> Any:
         """Whether a snapshot is there; then it can be read, and nobody drops it."""
         if name in self.schemas:
             return {"found": True}
-        self._rows(f"SELECT pg_advisory_lock_shared({lock(name)})")
+        self._reserve(name)
         try:
+            said = self._said(self._rows, [name])
             found = self._marked(self._rows, name) == (digest, fingerprint)
-        except adbc.Error:
+        except adbc.Error as error:
+            if _is_broken(error.sqlstate):
+                raise
             found = False
         if found:
-            self._hold(name)
+            self.whole |= said
         else:
-            self._rows(f"SELECT pg_advisory_unlock_shared({lock(name)})")
+            self._release(name)
         return {"found": found}
 
-    def _hold(self, name: str) -> None:
+    def _reserve(self, name: str) -> None:
+        """Nobody drops this schema while this process lives."""
         if name not in self.schemas:
+            self._rows(f"SELECT pg_advisory_lock_shared({lock(name)})")
             self.schemas.append(name)
+
+    def _release(self, name: str) -> None:
+        self.schemas.remove(name)
+        self._rows(f"SELECT pg_advisory_unlock_shared({lock(name)})")
 
     def do_retain(self, stem: str, name: str) -> Any:
         """Drops the other snapshots of a table that no process reads, and what processes left that have ended."""
@@ -276,14 +358,14 @@ class Worker:
 
     def do_lock(self) -> Any:
         """What was loaded stays, and nothing more is."""
-        for name in self.schemas:  # before others see what was made, and might take it for what nobody reads
-            self._rows(f"SELECT pg_advisory_lock_shared({lock(name)})")
         if self.loading is not None:
             self.loading.commit()
             self.loading.close()
             self.loading = None
         self._search()
         self.locked = True
+        if not self._is_whole():
+            raise Refused("changed")
         return {}
 
     def _search(self) -> None:
@@ -385,6 +467,8 @@ class Worker:
         try:
             for statement in statements:
                 self._run(statement)
+            if self.side not in ("", TRIAL):
+                self.whole |= self._said(self._rows, [self.side])
             self._run("COMMIT")
         except Exception:
             self._run("ROLLBACK")
