@@ -22,7 +22,7 @@ class EngineProcess:
     after another."""
 
     def __init__(self, worker: str) -> None:
-        self._ended_under_a_request = False
+        self._ended_under_a_request = self._closed = False
         self._lock = threading.Lock()
         self._child = Child(worker)
 
@@ -42,7 +42,8 @@ class EngineProcess:
 
     def call(self, *request: Any, seconds: float) -> Any:
         """The child's answer. Raises Failed where the engine failed, Refused where a source's server did, Stopped where
-        the child is gone or was killed, Lost where that happened under an earlier request, which was told so."""
+        the child is gone or was killed, Lost where that happened under an earlier request, which was told so, or its
+        owner closed it."""
         with self._lock:
             return self._call(request, seconds)
 
@@ -72,7 +73,7 @@ class EngineProcess:
                 answer["buffers"] = [self._child.read(size, deadline) for size in answer["buffers"]]
         except (OSError, ChildGone, ValueError):
             self.kill()
-            raise Stopped from None
+            raise (Lost if self._closed else Stopped) from None
         except BaseException:
             self.kill()  # interrupted half-way: what the pipe holds belongs to nobody
             raise
@@ -81,6 +82,11 @@ class EngineProcess:
         if "refused" in answer:
             raise Refused(answer["refused"])
         return answer
+
+    def close(self) -> None:
+        """Ends the child at once, on its owner's word: what is asked of it now is lost, and has not failed."""
+        self._closed = True
+        self.kill()
 
     def kill(self) -> None:
         """Ends the child at once."""

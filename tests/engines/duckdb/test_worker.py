@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +120,16 @@ def test_too_long_is_killed() -> None:
     assert not process.usable
     with pytest.raises(Lost):
         process.call("run", "SELECT 1", seconds=1)
+
+
+def test_what_its_owner_closed_is_lost_and_has_not_failed() -> None:
+    process = EngineProcess(WORKER)
+    process.call("limit", 1, seconds=30)
+    closing = threading.Timer(0.3, process.close)
+    closing.start()
+    with pytest.raises(Lost):
+        process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=30)
+    closing.join()
 
 
 def loaded(seconds: int = 30) -> tuple[DuckDB, Table]:

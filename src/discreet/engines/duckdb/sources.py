@@ -67,7 +67,7 @@ class DuckDBSources:
     def close(self) -> None:
         """Ends the child."""
         if self.process is not None:
-            self.process.kill()
+            self.process.close()
             if self._limits.folder is not None:
                 store.clear(self._limits.folder, self.process.pid)
             self.process = None

@@ -106,7 +106,7 @@ class ServerTables:
     def close(self) -> None:
         """Ends the child. What is kept on the server stays there."""
         if self.process is not None:
-            self.process.kill()
+            self.process.close()
             self.process = None
 
     def begin(self, process: EngineProcess, seconds: float) -> None:
