@@ -365,6 +365,7 @@ def test_what_a_process_built_beside_tables_goes_when_it_has_ended(postgres: Pos
     ("statement", "undone", "said"),
     [
         ("ALTER ROLE curator SUPERUSER", "ALTER ROLE curator NOSUPERUSER", "superuser"),
+        ("GRANT owner TO curator", "REVOKE owner FROM curator", "superuser"),
         ("GRANT pg_read_server_files TO curator", "REVOKE pg_read_server_files FROM curator", "superuser"),
         (
             "REVOKE CREATE ON DATABASE postgres FROM curator",

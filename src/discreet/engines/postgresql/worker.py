@@ -79,7 +79,8 @@ _OWN = "SELECT 1 AS n FROM pg_catalog.pg_namespace WHERE nspname = {0} AND nspow
 _POWERS = ("pg_read_server_files", "pg_write_server_files", "pg_execute_server_program")
 _MEMBER = "pg_has_role('{0}', 'member')"
 _FACTS_OF_USER = (
-    f"SELECT rolsuper OR {' OR '.join(map(_MEMBER.format, _POWERS))}"
+    "SELECT EXISTS (SELECT FROM pg_catalog.pg_roles AS one WHERE one.rolsuper AND pg_has_role(one.oid, 'member'))"
+    f" OR {' OR '.join(map(_MEMBER.format, _POWERS))}"
     " AS power, has_database_privilege(current_database(), 'CREATE') AS place, "
     "has_database_privilege(current_database(), 'TEMPORARY') AS trial, "
     "CAST(current_setting('server_version_num') AS int8) AS version, "
