@@ -64,6 +64,9 @@ class Counting:
         for child in node.get("children", ()):
             self._count(child)
 
+    def close(self) -> None:
+        pass
+
     def kill(self) -> None:
         self.worker.connection.close()
 

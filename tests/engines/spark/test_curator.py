@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,23 @@ def test_what_takes_too_long_ends_the_child_and_the_question_on_the_server(spark
         with pytest.raises(Stopped):
             process.call("run", slow, seconds=30)
         assert not process.usable
+
+
+def test_a_copy_that_was_emptied_or_replaced_is_made_anew(spark: Spark, tmp_path: Path) -> None:
+    """No answer is ever given over what is not the snapshot: neither where it is open, nor at a later start."""
+    one, path, ledger = session(spark), written(tmp_path), tmp_path / "a.ledger"
+    one.sql("CREATE SCHEMA IF NOT EXISTS discreet").collect()
+    known = tables(one)
+    count = "SELECT COUNT(*) AS n FROM t WHERE w > {}"
+    with curator(spark, path, ledger) as made:
+        first = made.ask(count.format(-1), epsilon=1_000).rows[0]["n"]
+        (name,) = (one for one in tables(one) - known if one.startswith("t_"))
+        one.sql(f"TRUNCATE TABLE discreet.{name}").collect()
+        time.sleep(1.5)
+        assert made.ask(count.format(-2), epsilon=1_000).rows[0]["n"] == first == 4_000
+    with curator(spark, path, ledger) as made:
+        assert made.ask(count.format(-3), epsilon=1_000).rows[0]["n"] == 4_000
+    one.sql(f"TRUNCATE TABLE discreet.{name}").collect()
+    with curator(spark, path, ledger) as made:
+        assert made.ask(count.format(-4), epsilon=1_000).rows[0]["n"] == 4_000
+    one.stop()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 SCHEMA = "discreet"
 """The schema."""
 
-FORM = "1"
+FORM = "2"
 """How tables are made: those of another form are made anew."""
 
 
@@ -21,9 +21,9 @@ def stem(key: str) -> str:
     return hashlib.sha256(b"place" + key.encode()).hexdigest()[:16]
 
 
-def lasting(stem: str, fingerprint: str) -> str:
-    """The table of a snapshot."""
-    return f"{SCHEMA}.t_{stem}_{fingerprint[:16]}"
+def lasting(stem: str, fingerprint: str, digest: str) -> str:
+    """The table of a snapshot: another one where the same rows were made otherwise, with other positions or steps."""
+    return f"{SCHEMA}.t_{stem}_{hashlib.sha256(f'{digest} {fingerprint}'.encode()).hexdigest()[:16]}"
 
 
 def all_of(stem: str) -> str:

@@ -3,8 +3,10 @@ holds."""
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -38,6 +40,12 @@ LOAD_SECONDS = 3_600
 SWEEP_SECONDS = 20
 """How long it may take to end what is left on the server of a child that has ended."""
 
+_STANDS = 1.0
+"""So many seconds after it was asked, a session is asked again whether it is there."""
+
+_STAND_SECONDS = 30
+"""A server that does not say so within this time is not there."""
+
 _FRAME = exp.to_table("frame")
 
 REASONS = {
@@ -60,7 +68,8 @@ class SparkSources:
         self._limits, self._remote = limits, str(limits.remote)
         self._session = ""
         self._ended: list[str] = []
-        self._stems: dict[str, str] = {}
+        self._keys: dict[str, str] = {}
+        self._stood = -math.inf
         self.process: EngineProcess | None = None
 
     def start(self) -> None:
@@ -74,7 +83,7 @@ class SparkSources:
     def close(self) -> None:
         """Ends the child. Snapshots stay on the server."""
         if self.process is not None:
-            self.process.kill()
+            self.process.close()
             self.process = None
             self._leave()
             self._sweep()
@@ -118,6 +127,18 @@ class SparkSources:
                 raise _refusal("failed") from None
             self._session = session
 
+    def stand(self) -> bool:
+        """Whether the session is still there, and what was loaded is as it was, so far as it can be asked now."""
+        assert self.process is not None
+        if time.monotonic() >= self._stood + _STANDS:
+            try:
+                self.process.call_if_free("whole", seconds=_STAND_SECONDS)
+            except (Failed, Refused, Lost, Stopped):
+                self.process.kill()
+                return False
+            self._stood = time.monotonic()
+        return True
+
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a source, from its schema alone."""
         stated = source.kind != "frame"
@@ -148,7 +169,7 @@ class SparkSources:
         """Makes the table that questions read, on the server."""
         self._checked(table)
         (made, facts), stem = load_statements(table, _FRAME.copy(), key), place.stem(key)
-        self._stems[table.name] = stem
+        self._keys[table.name] = key
         (statement,) = (SPARK.text(one) for one in made)
         person = next((column_name(i) for i, one in enumerate(table.columns) if one.name == table.person), None)
         wanted = table_name(table), person, statement, SPARK.text(facts), stem, self._digest(table, key), salt
@@ -160,7 +181,7 @@ class SparkSources:
     def open(self, table: Table, key: str, fingerprint: str) -> bool:
         """Whether the table with this hash is on the server."""
         self._connected()
-        self._stems[table.name] = place.stem(key)
+        self._keys[table.name] = key
         try:
             wanted = table_name(table), place.stem(key), self._digest(table, key), fingerprint
             return bool(self.call("open", *wanted)["found"])
@@ -172,7 +193,8 @@ class SparkSources:
         known = registered()
         if known is not None:
             with suppress(Failed):
-                self.call("retain", self._stems[table.name], known)
+                key = self._keys[table.name]
+                self.call("retain", place.stem(key), known, self._digest(table, key))
 
     def size(self, _table: Table, _fingerprint: str | None) -> None:
         """Not known: Spark does not say what its tables take."""

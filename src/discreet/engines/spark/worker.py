@@ -60,6 +60,11 @@ SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.files.ignoreMissingFiles": "false",  # fewer rows are no answer
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
 }
 """What decides about values, whatever the server's own settings are."""
 
@@ -108,12 +113,18 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Held:
-    """A table of ours on the server, and those of its columns that are there for statements; of a trial, no table."""
+    """A table of ours on the server, those of its columns that are there for statements, and which files it had when it
+    was made; of a trial, no table."""
 
     relation: str | None
     columns: tuple[str, ...]
     lasting: bool = False
     buckets: tuple[str, int] | None = None
+    files: str = ""
+
+
+class NotOurs(Exception):
+    """A statement that is none of ours: nothing of it was run."""
 
 
 class Worker:
@@ -203,16 +214,22 @@ class Worker:
             text = json.dumps([str(one) for one in values])
             fingerprint = hashlib.sha256(salt + text.encode()).hexdigest()
             held = self.tables[name]
-            lasting = place.lasting(stem, fingerprint)
+            lasting = place.lasting(stem, fingerprint, digest)
             marks = {"digest": digest, "fingerprint": fingerprint, "buckets": " ".join(map(str, held.buckets or ()))}
-            if marks.items() <= self._marks(lasting).items():  # these rows were loaded before
-                self._drop(held)
-            else:
-                self._run(f"DROP TABLE IF EXISTS {lasting}")
+            if not self._lasts(lasting, marks, held):
+                self._run(f"DROP TABLE IF EXISTS {lasting}")  # it was emptied, or is not ours
                 listed = ", ".join(f"'discreet.{key}' = '{value}'" for key, value in marks.items())
-                self._run(f"ALTER TABLE {held.relation} SET TBLPROPERTIES ({listed})")
-                self._run(f"ALTER TABLE {held.relation} RENAME TO {lasting}")
-            self._view(name, Held(lasting, held.columns, True, held.buckets))
+                self._run(
+                    f"ALTER TABLE {held.relation} SET TBLPROPERTIES ({listed}, 'discreet.files' = '{held.files}')"
+                )
+                try:
+                    self._run(f"ALTER TABLE {held.relation} RENAME TO {lasting}")
+                except AnalysisException:  # another process has made it meanwhile
+                    if not self._lasts(lasting, marks, held):
+                        raise
+            self._view(name, replace(self.tables[name], relation=lasting, lasting=True))
+            if self._files(lasting) != self.tables[name].files:
+                raise PySparkException("the table was changed while it was made")
         except Exception:
             self._back(before)
             raise
@@ -220,34 +237,48 @@ class Worker:
             self.loading = None
         return {"fingerprint": fingerprint}
 
+    def _lasts(self, lasting: str, marks: Mapping[str, str], held: Held) -> bool:
+        """Whether these rows were loaded before, and are whole: then what was made now goes, and that is read."""
+        there = self._marks(lasting)
+        if not marks.items() <= there.items() or there.get("files") != self._files(lasting):
+            return False
+        self._drop(held)
+        (name,) = (name for name, one in self.tables.items() if one is held)
+        self.tables[name] = replace(held, files=there["files"])
+        return True
+
+    def _files(self, relation: str) -> str:
+        """Which files a table has now. Each write gives files names of their own, and a table keeps them when it gets
+        another name: so a table that was emptied, written or replaced has others."""
+        self._run(f"REFRESH TABLE {relation}")
+        names = sorted(one.rpartition("/")[2] for one in self.session.table(relation).inputFiles())
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
+
+    def do_whole(self) -> Any:
+        """Ends this process where the session is gone, or what questions read is not what was made or opened."""
+        with self._alone():
+            self._select("SELECT 1 AS one")
+        return {}
+
     def do_open(self, name: str, stem: str, digest: str, fingerprint: str) -> Any:
         """Whether a table with these rows is on the server: then it is read."""
-        lasting = place.lasting(stem, fingerprint)
+        lasting = place.lasting(stem, fingerprint, digest)
         marks = self._marks(lasting)
         found = (marks.get("digest"), marks.get("fingerprint")) == (digest, fingerprint)
-        if found:
+        if found and marks.get("files") == self._files(lasting):
             column, _, count = marks["buckets"].partition(" ")
             buckets = (column, int(count)) if count else None
-            self._view(name, Held(lasting, tuple(self.session.table(lasting).columns), True, buckets))
-        return {"found": found}
+            self._view(name, Held(lasting, tuple(self.session.table(lasting).columns), True, buckets, marks["files"]))
+            return {"found": True}
+        return {"found": False}
 
-    def do_retain(self, stem: str, fingerprint: str) -> Any:
+    def do_retain(self, stem: str, fingerprint: str, digest: str) -> Any:
         """Drops a table's other rows."""
-        kept = place.lasting(stem, fingerprint)
+        kept = place.lasting(stem, fingerprint, digest)
         for row in self._select(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.all_of(stem)}'").to_pylist():
             other = f"{place.SCHEMA}.{row['tableName']}"
             if other != kept:
                 self._run(f"DROP TABLE IF EXISTS {other} PURGE")
-        return {}
-
-    def do_known(self) -> Any:
-        """The tables that were made here, by whomever."""
-        return {"tables": [row["tableName"] for row in self._select(f"SHOW TABLES IN {place.SCHEMA}").to_pylist()]}
-
-    def do_over(self, before: Sequence[str]) -> Any:
-        """Drops what was not there before: the end of a demonstration."""
-        for name in {*self.do_known()["tables"]} - {*before}:
-            self._run(f"DROP TABLE IF EXISTS {place.SCHEMA}.{name} PURGE")
         return {}
 
     def _marks(self, relation: str) -> Mapping[str, str]:
@@ -283,8 +314,12 @@ class Worker:
         """Builds what questions read beside a table, from the tables that are here. All of it, or nothing."""
         with self._alone():
             before = dict(self.tables)
-            for statement in statements:
-                self._change(statement)
+            try:
+                for statement in statements:
+                    self._change(statement)
+            except NotOurs:
+                self._back(before)
+                raise
             kept = {held.relation for held in self.tables.values()}
             for held in before.values():
                 if held.relation not in kept:
@@ -308,6 +343,10 @@ class Worker:
                 frame = self._frame(sql)
                 types.append([_kind(field.dataType.simpleString()) for field in frame.schema])
                 frame.toArrow()
+            except Exception:
+                with self._alone():  # where the session is gone, this process goes too, and another has a new one
+                    self._select("SELECT 1 AS one")
+                raise
             finally:
                 if built:
                     self._back(before)
@@ -343,7 +382,9 @@ class Worker:
         end.start()
         try:
             yield
-        except ValueError:  # a statement that is none of ours: nothing was read
+            if any(held.relation and self._files(held.relation) != held.files for held in self.tables.values()):
+                os._exit(1)
+        except NotOurs:
             raise
         except Exception:
             os._exit(1)
@@ -358,7 +399,7 @@ class Worker:
 
     def _frame(self, sql: str) -> Any:
         if not sql.startswith(("SELECT ", "SHOW ")):
-            raise ValueError
+            raise NotOurs
         return self.session.sql(sql)
 
     def _select(self, sql: str) -> pyarrow.Table:
@@ -381,11 +422,11 @@ class Worker:
             columns = tuple(column for column in held.columns if column != found[2])
             self._view(found[1], replace(held, columns=columns))
         else:
-            raise ValueError
+            raise NotOurs
 
     def _make(self, name: str, select: str | None, columns: str | None, *, replace: bool) -> None:
         if name in self.tables and not replace:
-            raise ValueError
+            raise NotOurs
         if self.trial:
             frame = self._frame(select) if select is not None else self.session.createDataFrame([], columns)
             self.session.createDataFrame([], frame.schema).createOrReplaceTempView(name)
@@ -401,7 +442,8 @@ class Worker:
             clustered = f" CLUSTERED BY ({column}) INTO {count} BUCKETS"
             select = f"SELECT /*+ REPARTITION({count}, {column}) */ * FROM ({select}) AS made"
         self._run(f"CREATE TABLE {relation} USING PARQUET{clustered} AS {select}")
-        self._view(name, Held(relation, tuple(self.session.table(relation).columns), buckets=buckets))
+        made = Held(relation, tuple(self.session.table(relation).columns), buckets=buckets, files=self._files(relation))
+        self._view(name, made)
 
     def _view(self, name: str, held: Held) -> None:
         if held.relation is not None:
