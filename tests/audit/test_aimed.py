@@ -18,7 +18,8 @@ import discreet.curator.core
 import discreet.engines.duckdb.sources
 from discreet.audit import aimed
 from discreet.audit.hunt import Pair, failure, seen
-from discreet.engines.duckdb.worker import Worker, _plain
+from discreet.engines.answers import _plain
+from discreet.engines.duckdb.worker import Worker
 from discreet.engines.process import Failed
 from hunt_tools import framed
 from kinds import some

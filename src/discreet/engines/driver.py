@@ -401,6 +401,22 @@ class Driver:
         self._child = _Child()
 
 
+STAND_SECONDS = 30
+"""A server that does not say within this time that it has what was loaded is gone."""
+
+
+class ServerDriver(Driver):
+    """A server that has the tables, and a child that speaks to it. Once it was asked, it is not asked again for
+    `stands` seconds."""
+
+    stands: float
+
+    def has(self, table: str) -> bool:
+        """Whether the table is loaded, the connection still stands and the copy is as it was made. It is asked before a
+        question has its price, so that a server that was started anew costs nobody anything."""
+        return self._has(table) and self._process is not None and self._process.stands(self.stands, STAND_SECONDS)
+
+
 def _key(value: Any, kind: Type) -> Any:
     """A group's key as the declaration would write it, None for NULL.
 

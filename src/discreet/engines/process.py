@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import threading
 import time
 from typing import Any
 
 from discreet.engines.child import Child, ChildGone
-from discreet.engines.postgresql.connection import Refused
-from discreet.engines.protocol import UNTIL, Lost, Stopped
+from discreet.engines.protocol import UNTIL, Lost, Refused, Stopped
 
 
 class Failed(Exception):
@@ -23,6 +23,7 @@ class EngineProcess:
 
     def __init__(self, worker: str) -> None:
         self._ended_under_a_request = self._closed = False
+        self._stood = -math.inf
         self._lock = threading.Lock()
         self._child = Child(worker)
 
@@ -47,13 +48,20 @@ class EngineProcess:
         with self._lock:
             return self._call(request, seconds)
 
-    def call_if_free(self, *request: Any, seconds: float) -> None:
-        """The same, where no other request runs."""
-        if self._lock.acquire(blocking=False):
+    def stands(self, every: float, seconds: float) -> bool:
+        """Whether the child still has what it loaded from a server, so far as it can be asked now: it is where another
+        request runs, and for `every` seconds after it said so. Where it does not say so within these seconds it is
+        killed."""
+        if time.monotonic() >= self._stood + every and self._lock.acquire(blocking=False):
             try:
-                self._call(request, seconds)
+                self._call(("whole",), seconds)
+            except (Failed, Refused, Lost, Stopped):
+                self.kill()
+                return False
             finally:
                 self._lock.release()
+            self._stood = time.monotonic()
+        return True
 
     def _call(self, request: tuple[Any, ...], seconds: float) -> Any:
         if self._ended_under_a_request:

@@ -31,10 +31,22 @@ from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
 from discreet.trusted.ring_b.relations import Attributed
 from discreet.trusted.ring_c.engine import CodedEngine
 
-__all__ = ["UNTIL", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
+__all__ = ["LOAD_SECONDS", "UNTIL", "Lost", "Owned", "Row", "Sources", "Stopped", "Trial"]
 
 UNTIL: ContextVar[float | None] = ContextVar("until", default=None)
 """The moment on the monotonic clock at which whatever is asked of an engine has failed; None where there is none."""
+
+
+LOAD_SECONDS = 3_600
+"""Loading is the owner's act and may take as long as it needs, within reason."""
+
+
+class Refused(Exception):
+    """A server cannot be read: one word of a fixed list, which says why."""
+
+    def __init__(self, word: str) -> None:
+        super().__init__(word)
+        self.word = word
 
 
 class Stopped(Exception):

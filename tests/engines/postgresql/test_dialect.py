@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from dialect_tools import ARROW, COLUMNS, DIALECT, read, rows, written
 from discreet.dialect.table import TABLE
-from discreet.engines.postgresql import letters
+from discreet.engines import letters
 from discreet.engines.postgresql.dialect import _REFUSED, FUNCTIONS, LACKS, POSTGRESQL
 from discreet.errors import QuestionError
 from discreet.trusted.ring_a.dialect import Lacking, function

@@ -25,8 +25,9 @@ from discreet.catalog import Source, declare
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.postgresql.columns import CONVERT, FORMS
-from discreet.engines.postgresql.connection import REASONS, Refused, environment, reason, surroundings
+from discreet.engines.postgresql.connection import REASONS, environment, reason, surroundings
 from discreet.engines.postgresql.server import Server
+from discreet.engines.protocol import Refused
 from discreet.trusted.ring_a.table import Table
 from postgres_tools import PASSWORD, Postgres, running
 

@@ -10,7 +10,8 @@ import pytest
 
 from discreet.catalog import declare
 from discreet.catalog.model import EngineKind, EngineLimits
-from discreet.engines.spark import letters, sources
+from discreet.engines import letters
+from discreet.engines.spark import sources
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.spark.driver import Spark
 from discreet.errors import DeclarationError
@@ -74,8 +75,9 @@ def test_letters_are_duckdb_s() -> None:
     with duckdb.connect() as connection:
         found = connection.execute(select, [every]).fetchall()
     for code, (large, small) in zip(every, found, strict=True):
-        assert chr(letters.TO_LARGE.get(code, code)) == large
-        assert chr(letters.TO_SMALL.get(code, code)) == small
+        letter = chr(code)
+        assert (letter.upper() if code < 128 else letters.LARGE.get(letter, letter)) == large
+        assert letters.small(letter) == small
 
 
 def test_what_it_lacks_is_refused_by_its_name() -> None:

@@ -28,9 +28,9 @@ from discreet.engines.files import (
     unreadable,
 )
 from discreet.engines.postgresql import columns
-from discreet.engines.postgresql.connection import Refused, environment, refusal
+from discreet.engines.postgresql.connection import environment, refusal
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import Lost, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.storing import load_statements
@@ -44,9 +44,6 @@ _TWIN_GIB = 4
 
 _FULL = 256 << 20
 """A disk with less room than this is full: what could not be written there failed for that."""
-
-LOAD_SECONDS = 3_600
-"""Loading is the owner's act and may take as long as it needs, within reason."""
 
 
 class DuckDBSources:

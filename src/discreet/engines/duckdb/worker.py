@@ -7,25 +7,22 @@ An engine's error message may quote a private value, so it never crosses: the pa
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import os
-import pickle
 import resource
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, BinaryIO
-from uuid import UUID
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from discreet.engines.child import HEADER, held, serve
+from discreet.engines.answers import answering, dense
+from discreet.engines.child import held
 from discreet.engines.duckdb.kept import Kept
 from discreet.engines.files import told_apart
-from discreet.engines.postgresql.connection import Refused
+from discreet.engines.protocol import Refused
 
 if TYPE_CHECKING:
     from discreet.engines.postgresql.server import Server
@@ -71,40 +68,13 @@ def _made() -> duckdb.DuckDBPyConnection:
 
 
 def main() -> None:
-    requests, answers = serve()
-    worker = Worker()
-    while True:
-        try:
-            request = pickle.load(requests)
-        except EOFError:
-            return
-        try:
-            answer = worker.answer(*request)
-        except (duckdb.OutOfMemoryException, MemoryError):
-            os._exit(1)  # this tells that there are such rows: as after a kill, the tables wait for their owner
-        except Exception as error:
-            answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
-        _send(answers, answer)
+    answering(Worker, _failed)
 
 
-def _send(stream: BinaryIO, answer: Any) -> None:
-    """The answer as JSON, and behind it the bytes of its `buffers`, in whose place their lengths stand."""
-    buffers = answer.get("buffers", [])
-    if buffers:
-        answer = answer | {"buffers": [len(buffer) for buffer in buffers]}
-    body = json.dumps(answer, default=_plain, ensure_ascii=False).encode()
-    stream.write(HEADER.pack(len(body)) + body)
-    for buffer in buffers:
-        stream.write(buffer)
-    stream.flush()
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, Decimal | UUID):
-        return str(value)
-    raise TypeError("not an integer, text or date")
+def _failed(_: str, error: Exception) -> Any:
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        os._exit(1)  # this tells that there are such rows: as after a kill, the tables wait for their owner
+    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
 
 
 class Worker:
@@ -353,10 +323,7 @@ class Worker:
         buffers = []
         for sql, shape in wanted:
             *places, count = self._select(sql).fetchnumpy().values()
-            dense = np.zeros(shape, np.int64)
-            held = tuple(np.ma.getdata(place) for place in places)
-            dense.reshape(-1)[np.ravel_multi_index(held, shape) if held else slice(None)] = np.ma.getdata(count)
-            buffers.append(dense.tobytes())
+            buffers.append(dense([np.ma.getdata(place) for place in places], np.ma.getdata(count), shape))
         return {"buffers": buffers}
 
     def _select(self, sql: str) -> duckdb.DuckDBPyConnection:

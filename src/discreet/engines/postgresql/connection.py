@@ -121,14 +121,6 @@ _ENDED = ("no connection to the server", "server closed the connection", "termin
 """What the client's library says on a connection that is none any more."""
 
 
-class Refused(Exception):
-    """A server cannot be read: a word of `REASONS`."""
-
-    def __init__(self, word: str) -> None:
-        super().__init__(word)
-        self.word = word
-
-
 def reason(state: str | None, message: str) -> str:
     """The word for a failure, of the server's code or, where a connection has none, of its message, which ends here."""
     if state:

@@ -24,8 +24,8 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.generator import Generator
 from sqlglot.generators.postgres import PostgresGenerator
 
-from discreet.engines import layers
-from discreet.engines.postgresql import doubles, letters, powers
+from discreet.engines import layers, letters
+from discreet.engines.postgresql import doubles, powers
 from discreet.trusted.ring_a.dialect import Function, Lacking
 from discreet.trusted.ring_b.engine_functions import dialect
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -14,12 +12,12 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
-from discreet.engines.driver import Driver
+from discreet.engines.driver import ServerDriver
 from discreet.engines.postgresql import columns, place
-from discreet.engines.postgresql.connection import REASONS, Refused, environment, refusal
+from discreet.engines.postgresql.connection import REASONS, environment, refusal
 from discreet.engines.postgresql.dialect import POSTGRESQL as DIALECT
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import Lost, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.statements import Beside, Statement
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, Fault
@@ -30,23 +28,16 @@ from discreet.trusted.ring_a.windows import Salt
 WORKER = "discreet.engines.postgresql.worker"
 """The child's program."""
 
-LOAD_SECONDS = 3_600
-"""Loading is the owner's act and may take as long as it needs, within reason."""
-
 _BACKUP = 5
 """The server ends a question so many seconds after this process has given it up."""
-
-_STANDS = 0.2
-"""What stood stands for so many seconds: a question asks about each of its tables."""
-
-_STAND_SECONDS = 20
-"""A server that does not say so within this time is gone."""
 
 _log = logging.getLogger("discreet")
 
 
-class PostgreSQL(Driver):
+class PostgreSQL(ServerDriver):
     """A PostgreSQL server, and a child process of our own that speaks to it."""
+
+    stands = 0.2  # a question asks about each of its tables
 
     def __init__(self, limits: EngineLimits) -> None:
         self._server = ServerTables(limits)
@@ -58,11 +49,6 @@ class PostgreSQL(Driver):
         for table in tables:
             self._server.know(table.source)
         return super().trial(tables)
-
-    def has(self, table: str) -> bool:
-        """Whether the table is loaded, the connection still stands and the copy is still there. It is asked before a
-        question has its price, so that a server that was started anew costs nobody anything."""
-        return self._has(table) and self._server.stand() and self._has(table)
 
     def _asked(self, made: Statement, salt: Salt) -> tuple[Any, ...]:
         """The salt goes beside the statement: no log of the server holds it as a part of that."""
@@ -88,7 +74,6 @@ class ServerTables:
         self._limits = limits
         self._url: str | None = None
         self._connected = False
-        self._stood = -math.inf
         self._warned = False
         self._stems: dict[str, str] = {}
         self.process: EngineProcess | None = None
@@ -116,18 +101,6 @@ class ServerTables:
             process.call("connect", self._url, environment(), int(seconds), True, seconds=seconds)
         except Refused as error:
             raise _refused(error.word) from None
-
-    def stand(self) -> bool:
-        """Whether the child can still read what it loaded, so far as it can be asked now."""
-        assert self.process is not None
-        if time.monotonic() >= self._stood + _STANDS:
-            try:
-                self.process.call_if_free("whole", seconds=_STAND_SECONDS)
-            except (Failed, Refused, Lost, Stopped):
-                self.process.kill()
-                return False
-            self._stood = time.monotonic()
-        return True
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a table, from the server's catalog."""

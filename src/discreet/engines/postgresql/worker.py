@@ -9,34 +9,31 @@ because of a limit, this process ends: that tells that there may be such rows, a
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import json
 import os
-import pickle
 import re
 import resource
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
 import adbc_driver_postgresql.dbapi as adbc
-import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from discreet.engines.child import HEADER, held, serve
-from discreet.engines.postgresql.connection import OLDEST, Refused, identifier, literal, reason
+from discreet.engines.answers import answering, dense
+from discreet.engines.arrow import bytes_of, rows_of
+from discreet.engines.child import held
+from discreet.engines.postgresql.connection import OLDEST, identifier, literal, reason
 from discreet.engines.postgresql.place import SIDE, lock
 from discreet.engines.postgresql.server import Server, connect, settings
+from discreet.engines.protocol import LOAD_SECONDS, Refused
 
 _GIB = 1 << 30
 _LIBRARIES = 1 << 30
 """What libraries and threads reserve of the address space after this process has begun."""
-
-LOAD_SECONDS = 3_600
-"""A table is read within this time, or not at all."""
 
 _BROKEN = frozenset({"08", "53", "57", "58", "XX"})
 """Classes of the server's codes that say that it could not go on: out of memory or disk, a time limit, its own end."""
@@ -89,47 +86,22 @@ _FACTS_OF_USER = (
 
 
 def main() -> None:
-    requests, answers = serve()
-    worker = Worker()
-    while True:
-        try:
-            request = pickle.load(requests)
-        except EOFError:
-            return
-        try:
-            answer = worker.answer(*request)
-        except (MemoryError, pyarrow.ArrowMemoryError):
+    answering(Worker, _failed)
+
+
+def _failed(operation: str, error: Exception) -> Any:
+    if isinstance(error, MemoryError | pyarrow.ArrowMemoryError):
+        os._exit(1)
+    if isinstance(error, adbc.Error):
+        if _is_broken(error.sqlstate):
             os._exit(1)
-        except adbc.Error as error:
-            state = getattr(error, "sqlstate", None)
-            if _is_broken(state):
-                os._exit(1)
-            answer = {"refused": reason(state, "")} if request[0] in _OWNERS else {"failed": True}
-        except Exception as error:
-            answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
-        _send(answers, answer)
+        return {"refused": reason(error.sqlstate, "")} if operation in _OWNERS else {"failed": True}
+    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
 
 
 def _is_broken(state: str | None) -> bool:
     """Whether the server could not go on, or the connection is none any more."""
     return state is None or state[:2] in _BROKEN or state[:3] == "25P"
-
-
-def _send(stream: BinaryIO, answer: Any) -> None:
-    buffers = answer.get("buffers", [])
-    if buffers:
-        answer = answer | {"buffers": [len(buffer) for buffer in buffers]}
-    body = json.dumps(answer, default=_plain, ensure_ascii=False).encode()
-    stream.write(HEADER.pack(len(body)) + body)
-    for buffer in buffers:
-        stream.write(buffer)
-    stream.flush()
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    raise TypeError("not an integer, text or date")
 
 
 class Worker:
@@ -381,8 +353,7 @@ class Worker:
         if self.loading is not None and self.loading.locked:  # a part of what was loaded is seen there alone
             self.loading.run(f"SET LOCAL search_path = {self._path()}")
             return {"rows": [list(row.values()) for row in self.loading.rows(sql)]}
-        found = self._table(sql, values)
-        return {"rows": list(map(list, zip(*(column.to_pylist() for column in found.columns), strict=True)))}
+        return {"rows": rows_of(self._table(sql, values))}
 
     def do_listed(self, sql: str, seconds: float) -> Any:
         """Rows of public tables, or failed where that takes longer."""
@@ -447,10 +418,9 @@ class Worker:
     def do_vectors(self, sql: str) -> Any:
         """Each column of a SELECT as bytes: the first without NULLs; of the others what is not NULL, then values."""
         first, *columns = self._table(sql).columns
-        buffers = [_numbers(first)]
+        buffers = bytes_of(first)
         for column in columns:
-            buffers.append(np.ascontiguousarray(column.is_valid().to_numpy(), np.bool_).tobytes())
-            buffers += _texts(column) if pyarrow.types.is_string(column.type) else [_numbers(column)]
+            buffers += [column.is_valid().to_numpy().tobytes(), *bytes_of(column)]
         return {"buffers": buffers}
 
     def do_counts(self, wanted: list[tuple[str, tuple[int, ...]]]) -> Any:
@@ -458,9 +428,7 @@ class Worker:
         buffers = []
         for sql, shape in wanted:
             *places, count = (column.to_numpy() for column in self._table(sql).columns)
-            dense = np.zeros(shape, np.int64)
-            dense.reshape(-1)[np.ravel_multi_index(tuple(places), shape) if places else slice(None)] = count
-            buffers.append(dense.tobytes())
+            buffers.append(dense(places, count, shape))
         return {"buffers": buffers}
 
     def _write(self, statements: Sequence[str]) -> None:
@@ -531,16 +499,3 @@ def _type(kind: pyarrow.DataType) -> str:
     if isinstance(kind, pyarrow.BaseExtensionType):
         return "HUGEINT" if getattr(kind, "type_name", "") == "numeric" else str(kind)
     return next((name for is_one, name in _TYPES if is_one(kind)), str(kind))
-
-
-def _numbers(column: pyarrow.ChunkedArray) -> bytes:
-    """64-bit numbers; 0 where a value is NULL."""
-    kind = np.float64 if pyarrow.types.is_floating(column.type) else np.int64
-    return np.ascontiguousarray(column.fill_null(0).to_numpy(), kind).tobytes()
-
-
-def _texts(column: pyarrow.ChunkedArray) -> list[bytes]:
-    """Texts in one piece, and how many bytes each has."""
-    whole = column.fill_null("")
-    lengths = pyarrow.compute.binary_length(whole).to_numpy()
-    return ["".join(whole.to_pylist()).encode(), np.ascontiguousarray(lengths, np.int64).tobytes()]

@@ -9,8 +9,9 @@ functions of angles with other last digits than C does, and its regular expressi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import ascii_lowercase, ascii_uppercase
 
-from discreet.engines.spark.letters import TO_LARGE, TO_SMALL
+from discreet.engines.letters import LARGE, SMALL
 from discreet.engines.spark.rewriting import rewritten
 from discreet.trusted.ring_b.engine_functions import dialect
 
@@ -49,10 +50,13 @@ _UP = "CASE WHEN RINT({x}) < {x} THEN -(-RINT({x}) - CAST('1' AS DOUBLE)) ELSE R
 _CUT = f"CASE WHEN {{x}} >= CAST('0' AS DOUBLE) THEN {_DOWN} ELSE {_UP} END"
 
 
-def _turned(letters: Mapping[int, int]) -> str:
+def _turned(letters: Mapping[str, str]) -> str:
     """A text with some letters in place of others."""
-    there, here = ("".join(map(chr, some)) for some in (letters, letters.values()))
-    return f"TRANSLATE({{0}}, '{there}', '{here}')"
+    return f"TRANSLATE({{0}}, '{''.join(letters)}', '{''.join(letters.values())}')"
+
+
+_UPPER = _turned(dict(zip(ascii_lowercase, ascii_uppercase, strict=True)) | dict(LARGE))
+_LOWER = _turned(dict(zip(ascii_uppercase, ascii_lowercase, strict=True)) | dict(SMALL))
 
 
 def _of(form: str) -> str:
@@ -94,10 +98,10 @@ FUNCTIONS = {
     "radians": "({0} * CAST('0.017453292519943295' AS DOUBLE))",
     "pi": "CAST('3.141592653589793' AS DOUBLE)",
     # texts
-    "upper": _turned(TO_LARGE),
-    "lower": _turned(TO_SMALL),
+    "upper": _UPPER,
+    "lower": _LOWER,
     "initcap": "ARRAY_JOIN(TRANSFORM(SPLIT({lower}, ' '), w -> CONCAT({first}, SUBSTR(w, 2))), ' ')".format(
-        lower=_turned(TO_SMALL), first=_turned(TO_LARGE).format("LEFT(w, 1)")
+        lower=_LOWER, first=_UPPER.format("LEFT(w, 1)")
     ),
     "left": _with(_PAIR, "LEFT(w.a, CASE WHEN w.b < 0 THEN LENGTH(w.a) + w.b ELSE w.b END)"),
     "right": _with(_PAIR, "RIGHT(w.a, CASE WHEN w.b < 0 THEN LENGTH(w.a) + w.b ELSE w.b END)"),

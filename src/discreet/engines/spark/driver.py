@@ -9,7 +9,7 @@ from pathlib import Path
 
 from discreet.catalog.model import EngineKind, EngineLimits
 from discreet.catalog.spark import remote as address
-from discreet.engines.driver import Driver
+from discreet.engines.driver import ServerDriver
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.spark.sources import WORKER, SparkSources
 from discreet.errors import DeclarationError
@@ -36,14 +36,10 @@ def example(remote: str, file: Path) -> Iterator[str]:
         yield str(path)
 
 
-class Spark(Driver):
+class Spark(ServerDriver):
     """A Spark server, and a child process of our own that speaks to it."""
 
-    def __init__(self, limits: EngineLimits) -> None:
-        self._tables = SparkSources(limits)
-        super().__init__("spark", SPARK, self._tables, WORKER, limits)
+    stands = 1.0  # it takes longer to ask
 
-    def has(self, table: str) -> bool:
-        """Whether the table is loaded, the session still there and the copy as it was made. It is asked before a
-        question has its price, so that a session that ended costs nobody anything."""
-        return self._has(table) and self._tables.stand() and self._has(table)
+    def __init__(self, limits: EngineLimits) -> None:
+        super().__init__("spark", SPARK, SparkSources(limits), WORKER, limits)

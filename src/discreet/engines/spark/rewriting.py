@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
-from discreet.engines.spark.letters import TO_SMALL
+from discreet.engines.letters import small
 from discreet.trusted.ring_a.dialect import Function, Lacking
 
 LARGEST_DOUBLE = "9223372036854774784"
@@ -303,7 +303,7 @@ def _like(node: exp.Like) -> exp.Expr:
 
 
 def _ilike(node: exp.ILike) -> exp.Expr:
-    pattern = exp.Literal.string((_constant(node.expression) or "").translate(TO_SMALL))
+    pattern = exp.Literal.string(small(_constant(node.expression) or ""))
     return _alike(_function("lower", node.this), pattern, None)
 
 

@@ -3,10 +3,8 @@ holds."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -20,9 +18,8 @@ from discreet.catalog.model import EngineLimits
 from discreet.catalog.spark import SPARK as CATALOG
 from discreet.catalog.spark import TOKEN
 from discreet.engines.files import check_columns, files, keys_of_folders
-from discreet.engines.postgresql.connection import Refused
 from discreet.engines.process import EngineProcess, Failed
-from discreet.engines.protocol import Lost, Stopped
+from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.spark import place
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.statements import Beside
@@ -34,17 +31,8 @@ from discreet.trusted.ring_a.table import DELTA, Source, Table, Type
 WORKER = "discreet.engines.spark.worker"
 """The child's program."""
 
-LOAD_SECONDS = 3_600
-"""Loading is the owner's act and may take as long as it needs, within reason."""
-
 SWEEP_SECONDS = 20
 """How long it may take to end what is left on the server of a child that has ended."""
-
-_STANDS = 1.0
-"""So many seconds after it was asked, a session is asked again whether it is there."""
-
-_STAND_SECONDS = 30
-"""A server that does not say so within this time is not there."""
 
 _FRAME = exp.to_table("frame")
 
@@ -69,7 +57,6 @@ class SparkSources:
         self._session = ""
         self._ended: list[str] = []
         self._keys: dict[str, str] = {}
-        self._stood = -math.inf
         self.process: EngineProcess | None = None
 
     def start(self) -> None:
@@ -126,18 +113,6 @@ class SparkSources:
             except (Failed, Lost, Stopped):
                 raise _refusal("failed") from None
             self._session = session
-
-    def stand(self) -> bool:
-        """Whether the session is still there, and what was loaded is as it was, so far as it can be asked now."""
-        assert self.process is not None
-        if time.monotonic() >= self._stood + _STANDS:
-            try:
-                self.process.call_if_free("whole", seconds=_STAND_SECONDS)
-            except (Failed, Refused, Lost, Stopped):
-                self.process.kill()
-                return False
-            self._stood = time.monotonic()
-        return True
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a source, from its schema alone."""

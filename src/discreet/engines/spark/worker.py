@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import re
 import socket
 import threading
@@ -30,10 +29,10 @@ from typing import Any
 import pyarrow
 import pyarrow.compute
 
-from discreet.engines.child import serve
-from discreet.engines.postgresql.connection import Refused
+from discreet.engines.answers import answering, dense
+from discreet.engines.arrow import bytes_of, rows_of
+from discreet.engines.protocol import Refused
 from discreet.engines.spark import place
-from discreet.engines.spark.answers import bytes_of, rows_of, send
 
 os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for all of Spark, and ends without it
 
@@ -95,20 +94,13 @@ _ALTERED = re.compile(r"ALTER TABLE (\w+) DROP COLUMN (\w+)")
 
 
 def main() -> None:
-    requests, answers = serve()
-    worker = Worker()
-    while True:
-        try:
-            request = pickle.load(requests)
-        except EOFError:
-            return
-        try:
-            answer = worker.answer(*request)
-        except MemoryError:
-            os._exit(1)
-        except Exception as error:
-            answer = {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
-        send(answers, answer)
+    answering(Worker, _failed)
+
+
+def _failed(_: str, error: Exception) -> Any:
+    if isinstance(error, MemoryError):
+        os._exit(1)
+    return {"refused": error.word} if isinstance(error, Refused) else {"failed": True}
 
 
 @dataclass(frozen=True)
@@ -364,15 +356,11 @@ class Worker:
 
     def do_counts(self, wanted: list[tuple[str, tuple[int, ...]]]) -> Any:
         """For each SELECT of places and their count: the counts of all places, as bytes."""
-        import numpy as np
-
         buffers = []
         with self._alone():
             for sql, shape in wanted:
                 *places, count = (column.to_numpy() for column in self._select(sql).columns)
-                dense = np.zeros(shape, np.int64)
-                dense.reshape(-1)[np.ravel_multi_index(tuple(places), shape) if places else slice(None)] = count
-                buffers.append(dense.tobytes())
+                buffers.append(dense(places, count, shape))
         return {"buffers": buffers}
 
     @contextmanager

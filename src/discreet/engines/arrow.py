@@ -1,37 +1,12 @@
-"""What a Spark server answers, as it crosses to the parent."""
+"""What servers answer, as columns of Arrow, in the forms in which it crosses to the parent."""
 
 from __future__ import annotations
 
-import datetime
-import json
-from decimal import Decimal
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pyarrow.compute
-
-from discreet.engines.child import HEADER
-
-
-def send(stream: BinaryIO, answer: Any) -> None:
-    """The answer as JSON, and behind it the bytes of its `buffers`, in whose place their lengths stand."""
-    buffers = answer.get("buffers", [])
-    if buffers:
-        answer = answer | {"buffers": [len(buffer) for buffer in buffers]}
-    body = json.dumps(answer, default=_plain, ensure_ascii=False).encode()
-    stream.write(HEADER.pack(len(body)) + body)
-    for buffer in buffers:
-        stream.write(buffer)
-    stream.flush()
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    raise TypeError("not an integer, text or date")
 
 
 def rows_of(found: pyarrow.Table) -> list[list[Any]]:

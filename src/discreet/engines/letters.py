@@ -1,5 +1,5 @@
-"""Large and small letters beyond ASCII, as DuckDB has them: which letter each becomes. PostgreSQL knows some, none or
-others, by its version and the database's locale.
+"""Large and small letters beyond ASCII, as DuckDB has them: which letter each becomes. Other engines know others: by
+their version, by a locale, or two of some and by what stands around.
 
 Each word is a range of characters, in steps of two where it says so, and how far away the other letters stand."""
 
