@@ -213,6 +213,7 @@ LEFT = [
     ("b IS NULL", "b", [None]),
     ("k BETWEEN 3 AND 5", "k", [3, 4, 5]),
     ("k > 4.5 AND k * 2 < 14", "k", [5, 6]),
+    ("k > PI() AND k < 6", "k", list(range(-12, 6))),  # a call without arguments is not worked out
     ("j > 14", "j", [0, 5, 14, 2**53, 2**53 + 1]),  # so large that it may be compared as a double
     ("w <= 0.07 AND w > -0.5", "w", [0, Fraction("0.07")]),
     ("d < '2000-01-01'", "d", [DAYS[0]]),

@@ -460,8 +460,10 @@ def _through(call: Call, subject: Expression) -> _Reading | None:
     """A comparison of something from which the subject rises: START >= DATE '2010-01-01', where the subject is the year
     of START. Where m never falls, x ≥ c makes m(x) ≥ m(c): of smaller values of the subject the comparison is false.
     None where the call is no such comparison."""
+    if call.operator not in _THROUGH:
+        return None
     value, *others = call.arguments
-    if call.operator not in _THROUGH or subject == value or not _rises(subject, value):
+    if subject == value or not _rises(subject, value):
         return None
     compare, step = _THROUGH[call.operator]
     made = _reading(subject, value)
