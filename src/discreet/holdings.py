@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import EngineKind, writable
+from discreet.catalog.model import ICEBERG, EngineKind, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
@@ -33,7 +33,8 @@ def typed(declaration: Declaration, engine: Owned) -> Declaration:
         everything = table.public and not table.columns
         known = not everything and all(column.type is not None for column in table.columns)
         if known and not (
-            table.source.kind in ("parquet", DELTA, DATABASE, POSTGRESQL) and any(map(_without_step, table.columns))
+            table.source.kind in ("parquet", DELTA, ICEBERG, DATABASE, POSTGRESQL)
+            and any(map(_without_step, table.columns))
         ):
             continue
         try:

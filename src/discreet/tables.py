@@ -13,7 +13,7 @@ class Table:
     `source` is a pandas or polars DataFrame, an Arrow table, a path to .csv or .parquet, several of them as a pattern
     or a list, "folder/" for all Parquet files in it, "file.duckdb::table", or
     "postgresql://host:5432/database::schema.table". `delta` says which version of a Delta table in "folder/" it is:
-    `{"version": 12}`.
+    `{"version": 12}`; `iceberg` likewise, with the id of a snapshot.
     `columns` names what may be asked about: `str`, `int`, `float`, `bool`, `datetime.date` for a type, `(17, 90)` for
     bounds, `["F", "M"]` for public keys, `None` for what the source itself states, or the same mapping as in TOML.
     Say whose rows they are: `one_row_per_person`, or `person` (a column) with `rows_per_person`, `groups_per_person`.
@@ -37,6 +37,7 @@ class Table:
         shared: bool = False,
         csv: Mapping[str, str] | None = None,
         delta: Mapping[str, int] | None = None,
+        iceberg: Mapping[str, int] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         given = {
@@ -50,6 +51,7 @@ class Table:
             "shared": shared or None,
             "csv": csv,
             "delta": delta,
+            "iceberg": iceberg,
             "impossible": impossible,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}

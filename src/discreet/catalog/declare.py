@@ -20,6 +20,7 @@ from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.model import (
     ENCODINGS,
+    ICEBERG,
     MOST_WORK,
     USUAL_GROUPS,
     Budget,
@@ -50,6 +51,7 @@ _TABLE = {
     "shared",
     "csv",
     "delta",
+    "iceberg",
     "columns",
     "impossible",
 }
@@ -411,8 +413,9 @@ class _DeclarationReader:
         source = self.source(f"{where}.source", raw.get("source"), base)
         if "csv" in raw:
             source = self.csv(f"{where}.csv", raw["csv"], source)
-        if "delta" in raw:
-            source = self.version(f"{where}.delta", raw["delta"], source)
+        for kind in (DELTA, ICEBERG):
+            if kind in raw:
+                source = self.version(f"{where}.{kind}", kind, raw[kind], source)
         public = self.flag(f"{where}.public", raw.get("public", False))
         listed = self.mapping(f"{where}.columns", raw.get("columns"), required=not public)
         columns = self.columns(f"{where}.columns", listed, source)
@@ -556,17 +559,19 @@ class _DeclarationReader:
             return Source("csv")
         return replace(first, further=tuple(one.path for one in others if one.path is not None))
 
-    def version(self, where: str, raw: Any, source: Source) -> Source:
-        """Which version of a Delta table it is."""
+    def version(self, where: str, kind: str, raw: Any, source: Source) -> Source:
+        """Which version of a Delta or Iceberg table it is."""
         said = self.mapping(where, raw)
         self.unknown(where, said, {"version"})
         version = said.get("version")
         if source.kind != "parquet" or source.further:
-            self.fault(where, "this is for the folder of one Delta table", 'write source = "folder/", or leave it out')
+            message = f"this is for the folder of one {kind.title()} table"
+            self.fault(where, message, 'write source = "folder/", or leave it out')
         elif isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= _INT64:
-            self.fault(f"{where}.version", "it must be the number of a version", "write delta = { version = 12 }")
+            what, example = ("number of a version", 12) if kind == DELTA else ("id of a snapshot", 7612345678901234567)
+            self.fault(f"{where}.version", f"it must be the {what}", f"write {kind} = {{ version = {example} }}")
         else:
-            return Source(DELTA, source.path, version=version)
+            return Source(kind, source.path, version=version)
         return source
 
     def csv(self, where: str, raw: Any, source: Source) -> Source:

@@ -19,6 +19,7 @@ _SECTIONS = {
     "engine": 'engine={"seconds": 60}',
     "csv": 'csv={"delimiter": ";"}',
     "delta": 'delta={"version": 12}',
+    "iceberg": 'iceberg={"version": 7612345678901234567}',
 }
 
 

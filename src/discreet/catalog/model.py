@@ -18,6 +18,9 @@ only where this is small."""
 MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
 
+ICEBERG = "iceberg"
+"""The kind of a source that is a folder of files with lists of which are in which snapshot of an Iceberg table."""
+
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
 """Those that the engine reads of a CSV file."""
 

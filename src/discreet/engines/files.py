@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from discreet.catalog.model import ICEBERG
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table
 
@@ -38,8 +39,8 @@ def _files(path: Path) -> list[Path]:
         if (path / "_delta_log").is_dir():
             fix = "write delta = { version = N }: not every file in the folder is in the table"
             raise DeclarationError([Fault("source", f"{path} is a Delta table", fix)], code="unreadable")
-        if any(path.glob("metadata/*.metadata.json")):
-            fix = "write its rows to Parquet files, and name these"
+        if any(path.glob("metadata/*.metadata.json*")):
+            fix = "write iceberg = { version = N }: not every file in the folder is in the table"
             raise DeclarationError([Fault("source", f"{path} is an Iceberg table", fix)], code="unreadable")
         return [one for one in path.glob("**/*.parquet") if one.is_file() and not _hidden(one.relative_to(path))]
     if not re.search("[*?]", str(path)):
@@ -132,6 +133,7 @@ _READABLE = {
     "csv": 'check that it is text in UTF-8 with commas, or write csv = { delimiter = ";", encoding = "latin-1" }',
     "parquet": "check that it is a Parquet file, or several whose columns of one name have one type",
     DELTA: "check that this version is in its log and that its files are there",
+    ICEBERG: "check that its metadata and the files of this snapshot are there, and whole",
     DATABASE: "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
     POSTGRESQL: "run SELECT over the declared columns on the server, and see what it says",
     "frame": "give a pandas or polars DataFrame, or an Arrow table",

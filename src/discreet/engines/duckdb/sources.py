@@ -14,8 +14,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.catalog.model import EngineLimits, Store
-from discreet.engines.duckdb import store
+from discreet.catalog.model import ICEBERG, EngineLimits, Store
+from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.files import (
     SNIFFED_ROWS,
@@ -41,6 +41,9 @@ WORKER = "discreet.engines.duckdb.worker"
 
 _TWIN_GIB = 4
 """Tables without rows need little: a child for them gets no more memory than this."""
+
+_LIBRARIES = {DELTA: ("deltalake", "pyarrow"), ICEBERG: ("fastavro",)}
+"""Folders of which a log says what is in a version of the table, and what reads that log."""
 
 _FULL = 256 << 20
 """A disk with less room than this is full: what could not be written there failed for that."""
@@ -188,7 +191,7 @@ class DuckDBSources:
         except Failed:
             raise unreadable(source) from None
         except Refused as error:
-            raise refusal(source, error.word) from None
+            raise _refusal(source, error.word) from None
         finally:
             self.call("forget")
 
@@ -212,17 +215,18 @@ class DuckDBSources:
                 self.call("frame", _movable(source.frame))
             elif source.kind == POSTGRESQL:
                 self.call("server", source.server, environment(), LOAD_SECONDS)
-            elif source.kind == DELTA:
-                if find_spec("deltalake") is None or find_spec("pyarrow") is None:
-                    fault = Fault("source", "what reads Delta tables is not installed", "pip install 'discreet[delta]'")
+            elif source.kind in _LIBRARIES:
+                if not all(map(find_spec, _LIBRARIES[source.kind])):
+                    message = f"what reads {source.kind.title()} tables is not installed"
+                    fault = Fault("source", message, f"pip install 'discreet[{source.kind}]'")
                     raise DeclarationError([fault], code="library")
-                self.call("delta", str(source.path), source.version)
+                self.call(source.kind, str(source.path), source.version)
             elif files(source) and source.kind == DATABASE:
                 self.call("attach", str(source.path))
         except Failed:
             raise unreadable(source) from None
         except Refused as error:
-            raise refusal(source, error.word) from None
+            raise _refusal(source, error.word) from None
 
     def call(self, *request: Any) -> Any:
         """What the child says to the owner. Raises Failed where the engine failed, Refused where a source's server did,
@@ -289,7 +293,7 @@ class DuckDBSources:
         """Makes ready what `relation` reads of the source that is open. Raises DeclarationError."""
         if table.source.kind != POSTGRESQL:
             self.check_columns(table)
-            if table.source.kind == DELTA:
+            if table.source.kind in _LIBRARIES:
                 self.call("state")
             return
         found = self._columns(table.source)
@@ -315,7 +319,7 @@ class DuckDBSources:
         with self.opened(source):
             if source.kind == POSTGRESQL:
                 self._rows(source, columns.select(source, [column], self._columns(source)), [column])
-            elif source.kind == DELTA:
+            elif source.kind in _LIBRARIES:
                 self.call("state")
             return [row[0] for row in self.call("values", DUCKDB.text(query))["rows"]]
 
@@ -349,6 +353,11 @@ class DuckDBSources:
         return delimiter, [kind if iso or kind not in (Type.DATE, Type.TIMESTAMP) else Type.TEXT for kind in kinds]
 
 
+def _refusal(source: Source, word: str) -> DeclarationError:
+    """What the owner reads of a source that is refused."""
+    return (iceberg.refusal if source.kind == ICEBERG else refusal)(source, word)
+
+
 def _movable(frame: Any) -> Any:
     """A table that can go to another process: one of pandas, polars or pyarrow as it is; what else hands out Arrow's
     streams, and can do so again, as an Arrow table."""
@@ -366,7 +375,7 @@ def _one_file(path: Path) -> exp.Expression:
 
 
 def relation(source: Source) -> exp.Expression:
-    if source.kind in ("frame", DELTA, POSTGRESQL):
+    if source.kind in ("frame", DELTA, ICEBERG, POSTGRESQL):
         return exp.to_table("frame")
     if source.kind == DATABASE:
         parts = str(source.relation).split(".")

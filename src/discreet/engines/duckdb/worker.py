@@ -20,6 +20,7 @@ import duckdb
 
 from discreet.engines.answers import answering, dense
 from discreet.engines.child import held
+from discreet.engines.duckdb.iceberg import IcebergTable, paths
 from discreet.engines.duckdb.kept import Kept
 from discreet.engines.files import told_apart
 from discreet.engines.protocol import Refused
@@ -87,6 +88,7 @@ class Worker:
         self.stated: dict[str, str | None] = {}
         self.names: list[str] = []
         self.delta: Any = None
+        self.iceberg: IcebergTable | None = None
         self.servers: dict[str, Server] = {}
         self.reading: Server | None = None
         self.kept = Kept(self.connection)
@@ -128,14 +130,35 @@ class Worker:
         self.connection.register("frame", pyarrow.schema(self.delta.schema().to_arrow()).empty_table())
         return {}
 
+    def do_iceberg(self, path: str, version: int) -> Any:
+        """Opens a snapshot of an Iceberg table: for now its columns, and no row."""
+        self.iceberg = IcebergTable(path, version)
+        self.names = self.iceberg.names
+        self._view(self.iceberg.empty())
+        return {}
+
     def do_state(self) -> Any:
-        """The rows of the Delta table that is open, to be read once."""
+        """The rows of the Delta or Iceberg table that is open, to be read once."""
+        if self.iceberg is not None:
+            with _libraries():
+                import fastavro  # noqa: F401
+
+            self._view(self.iceberg.rows(self._ids))
+            return {}
         import deltalake
         import pyarrow
 
         read = deltalake.QueryBuilder().register("t", self.delta).execute("SELECT * FROM t")
         self.connection.register("frame", pyarrow.RecordBatchReader.from_stream(read))
         return {}
+
+    def _view(self, select: str) -> None:
+        self.connection.execute(f"CREATE OR REPLACE TEMP VIEW frame AS {select}")
+
+    def _ids(self, files: list[str]) -> dict[str, set[int]]:
+        """The ids of columns that Parquet files state."""
+        query = "SELECT file_name, list(field_id) FILTER (field_id IS NOT NULL) FROM parquet_schema(%s) GROUP BY ALL"
+        return {name: set(ids or ()) for name, ids in self.connection.execute(query % paths(files)).fetchall()}
 
     def do_server(self, url: str, environment: dict[str, str], seconds: int) -> Any:
         """Connects to a PostgreSQL server, unless a connection reads tables of one moment from it already."""
@@ -225,7 +248,8 @@ class Worker:
         """Lets go of the source that was opened last, and of a file that was begun and not ended."""
         self.kept.end(None)
         self.connection.unregister("frame")
-        self.stated, self.names, self.delta = {}, [], None
+        self.connection.execute("DROP VIEW IF EXISTS frame")
+        self.stated, self.names, self.delta, self.iceberg = {}, [], None, None
         if self.reading is not None:
             self.reading.done()
             self.reading = None
