@@ -441,6 +441,7 @@ def test_what_is_not_read_is_refused(tmp_path: Path) -> None:
     assert "outside the folder" in refused(tmp_path / "moved", number)
     for change, said in (
         ({"format-version": 3}, "version of the format"),
+        ({"snapshots": [bare(metadata) | {"manifest-list": f"{table.location()}/../x.avro"}]}, "outside the folder"),
         ({"schemas": [*metadata["schemas"]] * 2, "snapshots": [bare(metadata)]}, "which columns"),
     ):
         newest(folder).write_text(json.dumps(metadata | change), "utf-8")

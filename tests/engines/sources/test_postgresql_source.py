@@ -560,7 +560,7 @@ def test_the_environment_is_lent_for_a_connection(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.outside
 def test_servers_of_other_versions() -> None:
-    for version in (15, 16):
+    for version in (15, 16, 17):
         try:
             with running(version) as server:
                 server.run("CREATE TABLE t (a integer, n numeric(5, -2))", "GRANT SELECT ON t TO reader")
