@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from discreet.catalog.model import EngineKind, EngineLimits
@@ -13,27 +13,32 @@ from discreet.engines.driver import ServerDriver
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.spark.sources import WORKER, SparkSources
 from discreet.errors import DeclarationError
+from discreet.trusted.ring_a.table import Source
 
 
 @contextmanager
 def example(remote: str, file: Path) -> Iterator[str]:
-    """A Parquet file with what a CSV file holds, which a server on this machine reads; the copy made there stays.
-    For a demonstration. Raises DeclarationError."""
+    """A Parquet file with what a CSV file holds, which a server on this machine reads; the copy made there goes with
+    it. For a demonstration. Raises DeclarationError."""
     found = address("--server", remote)
     if not isinstance(found, str):
         raise DeclarationError([found])
     tables = SparkSources(EngineLimits(kind=EngineKind.SPARK, remote=found))
     try:
         tables.call("whole")  # where nothing answers, this says it
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"{file.stem}.parquet"
+            pyarrow.parquet.write_table(pyarrow.csv.read_csv(file), path)
+            try:
+                yield str(path)
+            finally:
+                with suppress(DeclarationError):
+                    tables.forget(Source("parquet", path=path))
     finally:
         tables.close()
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{file.stem}.parquet"
-        pyarrow.parquet.write_table(pyarrow.csv.read_csv(file), path)
-        yield str(path)
 
 
 class Spark(ServerDriver):

@@ -1,7 +1,7 @@
 """Where tables of ours lie on a Spark server: in a schema of the session's catalog.
 
 A snapshot's table is named by the ledger's key and the hash of its rows, and stays for later starts. What is built for
-questions beside it is named by the session that built it, and goes with that.
+questions beside it is named by the session that built it, and goes with that (`leases`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,19 @@ def all_of(stem: str) -> str:
     return f"t_{stem}_*"
 
 
-def beside(mark: str) -> str:
-    """What the names of a session's own tables begin with."""
-    return f"x_{mark}_"
+def beside(mark: str, number: int) -> str:
+    """One of a session's own tables."""
+    return f"{SCHEMA}.x_{mark}_{number}"
+
+
+def lease(mark: str) -> str:
+    """The table that says that a session is in use."""
+    return beside(mark, 0)
+
+
+def source(kind: str, what: object) -> str:
+    """What a snapshot's table says of where its rows are from; nothing where they came from Python."""
+    return "" if kind == "frame" else hashlib.sha256(repr((kind, what)).encode()).hexdigest()
 
 
 def digest(statements: Sequence[str]) -> str:

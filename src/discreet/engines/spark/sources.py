@@ -164,12 +164,18 @@ class SparkSources:
             return False
 
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
-        """Drops a table's other snapshots: whoever still reads one, loads the table anew."""
+        """Drops a table's other snapshots, unless somebody reads them."""
         known = registered()
         if known is not None:
             with suppress(Failed):
                 key = self._keys[table.name]
                 self.call("retain", place.stem(key), known, self._digest(table, key))
+
+    def forget(self, source: Source) -> None:
+        """Drops the snapshots of a source, unless somebody reads them."""
+        kind, what, _ = _read(source)
+        with suppress(Failed):
+            self.call("forget", place.source(kind, what))
 
     def size(self, _table: Table, _fingerprint: str | None) -> None:
         """Not known: Spark does not say what its tables take."""

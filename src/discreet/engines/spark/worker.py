@@ -18,6 +18,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import socket
 import threading
 import warnings
@@ -25,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow
 import pyarrow.compute
@@ -32,7 +34,7 @@ import pyarrow.compute
 from discreet.engines.answers import answering, dense
 from discreet.engines.arrow import bytes_of, rows_of
 from discreet.engines.protocol import Refused
-from discreet.engines.spark import place
+from discreet.engines.spark import leases, place
 
 os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for all of Spark, and ends without it
 
@@ -127,6 +129,7 @@ class Worker:
         self.tables: dict[str, Held] = {}
         self.count = 0
         self.loading: tuple[str, int] | None = None
+        self.source = ""
         self.locked = False
 
     def answer(self, operation: str, *arguments: Any) -> Any:
@@ -143,6 +146,8 @@ class Worker:
                 self.session.conf.set(name, value)
             if not trial:
                 self._run(f"CREATE SCHEMA IF NOT EXISTS {place.SCHEMA}")
+                self.lease = leases.Lease(self.session, self.mark, seconds)
+                leases.sweep(self.session)
         except PySparkException:
             raise Refused("denied" if trial else "place") from None
         return {}
@@ -154,9 +159,7 @@ class Worker:
             with suppress(PySparkException):
                 session.interruptAll()
             with suppress(PySparkException):
-                found = session.sql(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.beside(one.replace('-', ''))}*'")
-                for row in found.collect():
-                    session.sql(f"DROP TABLE IF EXISTS {place.SCHEMA}.{row['tableName']} PURGE")
+                leases.drop(session, one.replace("-", ""))
             with suppress(PySparkException):
                 session.stop()
         return {}
@@ -169,6 +172,7 @@ class Worker:
             self._opened(kind, what, more).createOrReplaceTempView("frame")
         except AnalysisException:
             raise Refused("missing") from None
+        self.source = place.source(kind, what)
         return {
             "columns": [[field.name, field.dataType.simpleString()] for field in self.session.table("frame").schema]
         }
@@ -207,21 +211,26 @@ class Worker:
             fingerprint = hashlib.sha256(salt + text.encode()).hexdigest()
             held = self.tables[name]
             lasting = place.lasting(stem, fingerprint, digest)
-            marks = {"digest": digest, "fingerprint": fingerprint, "buckets": " ".join(map(str, held.buckets or ()))}
-            if not self._lasts(lasting, marks, held):
-                self._run(f"DROP TABLE IF EXISTS {lasting}")  # it was emptied, or is not ours
-                listed = ", ".join(f"'discreet.{key}' = '{value}'" for key, value in marks.items())
-                self._run(
-                    f"ALTER TABLE {held.relation} SET TBLPROPERTIES ({listed}, 'discreet.files' = '{held.files}')"
-                )
+            self.lease.hold(lasting)
+            there = self._there(lasting, digest, fingerprint)
+            if there is None:
+                if leases.properties(self.session, lasting) is not None:
+                    self._run(f"DROP TABLE IF EXISTS {lasting}")  # it was emptied, or is not ours
+                marks = {"digest": digest, "fingerprint": fingerprint, "files": held.files, "source": self.source}
+                marks["buckets"] = " ".join(map(str, held.buckets or ()))
+                said = ", ".join(f"'discreet.{key}' = '{value}'" for key, value in marks.items())
+                self._run(f"ALTER TABLE {held.relation} SET TBLPROPERTIES ({said})")
                 try:
                     self._run(f"ALTER TABLE {held.relation} RENAME TO {lasting}")
+                    there = replace(held, relation=lasting, lasting=True)
                 except AnalysisException:  # another process has made it meanwhile
-                    if not self._lasts(lasting, marks, held):
+                    there = self._there(lasting, digest, fingerprint)
+                    if there is None:
                         raise
-            self._view(name, replace(self.tables[name], relation=lasting, lasting=True))
-            if self._files(lasting) != self.tables[name].files:
+            self._view(name, there)
+            if self._files(lasting) != there.files:
                 raise PySparkException("the table was changed while it was made")
+            self._drop(held)  # where these rows were loaded before; else it has its new name
         except Exception:
             self._back(before)
             raise
@@ -229,15 +238,16 @@ class Worker:
             self.loading = None
         return {"fingerprint": fingerprint}
 
-    def _lasts(self, lasting: str, marks: Mapping[str, str], held: Held) -> bool:
-        """Whether these rows were loaded before, and are whole: then what was made now goes, and that is read."""
-        there = self._marks(lasting)
-        if not marks.items() <= there.items() or there.get("files") != self._files(lasting):
-            return False
-        self._drop(held)
-        (name,) = (name for name, one in self.tables.items() if one is held)
-        self.tables[name] = replace(held, files=there["files"])
-        return True
+    def _there(self, lasting: str, digest: str, fingerprint: str) -> Held | None:
+        """The table of these rows, where it is on the server and is whole."""
+        marks = leases.properties(self.session, lasting) or {}
+        if (marks.get("digest"), marks.get("fingerprint")) != (digest, fingerprint):
+            return None
+        if marks.get("files") != self._files(lasting):
+            return None
+        column, _, count = marks["buckets"].partition(" ")
+        buckets = (column, int(count)) if count else None
+        return Held(lasting, tuple(self.session.table(lasting).columns), True, buckets, marks["files"])
 
     def _files(self, relation: str) -> str:
         """Which files a table has now. Each write gives files names of their own, and a table keeps them when it gets
@@ -255,32 +265,30 @@ class Worker:
     def do_open(self, name: str, stem: str, digest: str, fingerprint: str) -> Any:
         """Whether a table with these rows is on the server: then it is read."""
         lasting = place.lasting(stem, fingerprint, digest)
-        marks = self._marks(lasting)
-        found = (marks.get("digest"), marks.get("fingerprint")) == (digest, fingerprint)
-        if found and marks.get("files") == self._files(lasting):
-            column, _, count = marks["buckets"].partition(" ")
-            buckets = (column, int(count)) if count else None
-            self._view(name, Held(lasting, tuple(self.session.table(lasting).columns), True, buckets, marks["files"]))
-            return {"found": True}
-        return {"found": False}
+        self.lease.hold(lasting)
+        there = self._there(lasting, digest, fingerprint)
+        if there is None:
+            self.lease.leave(lasting)
+        else:
+            self._view(name, there)
+        return {"found": there is not None}
 
     def do_retain(self, stem: str, fingerprint: str, digest: str) -> Any:
-        """Drops a table's other rows."""
-        kept = place.lasting(stem, fingerprint, digest)
-        for row in self._select(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.all_of(stem)}'").to_pylist():
-            other = f"{place.SCHEMA}.{row['tableName']}"
-            if other != kept:
+        """Drops a table's other rows, unless a session reads them."""
+        found = self._select(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.all_of(stem)}'").to_pylist()
+        others = {f"{place.SCHEMA}.{row['tableName']}" for row in found} - {place.lasting(stem, fingerprint, digest)}
+        if others:
+            for other in others - leases.read(self.session):
                 self._run(f"DROP TABLE IF EXISTS {other} PURGE")
         return {}
 
-    def _marks(self, relation: str) -> Mapping[str, str]:
-        """What stands with a table of ours: what it was made of, the hash of its rows, its buckets; nothing where there
-        is no such table."""
-        try:
-            found = self._select(f"SHOW TBLPROPERTIES {relation}").to_pylist()
-        except AnalysisException:
-            return {}
-        return {row["key"].removeprefix("discreet."): row["value"] for row in found}
+    def do_forget(self, source: str) -> Any:
+        """Drops the snapshots of a source that no session reads."""
+        found = self._select(f"SHOW TABLES IN {place.SCHEMA} LIKE '{place.all_of('*')}'").to_pylist()
+        for other in {f"{place.SCHEMA}.{row['tableName']}" for row in found} - leases.read(self.session):
+            if (leases.properties(self.session, other) or {}).get("source") == source:
+                self._run(f"DROP TABLE IF EXISTS {other} PURGE")
+        return {}
 
     def do_lock(self) -> Any:
         """From here on no source is opened."""
@@ -294,13 +302,17 @@ class Worker:
             return {"rows": rows_of(self._select(sql))}
 
     def do_listed(self, sql: str, seconds: float) -> Any:
-        """Rows of public tables, or failed where that takes longer: the tables that are here stay."""
-        end = threading.Timer(seconds, self.session.interruptAll)
+        """Rows of public tables, or failed where that takes longer: the tables that are here stay. What is ended then
+        is this request, and not the next one."""
+        tag = f"listed{secrets.token_hex(8)}"
+        end = threading.Timer(seconds, self.session.interruptTag, [tag])
+        self.session.addTag(tag)
         end.start()
         try:
             return {"rows": rows_of(self._select(sql))}
         finally:
             end.cancel()
+            self.session.removeTag(tag)
 
     def do_build(self, statements: list[str]) -> Any:
         """Builds what questions read beside a table, from the tables that are here. All of it, or nothing."""
@@ -366,9 +378,17 @@ class Worker:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Rows are read within the time that there is, and without a failure, or this process ends."""
-        end = threading.Timer(0.95 * self.seconds, self._give_up)
+        over = threading.Lock()  # either the answer has it, or the end
+
+        def late() -> None:
+            if over.acquire(blocking=False):
+                self._give_up()
+
+        end = threading.Timer(0.95 * self.seconds, late)
         end.start()
         try:
+            if not self.trial:
+                self.lease.renew()
             yield
             if any(held.relation and self._files(held.relation) != held.files for held in self.tables.values()):
                 os._exit(1)
@@ -378,6 +398,8 @@ class Worker:
             os._exit(1)
         finally:
             end.cancel()
+            if not over.acquire(blocking=False):
+                os._exit(1)
 
     def _give_up(self) -> None:
         threading.Timer(0.02 * self.seconds, os._exit, [1]).start()
@@ -422,7 +444,7 @@ class Worker:
             return
         assert select is not None
         self.count += 1
-        relation = f"{place.SCHEMA}.{place.beside(self.mark)}{self.count}"
+        relation = place.beside(self.mark, self.count)
         buckets = self.tables[name].buckets if name in self.tables else self.loading
         clustered = ""
         if buckets is not None and buckets[1] > 1:
@@ -470,7 +492,7 @@ def _connected(remote: str, token: str | None, session: str) -> Any:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError):
         raise Refused("unreachable") from None
-    settings = f";session_id={session}" + (f";token={token}" if token else "")
+    settings = f";session_id={session}" + (f";token={quote(token, safe='')}" if token else "")
     warnings.filterwarnings("ignore")
     try:
         return SparkSession.builder.remote(f"{remote}{settings}").create()
