@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -22,3 +23,16 @@ def there(spark: Spark) -> Iterator[Bench]:
     made = Bench(limits(spark))
     yield made
     made.close()
+
+
+@pytest.fixture
+def one(spark: Spark) -> Iterator[Any]:
+    """A session of the test's own, which ends with the test: pytest would wait for it."""
+    from pyspark.sql.connect.session import SparkSession
+
+    made = SparkSession.builder.remote(spark.remote).create()
+    try:
+        made.sql("CREATE SCHEMA IF NOT EXISTS discreet").collect()
+        yield made
+    finally:
+        made.stop()

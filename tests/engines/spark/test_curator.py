@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,9 @@ import pytest
 
 import discreet
 from discreet.engines.protocol import Stopped
-from spark_tools import Spark
+from discreet.engines.spark import driver
+from engine_tools import planned
+from spark_tools import Spark, limits
 
 pytestmark = [pytest.mark.outside, pytest.mark.filterwarnings("ignore")]
 
@@ -34,8 +38,10 @@ def written(folder: Path, rows: int = 4_000) -> Path:
     return path
 
 
-def curator(spark: Spark, source: Any, ledger: Path, **engine: Any) -> discreet.Curator:
-    table = {"source": str(source), "person": "p", "rows_per_person": 4, "columns": COLUMNS}
+def curator(
+    spark: Spark, source: Any, ledger: Path, columns: Mapping[str, Any] = COLUMNS, **engine: Any
+) -> discreet.Curator:
+    table = {"source": str(source), "person": "p", "rows_per_person": 4, "columns": columns}
     known = discreet.catalog.declare(
         {
             "budget": {"epsilon": 10_000, "delta": 1e-6},
@@ -47,18 +53,26 @@ def curator(spark: Spark, source: Any, ledger: Path, **engine: Any) -> discreet.
     return discreet.Curator.of(known)
 
 
-def session(spark: Spark) -> Any:
-    from pyspark.sql.connect.session import SparkSession
-
-    return SparkSession.builder.remote(spark.remote).create()
-
-
 def tables(one: Any) -> set[str]:
     return {row["tableName"] for row in one.sql("SHOW TABLES IN discreet").collect()}
 
 
-def test_answers_snapshots_and_what_is_left(spark: Spark, tmp_path: Path) -> None:
-    one = session(spark)
+def snapshots(one: Any) -> set[str]:
+    return {name for name in tables(one) if name.startswith("t_")}
+
+
+def mark(made: discreet.Curator) -> str:
+    """How the names begin of what a curator builds beside its tables."""
+    return f"x_{made._engine._sources._session.replace('-', '')}_"
+
+
+@pytest.fixture(autouse=True)
+def _looks_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each price the server is asked whether the copy is as it was."""
+    monkeypatch.setattr(driver.Spark, "stands", 0.0)
+
+
+def test_answers_snapshots_and_what_is_left(spark: Spark, one: Any, tmp_path: Path) -> None:
     path, ledger = written(tmp_path), tmp_path / "a.ledger"
     with curator(spark, path, ledger) as made:
         answer = made.ask("SELECT g, COUNT(*) AS n, AVG(w) AS a FROM t GROUP BY g", epsilon=1_000)
@@ -72,11 +86,9 @@ def test_answers_snapshots_and_what_is_left(spark: Spark, tmp_path: Path) -> Non
     path.unlink()  # the snapshot is read again, and not the file
     with curator(spark, path.parent / "visits.parquet", ledger) as made:
         assert made.ask("SELECT COUNT(*) AS n FROM t WHERE w < 5", epsilon=1_000).rows
-    one.stop()
 
 
-def test_a_table_of_the_catalog(spark: Spark, tmp_path: Path) -> None:
-    one = session(spark)
+def test_a_table_of_the_catalog(spark: Spark, one: Any, tmp_path: Path) -> None:
     one.sql(f"CREATE TABLE visits USING parquet AS SELECT * FROM parquet.`{written(tmp_path)}`").collect()
     with curator(spark, "spark::default.visits", tmp_path / "b.ledger") as made:
         answer = made.ask("SELECT COUNT(*) AS n FROM t", epsilon=1_000)
@@ -84,7 +96,6 @@ def test_a_table_of_the_catalog(spark: Spark, tmp_path: Path) -> None:
     with pytest.raises(discreet.DeclarationError, match="is not there"):
         curator(spark, "spark::default.nothing", tmp_path / "c.ledger")
     one.sql("DROP TABLE visits").collect()
-    one.stop()
 
 
 def test_a_text_declared_as_a_number_is_refused(spark: Spark, tmp_path: Path) -> None:
@@ -121,21 +132,174 @@ def test_what_takes_too_long_ends_the_child_and_the_question_on_the_server(spark
         assert not process.usable
 
 
-def test_a_copy_that_was_emptied_or_replaced_is_made_anew(spark: Spark, tmp_path: Path) -> None:
-    """No answer is ever given over what is not the snapshot: neither where it is open, nor at a later start."""
-    one, path, ledger = session(spark), written(tmp_path), tmp_path / "a.ledger"
-    one.sql("CREATE SCHEMA IF NOT EXISTS discreet").collect()
-    known = tables(one)
-    count = "SELECT COUNT(*) AS n FROM t WHERE w > {}"
+COUNT = "SELECT COUNT(*) AS n FROM t WHERE w > {}"
+
+
+def counted(made: discreet.Curator, above: int) -> int:
+    """How many rows there are; asked otherwise each time, so that it is not the answer of before."""
+    return int(made.ask(COUNT.format(above), epsilon=1_000).rows[0]["n"])
+
+
+def paid(made: discreet.Curator) -> int:
+    """How many of these questions were paid for."""
+    return round(made.budget.used / 10)
+
+
+AWAY = {
+    "emptied": ["TRUNCATE TABLE discreet.{0}"],
+    "written": ["INSERT INTO discreet.{0} SELECT * FROM discreet.{0} LIMIT 1"],
+    "dropped": ["DROP TABLE discreet.{0}"],
+    "replaced": [
+        "CREATE TABLE discreet.other USING PARQUET TBLPROPERTIES ({1}) AS SELECT * FROM discreet.{0} LIMIT 9",
+        "DROP TABLE discreet.{0}",
+        "ALTER TABLE discreet.other RENAME TO discreet.{0}",
+    ],
+}
+"""What others may do to a copy. What takes its place says of itself what the copy said."""
+
+
+def done(one: Any, way: str, name: str) -> None:
+    said = one.sql(f"SHOW TBLPROPERTIES discreet.{name}").collect()
+    listed = ", ".join(f"'{row['key']}' = '{row['value']}'" for row in said if row["key"].startswith("discreet."))
+    for statement in AWAY[way]:
+        one.sql(statement.format(name, listed)).collect()
+
+
+@pytest.mark.parametrize("way", AWAY)
+def test_no_answer_is_given_over_what_is_not_the_snapshot(spark: Spark, one: Any, tmp_path: Path, way: str) -> None:
+    """Where it is open before a price it is made anew, free of charge; in the middle of a question that one fails; at a
+    later start it is made anew."""
+    path, ledger, known = written(tmp_path), tmp_path / "a.ledger", snapshots(one)
     with curator(spark, path, ledger) as made:
-        first = made.ask(count.format(-1), epsilon=1_000).rows[0]["n"]
-        (name,) = (one for one in tables(one) - known if one.startswith("t_"))
-        one.sql(f"TRUNCATE TABLE discreet.{name}").collect()
-        time.sleep(1.5)
-        assert made.ask(count.format(-2), epsilon=1_000).rows[0]["n"] == first == 4_000
+        assert counted(made, -1) == 4_000
+        (name,) = snapshots(one) - known
+        done(one, way, name)
+        spent = paid(made)
+        assert counted(made, -2) == 4_000
+        assert paid(made) - spent == 1
+        done(one, way, name)
+        with pytest.raises(Stopped):
+            made._engine.run(planned(COUNT.format(-3), made.declaration).root, made.declaration.tables["t"])
     with curator(spark, path, ledger) as made:
-        assert made.ask(count.format(-3), epsilon=1_000).rows[0]["n"] == 4_000
-    one.sql(f"TRUNCATE TABLE discreet.{name}").collect()
+        spent = paid(made)
+        assert counted(made, -4) == 4_000
+    done(one, way, name)
     with curator(spark, path, ledger) as made:
-        assert made.ask(count.format(-4), epsilon=1_000).rows[0]["n"] == 4_000
-    one.stop()
+        assert counted(made, -5) == 4_000
+        assert paid(made) - spent == 2
+
+
+def test_a_session_that_ended_costs_nobody_anything(spark: Spark, tmp_path: Path) -> None:
+    from pyspark.sql.connect.session import SparkSession
+
+    with curator(spark, written(tmp_path), tmp_path / "a.ledger") as made:
+        assert counted(made, -1) == 4_000
+        spent, ended = paid(made), made._engine._sources._session
+        SparkSession.builder.remote(f"{spark.remote}/;session_id={ended}").create().stop()
+        assert counted(made, -2) == 4_000
+        assert paid(made) - spent == 1
+
+
+def test_two_declarations_on_one_ledger(spark: Spark, one: Any, tmp_path: Path) -> None:
+    """The same rows, whose positions differ: neither reads the other's copy, nor drops it while that is read."""
+    path, ledger, known = written(tmp_path), tmp_path / "a.ledger", snapshots(one)
+    otherwise = {**COLUMNS, "w": {**COLUMNS["w"], "step": 1}}
+    with curator(spark, path, ledger) as first:
+        assert counted(first, -1) == 4_000
+        with curator(spark, path, ledger, otherwise) as second:
+            assert counted(second, -2) == 4_000
+            assert len(snapshots(one) - known) == 2
+            spent, child = paid(first), first._engine._process
+            assert counted(first, -3) == 4_000
+            assert (first._engine._process, paid(first) - spent) == (child, 1)
+
+
+def test_another_s_refresh_leaves_what_is_read(spark: Spark, one: Any, tmp_path: Path) -> None:
+    path, ledger, known = written(tmp_path), tmp_path / "a.ledger", snapshots(one)
+    with curator(spark, path, ledger) as reader, curator(spark, path, ledger) as other:
+        assert counted(reader, -1) == 4_000
+        (before,) = snapshots(one) - known
+        written(tmp_path, 3_000)
+        assert other.refresh("t") == ("t",)
+        assert len(snapshots(one) - known) == 2
+        plan = planned(COUNT.format(-1), reader.declaration)
+        assert reader._engine.run(plan.root, reader.declaration.tables["t"]) == [((), (4_000,))]
+        spent = paid(other)
+        assert counted(reader, -2) == 3_000
+        assert paid(other) - spent == 1
+        assert before not in snapshots(one)  # nobody reads it any more
+        assert len(snapshots(one) - known) == 1
+
+
+def test_what_sessions_left_goes_and_what_others_use_stays(spark: Spark, one: Any, tmp_path: Path) -> None:
+    """A process of this machine that has ended is seen at once; another's lease lasts, by the server's clock."""
+    path = written(tmp_path)
+    killed, living = curator(spark, path, tmp_path / "a.ledger"), curator(spark, path, tmp_path / "b.ledger")
+    with killed, living:
+        for made in (killed, living):
+            made.ask("SELECT g, COUNT(*) FROM t GROUP BY g", epsilon=1)
+            assert any(name.startswith(mark(made)) for name in tables(one))
+        elsewhere = {f"x_{letter * 32}_": until for letter, until in {"a": "99999999999", "b": "1", "c": None}.items()}
+        for name, until in elsewhere.items():
+            if until is not None:
+                said = f"'discreet.process' = 'elsewhere 1 1', 'discreet.until' = '{until}'"
+                one.sql(f"CREATE TABLE discreet.{name}0 (n INT) USING PARQUET TBLPROPERTIES ({said})").collect()
+            one.sql(f"CREATE TABLE discreet.{name}1 (n INT) USING PARQUET").collect()
+        one.sql("CREATE TABLE discreet.x_of_somebody (n INT) USING PARQUET").collect()
+        beginning = (mark(killed), mark(living), *elsewhere)
+        killed._engine._process._child.end()
+        with curator(spark, path, tmp_path / "c.ledger") as made:
+            made.ask("SELECT COUNT(*) FROM t", epsilon=1)
+        left = tables(one)
+        assert [any(name.startswith(one) for name in left) for one in beginning] == [False, True, True, False, False]
+        assert "x_of_somebody" in left
+        assert counted(living, -1) == 4_000
+    for name in ("x_of_somebody", *(f"x_{'a' * 32}_{number}" for number in (0, 1))):
+        one.sql(f"DROP TABLE discreet.{name}").collect()
+
+
+def test_what_a_session_elsewhere_reads_stays(spark: Spark, one: Any, tmp_path: Path) -> None:
+    path, ledger, known, name = written(tmp_path), tmp_path / "a.ledger", snapshots(one), f"discreet.x_{'d' * 32}_0"
+    with curator(spark, path, ledger) as made:
+        assert counted(made, -1) == 4_000
+        (before,) = snapshots(one) - known
+        said = f"'discreet.process' = 'elsewhere 1 1', 'discreet.reads.discreet.{before}' = 'true'"
+        for until, stays in {"99999999999": True, "1": False}.items():
+            one.sql(f"DROP TABLE IF EXISTS {name}").collect()
+            lease = f"{said}, 'discreet.until' = '{until}'"
+            one.sql(f"CREATE TABLE {name} (n INT) USING PARQUET TBLPROPERTIES ({lease})").collect()
+            written(tmp_path, 3_000 if stays else 2_000)
+            made.refresh("t")
+            assert (before in snapshots(one)) == stays
+
+
+def test_a_demonstration_leaves_nothing(spark: Spark, one: Any, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("p,g,w\n" + "".join(f"{i % 1_000},x,{i % 11}.5\n" for i in range(4_000)))
+    before = tables(one)
+    with driver.example(spark.remote, tmp_path / "visits.csv") as source:
+        with curator(spark, source, tmp_path / "a.ledger") as made:
+            assert counted(made, -1) == 4_000
+        assert len(snapshots(one) - before) == 1
+    assert tables(one) <= before
+
+
+def test_a_listing_that_takes_too_long_ends_nothing_else(spark: Spark) -> None:
+    """Not even what runs in the same session at the same time."""
+    from pyspark.errors import PySparkException
+
+    from discreet.engines.spark import leases
+    from discreet.engines.spark.worker import Worker
+
+    worker = Worker()
+    worker.do_connect(limits(spark).remote, None, str(uuid.uuid4()), 60, False)
+    try:
+        numbers = "SELECT SUM(a.id % 7 + b.id % 5) AS s FROM range({0}) AS a CROSS JOIN range({0}) AS b"
+        with ThreadPoolExecutor(1) as others:
+            other = others.submit(lambda: worker.session.sql(numbers.format(40_000)).toArrow().num_rows)
+            with pytest.raises(PySparkException):
+                worker.do_listed(numbers.format(4_000_000), 0.5)
+            assert not other.done()
+            assert other.result() == 1
+    finally:
+        leases.drop(worker.session, worker.mark)
+        worker.session.stop()
