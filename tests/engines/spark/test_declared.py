@@ -52,6 +52,13 @@ def test_a_server_and_its_tables_are_declared() -> None:
         ({"kind": "spark", "remote": "sc://user:word@host:1"}, "spark::a.b", "engine.remote"),
         ({"kind": "spark", "remote": "sc://host:1/;token=s3cret"}, "spark::a.b", "engine.remote"),
         ({"kind": "spark", "remote": "sc://host:1/;x-key=s3cret"}, "spark::a.b", "engine.remote"),
+        ({"kind": "spark", "remote": "sc://host:1/;token=a;s3cret;b"}, "spark::a.b", "engine.remote"),
+        (
+            {"kind": "spark", "remote": "sc://host:1/;use_ssl=true;Token =a;user_id=s3cret"},
+            "spark::a.b",
+            "engine.remote",
+        ),
+        ({"kind": "spark", "remote": "sc://host:1/;user_id=b;s3cret"}, "spark::a.b", "engine.remote"),
         ({"remote": "sc://host:1"}, "a.csv", "engine.remote"),
         ({"kind": "spark", "remote": "sc://host:1"}, "spark::", "tables.t.source"),
         ({"kind": "spark", "remote": "sc://host:1"}, "spark::a.b.c.d", "tables.t.source"),
@@ -66,6 +73,16 @@ def test_what_is_declared_wrongly_is_said_and_no_secret_with_it(
     assert [fault.where for fault in caught.value.faults] == [where]
     assert "s3cret" not in str(caught.value)
     assert "word" not in str(caught.value).replace("password", "")
+
+
+@pytest.mark.parametrize("token", ["plain", "a;user_id=mallory;b", "a=b%3B%", ";use_ssl=false", "/?#a b&é+"])
+def test_a_token_s_characters_are_no_settings(token: str) -> None:
+    client = pytest.importorskip("pyspark.sql.connect.client.core", reason="what speaks to Spark is not here")
+    from discreet.engines.spark.worker import address
+
+    remote = declared({"kind": "spark", "remote": "sc://host:1/;use_ssl=true;user_id=us"}).limits.remote
+    known = client.DefaultChannelBuilder(address(remote, token, "1-2-3"))
+    assert (known.token, known.use_ssl, known.userId, known.get("session_id")) == (token, True, "us", "1-2-3")
 
 
 def test_letters_are_duckdb_s() -> None:

@@ -485,6 +485,11 @@ class Worker:
                     self._drop(held)
 
 
+def address(remote: str, token: str | None, session: str) -> str:
+    """What the client is told: a token may have any characters, and none of them is taken for a setting."""
+    return f"{remote};session_id={session}" + (f";token={quote(token, safe='')}" if token else "")
+
+
 def _connected(remote: str, token: str | None, session: str) -> Any:
     """A session with this number. Raises Refused where there is none to be had."""
     host, _, port = remote.removeprefix("sc://").partition("/")[0].rpartition(":")
@@ -492,10 +497,9 @@ def _connected(remote: str, token: str | None, session: str) -> Any:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError):
         raise Refused("unreachable") from None
-    settings = f";session_id={session}" + (f";token={quote(token, safe='')}" if token else "")
     warnings.filterwarnings("ignore")
     try:
-        return SparkSession.builder.remote(f"{remote}{settings}").create()
+        return SparkSession.builder.remote(address(remote, token, session)).create()
     except PySparkException:
         raise Refused("denied") from None
 
