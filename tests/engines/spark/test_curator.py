@@ -27,6 +27,12 @@ COLUMNS = {
 }
 
 
+GROUPED = (
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1) g, "
+    "SUM(w, contribution_bounds_per_group => (0, 20)) AS s FROM t"
+)
+
+
 def written(folder: Path, rows: int = 4_000) -> Path:
     path = folder / "visits.parquet"
     frame = {
@@ -96,6 +102,19 @@ def test_a_table_of_the_catalog(spark: Spark, one: Any, tmp_path: Path) -> None:
     with pytest.raises(discreet.DeclarationError, match="is not there"):
         curator(spark, "spark::default.nothing", tmp_path / "c.ledger")
     one.sql("DROP TABLE visits").collect()
+
+
+def test_questions_that_need_the_same_beside_a_table(spark: Spark, tmp_path: Path) -> None:
+    """What is built for a question's trial is there for no other trial: each begins from the tables as they are."""
+    table = discreet.Table(
+        str(written(tmp_path)), person="p", rows_per_person=4, groups_per_person=1, columns={**COLUMNS, "p": int}
+    )
+    engine: dict[str, int | str] = {"kind": "spark", "remote": spark.remote}
+    with discreet.Curator({"t": table}, epsilon=10**6, delta=1e-6, engine=engine) as made:
+        for above in range(3):
+            made.ask(f"SELECT g, COUNT(*), SUM(w) FROM t WHERE w > {above} GROUP BY g", epsilon=1)
+            made.ask(f"{GROUPED} WHERE w > {above} GROUP BY g", epsilon=1)
+            made.ask(f"{GROUPED} GROUP BY g", epsilon=2 + above)
 
 
 def test_a_text_declared_as_a_number_is_refused(spark: Spark, tmp_path: Path) -> None:

@@ -108,13 +108,14 @@ def _failed(_: str, error: Exception) -> Any:
 @dataclass(frozen=True)
 class Held:
     """A table of ours on the server, those of its columns that are there for statements, and which files it had when it
-    was made; of a trial, no table."""
+    was made; of a trial, no table, and what it would hold."""
 
     relation: str | None
     columns: tuple[str, ...]
     lasting: bool = False
     buckets: tuple[str, int] | None = None
     files: str = ""
+    schema: Any = None
 
 
 class NotOurs(Exception):
@@ -439,8 +440,7 @@ class Worker:
             raise NotOurs
         if self.trial:
             frame = self._frame(select) if select is not None else self.session.createDataFrame([], columns)
-            self.session.createDataFrame([], frame.schema).createOrReplaceTempView(name)
-            self.tables[name] = Held(None, tuple(frame.columns))
+            self._view(name, Held(None, tuple(frame.columns), schema=frame.schema))
             return
         assert select is not None
         self.count += 1
@@ -461,7 +461,8 @@ class Worker:
                 f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {', '.join(held.columns)} FROM {held.relation}"
             )
         else:
-            self.session.table(name).select(*held.columns).createOrReplaceTempView(name)
+            empty = self.session.createDataFrame([], held.schema)
+            empty.select(*held.columns).createOrReplaceTempView(name)
         self.tables[name] = held
 
     def _drop(self, held: Held) -> None:
@@ -475,10 +476,10 @@ class Worker:
         for name in self.tables.keys() - before.keys():
             self.session.catalog.dropTempView(name)
         kept = {held.relation for held in before.values()}
+        changed = {name: held for name, held in before.items() if self.tables.get(name) != held}
         self.tables = dict(before)
-        for name, held in before.items():
-            if held.relation is not None:
-                self._view(name, held)
+        for name, held in changed.items():
+            self._view(name, held)
         for held in made:
             if held.relation not in kept:
                 with suppress(PySparkException):
