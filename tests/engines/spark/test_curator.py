@@ -235,6 +235,8 @@ def test_two_declarations_on_one_ledger(spark: Spark, one: Any, tmp_path: Path) 
 
 def test_another_s_refresh_leaves_what_is_read(spark: Spark, one: Any, tmp_path: Path) -> None:
     path, ledger, known = written(tmp_path), tmp_path / "a.ledger", snapshots(one)
+    with curator(spark, path, ledger) as made:
+        assert counted(made, -3) == 4_000
     with curator(spark, path, ledger) as reader, curator(spark, path, ledger) as other:
         assert counted(reader, -1) == 4_000
         (before,) = snapshots(one) - known
