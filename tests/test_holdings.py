@@ -142,7 +142,7 @@ def test_on_the_command_line(cli: Command, tmp_path: Path) -> None:
     assert said["snapshots"] == {"people": 2, "visits": 2}
     assert said["changed"] == []
     state = {"snapshot": 2, "bytes": None, "changed": False, "anew": False, "read": True, "loaded": True}
-    state["server"] = False
+    state |= {"server": False, "added": None}
     assert said["tables"] == {"people": state, "visits": {**state, "anew": True}}
     assert cli("refresh", file).out == f"people: snapshot 3, as it was; {was}visits: snapshot 3, as it was; {was}"
     assert cli("refresh", file, "cats").code == 2

@@ -113,6 +113,9 @@ class KeptTable:
     """Whether it got a new number."""
     read: bool = False
     """Whether its source was read; else it was opened from its file."""
+    added: int | None = None
+    """Of how many files, that were added to a source that is as it was otherwise; 0 where none were and nothing was
+    read. None where the source was read whole, or not looked at."""
     loaded: bool = True
     """Not so of a public table whose source cannot be read."""
     server: bool = False
@@ -132,8 +135,15 @@ class KeptTable:
             return "not loaded: its source cannot be read"
         how = "changed" if self.changed else "as it was" if self.anew else "kept"
         now = f"snapshot {self.snapshot}" + (f", {how}" if self.snapshot > 1 or not self.anew else "")
-        if not self.read:
+        if not self.read and self.added is None:
             return f"{now}; opened from {self.place}"
+        if not self.read:
+            return f"{now}; its source was not touched since it was read into {self.place}"
+        if self.added is not None:
+            files = "1 file" if self.added == 1 else f"{self.added} files"
+            return (
+                f"{now}; {files} that its source has more {'was' if self.added == 1 else 'were'} read into {self.place}"
+            )
         return f"{now}; its source was read" + (f" into {self.place}" if self.place else "")
 
 
@@ -163,7 +173,7 @@ class Holdings:
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
         self._snapshots: dict[str, Snapshot] = {}
         self._missing: dict[str, DeclarationError] = {}
-        self._read: set[str] = set()
+        self._read: dict[str, int | None] = {}
 
     def held(self, table: Table) -> HeldTable:
         """The snapshots that the engine holds of the declared tables behind a table, loaded where they are not.
@@ -238,7 +248,7 @@ class Holdings:
         before = self._ledger.tables()
         with self._loading:
             self._load(anew)
-            read, missing = {*self._read}, {*self._missing}
+            read, missing = {**self._read}, {*self._missing}
         found = {}
         for name, state in self.states().items():
             known, now = before.get(name), self._ledger.snapshot(name)
@@ -247,7 +257,8 @@ class Holdings:
                 state,
                 changed=old is not None and now is not None and old.fingerprint != now.fingerprint,
                 anew=old is None or old.number != state.snapshot,
-                read=name in read,
+                read=name in read and read[name] != 0,
+                added=read.get(name),
                 loaded=name not in missing,
             )
         return Refreshed(found)
@@ -282,12 +293,15 @@ class Holdings:
         if rest:  # another process may have made them while this one waited for it
             anew = {*named, *(due & {*self._due()})}
             self._open((table for table in rest if table.name not in anew), loaded, salt, file)
-        opened = {*loaded}
+        opened, read = {*loaded}, dict[str, int | None]()
         for table in rest:
             if table.name in opened:
                 continue
             try:
-                loaded[table.name] = self._engine.load(table, salt)
+                # by the clock all is read: whoever asks waits for it, and would see whether a source was touched
+                known = self._registered(table.name) if table.name in named else None
+                taken = self._engine.advance(table, salt, known) if known is not None else None
+                loaded[table.name], read[table.name] = taken or (self._engine.load(table, salt), None)
             except DeclarationError as error:
                 if table.public:
                     self._missing[table.name] = together([of_table(table, error)], file)
@@ -301,7 +315,7 @@ class Holdings:
         except DeclarationError:
             self._engine.close()
             raise
-        self._read = {table.name for table in rest if table.name in loaded and table.name not in opened}
+        self._read = read
         for table in tables:
             if table.name in loaded:
                 self._engine.retain(table, partial(self._registered, table.name))

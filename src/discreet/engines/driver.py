@@ -86,6 +86,11 @@ class Loading(Protocol):
         """Whether the rows with this hash are kept where they outlast the child: then they are loaded."""
         ...
 
+    def advance(self, table: Table, key: str, salt: bytes, fingerprint: str, /) -> tuple[str, int] | None:
+        """The hash of the rows as the source is now and how many files were read, where the rows with this hash are
+        kept and nothing but these files was added to their source: then they are loaded."""
+        ...
+
     def retain(self, table: Table, registered: Callable[[], str | None], /) -> None:
         """As of `Owned`."""
         ...
@@ -183,6 +188,14 @@ class Driver:
         self.start()
         found = self._sources.open(table, positions(table, salt), fingerprint)
         if found:
+            self._loaded(table)
+        return found
+
+    def advance(self, table: Table, salt: bytes, fingerprint: str) -> tuple[str, int] | None:
+        """Loads a table as its source is now, of the rows with this hash and the files that were added since."""
+        self.start()
+        found = self._sources.advance(table, positions(table, salt), salt, fingerprint)
+        if found is not None:
             self._loaded(table)
         return found
 

@@ -115,6 +115,12 @@ class Owned(CodedEngine, Protocol):
         and no source is read."""
         ...
 
+    def advance(self, table: Table, salt: bytes, fingerprint: str, /) -> tuple[str, int] | None:
+        """Loads a table as `load` would, but reads no more of its source than the files that were added to it, where
+        the rows with this hash are kept and nothing else became of their source: gives the hash, and how many files
+        were read. None where that cannot be told, or not be done."""
+        ...
+
     def retain(self, table: Table, registered: Callable[[], str | None], /) -> None:
         """Lets go of what is kept of a table's rows with other hashes than the registered one, which is asked for when
         nobody makes any. Who reads them goes on doing so."""

@@ -23,7 +23,9 @@ import pyarrow.parquet as parquet
 import pytest
 
 import discreet
+from discreet.catalog import read
 from discreet.catalog.model import EngineLimits, Store
+from discreet.curator import Curator
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
@@ -181,6 +183,86 @@ def test_the_same_rows_under_a_new_number_stay_where_they_are(folder: Path) -> N
         assert curator.refresh("visits") == ()
         assert curator.ledger.snapshot("visits").number == 2  # type: ignore[union-attr]
         assert kept(folder) == files
+
+
+def told(folder: Path, *tables: str) -> dict[str, tuple[bool, bool, int | None]]:
+    """What a refresh says of tables: whether each changed, whether its source was read, and of how many added files."""
+    with Curator.of(read(folder / "clinic.toml"), load=False) as curator:
+        done = curator.refresh(*tables)
+        curator.ask(COUNT, epsilon=Fraction(1, 1000))
+    return {name: (state.changed, state.read, state.added) for name, state in done.tables.items()}
+
+
+def test_a_source_that_nobody_touched_is_not_read_again(folder: Path, cli: Command) -> None:
+    assert told(folder) == {"visits": (False, True, None), "people": (False, True, None)}
+    files = {name: (folder / "clinic.snapshots" / name).stat().st_ino for name in kept(folder)}
+    with patch.object(DuckDBSources, "load", side_effect=AssertionError):
+        assert told(folder, "visits") == {"visits": (False, False, 0), "people": (False, False, None)}
+        said = cli("refresh", str(folder / "clinic.toml")).out
+        assert cli("refresh", str(folder / "clinic.toml"), "--json").json["tables"]["people"]["added"] == 0
+    assert said.splitlines() == [
+        "visits: snapshot 3, as it was; its source was not touched since it was read into a file of 0.8 MB",
+        "people: snapshot 2, as it was; its source was not touched since it was read into a file of 0.8 MB",
+    ]
+    with discreet.open(folder / "clinic.toml") as curator:
+        assert [state.number for state in curator.ledger.tables().values()] == [3, 4]
+    assert {name: (folder / "clinic.snapshots" / name).stat().st_ino for name in kept(folder)} == files
+
+
+def test_whoever_asks_costs_anew_whether_a_source_was_touched_or_not(folder: Path) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        first = curator.ask(COUNT, epsilon=1)
+        assert not curator.ask(COUNT, epsilon=1).charged
+        curator.refresh()
+        second = curator.ask(COUNT, epsilon=1)
+        assert second.charged
+        assert answers(second) != answers(first)
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "written again": lambda folder: write(folder, 200),
+    "the time of its writing set back": lambda folder: os.utime(folder / "visits.parquet", ns=(0, 0)),
+    "replaced": lambda folder: (
+        (folder / "new").write_bytes((folder / "visits.parquet").read_bytes()),
+        (folder / "new").rename(folder / "visits.parquet"),
+    ),
+    "read otherwise": lambda folder: (folder / "clinic.toml").write_text(
+        (folder / "clinic.toml").read_text("utf-8").replace('"visits.parquet"', '["visits.parquet", "people.parquet"]'),
+        "utf-8",
+    ),
+    "declared otherwise": lambda folder: (folder / "clinic.toml").write_text(
+        DECLARED.format(engine="", most=5), "utf-8"
+    ),
+    "its file removed": lambda folder: [path.unlink() for path in (folder / "clinic.snapshots").glob("*.duckdb")],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_may_have_changed_is_read_whole(folder: Path, change: Callable[[Path], Any]) -> None:
+    write(folder, 50)
+    (folder / "visits.parquet").rename(folder / "people.parquet")
+    write(folder, 200)
+    told(folder)
+    change(folder)
+    assert told(folder, "visits")["visits"][1:] == (True, None)
+    assert told(folder, "visits")["visits"] == (False, False, 0)
+
+
+def test_a_change_that_keeps_size_and_time_of_writing_is_noticed(folder: Path) -> None:
+    os.utime(folder / "people.csv", ns=(0, 0))
+    told(folder)
+    text = (folder / "people.csv").read_text("utf-8")
+    (folder / "people.csv").write_text(text.replace("17", "71"), "utf-8")
+    os.utime(folder / "people.csv", ns=(0, 0))
+    assert told(folder, "people")["people"] == (True, True, None)
+
+
+def test_by_the_clock_all_is_read(folder: Path) -> None:
+    (folder / "clinic.toml").write_text(DECLARED.format(engine='every = "1 day"', most=10), "utf-8")
+    with discreet.open(folder / "clinic.toml") as curator, patch.object(DuckDBSources, "advance", None):
+        with at(hours=25):
+            curator.ask(COUNT, epsilon=1)
+        assert [state.number for state in curator.ledger.tables().values()] == [2, 2]
 
 
 def test_a_file_that_is_damaged_is_made_anew_if_the_source_is_as_it_was(folder: Path) -> None:

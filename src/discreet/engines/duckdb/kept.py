@@ -34,20 +34,33 @@ class Kept:
         if not os.path.exists(path):
             return None
         name = f"kept_{len(self._paths)}"
-        try:
-            self._run(f"ATTACH '{_quoted(path)}' AS {name} (READ_ONLY)")
-            found = self._run(f"SELECT digest, fingerprint, weight FROM {name}.main.snapshot").fetchall()
-            whole = os.path.getsize(path) >= self._size(name)
-        except duckdb.Error:
-            found, whole = [], False
-        if [row[:2] for row in found] != [(digest, fingerprint)] or not whole:
-            self._run(f"DETACH DATABASE IF EXISTS {name}")
+        known = self._attached(path, name, digest, fingerprint)
+        if known is None:
             return None
         self._paths[path] = name
-        self._weights[path] = int(found[0][2])
+        self._weights[path] = known[0]
         self._side(Path(path).parent)
         self._search()
         return self._weights[path]
+
+    def origin(self, path: str, digest: str, fingerprint: str) -> str | None:
+        """What the rows of a file were read from, where it is there and holds what is wanted. It is not opened."""
+        known = self._attached(path, "before", digest, fingerprint)
+        self._run("DETACH DATABASE IF EXISTS before")
+        return known[1] if known is not None else None
+
+    def _attached(self, path: str, name: str, digest: str, fingerprint: str) -> tuple[int, str] | None:
+        """What a file says of its rows, which can be read under this name, where it holds what is wanted."""
+        try:
+            self._run(f"ATTACH '{_quoted(path)}' AS {name} (READ_ONLY)")
+            found = self._run(f"SELECT digest, fingerprint, weight, origin FROM {name}.main.snapshot").fetchall()
+            whole = os.path.getsize(path) >= self._size(name)
+        except duckdb.Error:
+            found, whole = [], False
+        if [row[:2] for row in found] == [(digest, fingerprint)] and whole:
+            return int(found[0][2]), str(found[0][3])
+        self._run(f"DETACH DATABASE IF EXISTS {name}")
+        return None
 
     def _size(self, name: str) -> int:
         """The bytes of a database whose file nobody has cut."""
@@ -112,15 +125,15 @@ class Kept:
         self._run(f"ATTACH '{_quoted(str(path))}.typed' AS staging")
         self._run("SET search_path = 'building.main,memory.main'")
 
-    def end(self, path: str | None, digest: str = "", fingerprint: str = "", weight: int = 0) -> None:
+    def end(self, path: str | None, digest: str = "", fingerprint: str = "", weight: int = 0, origin: str = "") -> None:
         """Gives what was made its name, or lets go of it."""
         if self._building is None:
             return
         made, self._building = self._building, None
         try:
             if path is not None:
-                facts = "? AS digest, ? AS fingerprint, CAST(? AS BIGINT) AS weight"
-                self._run(f"CREATE TABLE snapshot AS SELECT {facts}", [digest, fingerprint, weight])
+                facts = "? AS digest, ? AS fingerprint, CAST(? AS BIGINT) AS weight, ? AS origin"
+                self._run(f"CREATE TABLE snapshot AS SELECT {facts}", [digest, fingerprint, weight, origin])
                 self._run("CHECKPOINT building")
             self._search()
             for name in ("building", "staging"):

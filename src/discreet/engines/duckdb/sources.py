@@ -17,6 +17,7 @@ from sqlglot import exp
 from discreet.catalog.model import ICEBERG, EngineLimits, Store
 from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
+from discreet.engines.duckdb.origin import Origin, listed, origin
 from discreet.engines.files import (
     SNIFFED_ROWS,
     check_columns,
@@ -138,40 +139,89 @@ class DuckDBSources:
 
     def _kept(self, table: Table, key: str, salt: bytes) -> str:
         """Reads the declared columns of a table into a file."""
-        folder = self._limits.folder
-        assert folder is not None
         with self.opened(table.source):
             if table.source.kind == "csv":
                 check_gzip(table.source)
+            found = listed(table.source)
+            known = self._origin(table, found)
             self.prepare(table)
-            self._alone(folder)
-            try:
-                self.call("begin")
-            except Failed:
-                raise store.unwritten(folder) from None
-            made, facts = load_statements(table, relation(table.source), key)
-            weight = 0
-            try:
+            made, facts = load_statements(table, relation(table.source, found), key)
+            with self._making(table, key) as keep:
+                weight = 0
                 if typed := store.typed(made, table):
                     weight = self.call("typed", *map(DUCKDB.text, typed))["weight"]
                     made = store.in_buckets(made, table, store.buckets(weight, self._limits, least=store.LEAST))
                 fingerprint = self.call("load", list(map(DUCKDB.text, made)), DUCKDB.text(facts), salt)["fingerprint"]
-            except Failed:
-                if disk_usage(folder).free < _FULL:
-                    raise store.unwritten(folder) from None
-                raise
-            if fingerprint is None:
-                message = f"a part of {table.source.text} does not fit into the engine's memory"
-                raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
-            path = store.place(folder, table, fingerprint)
+                if fingerprint is None:
+                    message = f"a part of {table.source.text} does not fit into the engine's memory"
+                    raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
+                keep(fingerprint, weight, known)
+        return str(fingerprint)
+
+    def advance(self, table: Table, key: str, salt: bytes, fingerprint: str) -> tuple[str, int] | None:
+        """The hash of a table's rows as its source is now, and how many files were read for it, where the rows with
+        this hash are kept and nothing but these files was added since. None where all of it has to be read."""
+        folder = self._limits.folder
+        if folder is None or not store.kept(table, self._limits):
+            return None
+        path = store.place(folder, table, fingerprint)
+        if not store.there(folder, path):
+            return None
+        with self.opened(table.source):
+            found = listed(table.source)
+            now = self._origin(table, found)
+            asked = str(path), store.digest(table, key), fingerprint
+            added = now.since(self.call("origin", *asked)["origin"]) if now is not None else None
+            if added:
+                return None
+            self.check_columns(table)
+        if added is None or not self._opened(path, table, key, fingerprint):
+            return None
+        return fingerprint, 0
+
+    def _origin(self, table: Table, found: Sequence[Path]) -> Origin | None:
+        """What the source that is open is now, of these files."""
+        if table.source.kind not in ("csv", "parquet"):
+            return origin(table.source, found, [])
+        read = relation(table.source, found)
+        columns = self._declared(table, read) if table.source.kind == "parquet" else []
+        read.expressions[0].replace(exp.Placeholder())
+        return origin(table.source, found, [DUCKDB.text(read), columns])
+
+    def _declared(self, table: Table, read: exp.Expression) -> list[list[str]]:
+        """The engine's types of the declared columns, where these files are read."""
+        wanted = {column.name.casefold() for column in table.columns}
+        found = self.call("describe", DUCKDB.text(exp.select("*").from_(read)))["columns"]
+        return sorted([name.casefold(), kind] for name, kind in found if name.casefold() in wanted)
+
+    @contextmanager
+    def _making(self, table: Table, key: str) -> Iterator[Callable[[str, int, Origin | None], None]]:
+        """A file of a table is begun, and given its name by what this gives. Raises DeclarationError where the disk is
+        the reason that it cannot be made."""
+        folder = self._limits.folder
+        assert folder is not None
+        self._alone(folder)
+        try:
+            self.call("begin")
+        except Failed:
+            raise store.unwritten(folder) from None
+
+        def keep(fingerprint: str, weight: int, known: Origin | None) -> None:
+            path, text = store.place(folder, table, fingerprint), known.text if known is not None else ""
             try:
-                self.call("keep", str(path), store.digest(table, key), fingerprint, weight)
+                self.call("keep", str(path), store.digest(table, key), fingerprint, weight, text)
                 found = self._opened(path, table, key, fingerprint)
             except Failed:
                 found = False
             if not found:
                 raise store.unwritten(folder)
-        return str(fingerprint)
+
+        try:
+            yield keep
+        except Failed:
+            if disk_usage(folder).free < _FULL:
+                raise store.unwritten(folder) from None
+            raise
 
     def _alone(self, folder: Path) -> None:
         """From here on this child alone makes files in a folder, until it is shut or ends."""
@@ -374,14 +424,15 @@ def _one_file(path: Path) -> exp.Expression:
     return exp.Literal.string(re.sub(r"([*?[])", r"[\1]", str(path)))
 
 
-def relation(source: Source) -> exp.Expression:
+def relation(source: Source, found: Sequence[Path] = ()) -> exp.Expression:
+    """A source as statements name it: these of its files, or all."""
     if source.kind in ("frame", DELTA, ICEBERG, POSTGRESQL):
         return exp.to_table("frame")
     if source.kind == DATABASE:
         parts = str(source.relation).split(".")
         schema = parts[0] if len(parts) > 1 else "main"
         return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
-    found = files(source)
+    found = found or files(source)
     path: exp.Expression = _one_file(found[0])
     if len(found) > 1:
         path = exp.Array(expressions=[_one_file(one) for one in found])

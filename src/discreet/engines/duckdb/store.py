@@ -38,7 +38,7 @@ from discreet.trusted.ring_a.table import Source, Table, Type
 LARGE = 1 << 30
 """Sources of at least so many bytes are kept in files, where the owner does not say otherwise."""
 
-FORM = "2"
+FORM = "3"
 """What a file looks like inside: another form is made anew."""
 
 _ROW, _VALUE = 112, 16

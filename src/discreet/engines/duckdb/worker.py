@@ -229,6 +229,10 @@ class Worker:
         """Opens a table's file, and says how heavy its rows are; nothing where it is not there."""
         return {"weight": self.kept.opened(path, digest, fingerprint)}
 
+    def do_origin(self, path: str, digest: str, fingerprint: str) -> Any:
+        """What the rows of a table's file were read from; nothing where it is not there."""
+        return {"origin": self.kept.origin(path, digest, fingerprint)}
+
     def do_alone(self, folder: str) -> Any:
         """Has a folder for itself, to make files there."""
         self.kept.alone(folder)
@@ -239,9 +243,9 @@ class Worker:
         self.kept.begin()
         return {}
 
-    def do_keep(self, path: str, digest: str, fingerprint: str, weight: int) -> Any:
+    def do_keep(self, path: str, digest: str, fingerprint: str, weight: int, origin: str) -> Any:
         """Ends it: the file has its name."""
-        self.kept.end(path, digest, fingerprint, weight)
+        self.kept.end(path, digest, fingerprint, weight, origin)
         return {}
 
     def do_forget(self) -> Any:

@@ -141,6 +141,9 @@ class ServerTables:
         wanted = place.schema(key, fingerprint), self._digest(table, key), fingerprint
         return bool(self._call(table.source, "open", *wanted)["found"])
 
+    def advance(self, _table: Table, _key: str, _salt: bytes, _fingerprint: str) -> None:
+        """What became of a table of a server is not known: it is read."""
+
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Drops a table's other snapshots, unless somebody reads them."""
         stem, known = self._stems[table.name], registered()

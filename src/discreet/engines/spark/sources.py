@@ -163,6 +163,9 @@ class SparkSources:
         except Failed:
             return False
 
+    def advance(self, _table: Table, _key: str, _salt: bytes, _fingerprint: str) -> None:
+        """What became of a source is not known: it is read."""
+
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Drops a table's other snapshots, unless somebody reads them."""
         known = registered()
