@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.duckdb.names import LOCK, SIDE
+from discreet.engines.duckdb.names import BEFORE, LOCK, SIDE
 
 _HEADERS = 3 * 4096
 """The bytes of a database's file before its blocks."""
@@ -44,9 +44,9 @@ class Kept:
         return self._weights[path]
 
     def origin(self, path: str, digest: str, fingerprint: str) -> str | None:
-        """What the rows of a file were read from, where it is there and holds what is wanted. It is not opened."""
-        known = self._attached(path, "before", digest, fingerprint)
-        self._run("DETACH DATABASE IF EXISTS before")
+        """What the rows of a file were read from, where it is there and holds what is wanted. Until the next file is
+        made it can be read as what was before."""
+        known = self._attached(path, BEFORE, digest, fingerprint)
         return known[1] if known is not None else None
 
     def _attached(self, path: str, name: str, digest: str, fingerprint: str) -> tuple[int, str] | None:
@@ -127,6 +127,7 @@ class Kept:
 
     def end(self, path: str | None, digest: str = "", fingerprint: str = "", weight: int = 0, origin: str = "") -> None:
         """Gives what was made its name, or lets go of it."""
+        self._run(f"DETACH DATABASE IF EXISTS {BEFORE}")
         if self._building is None:
             return
         made, self._building = self._building, None

@@ -5,3 +5,6 @@ LOCK = "building.lock"
 
 SIDE = "side"
 """The child's own database, as the engine calls it, and how its file's name begins."""
+
+BEFORE = "before"
+"""A table's file as it was before its source grew, as the engine calls it while the next one is made."""

@@ -34,6 +34,7 @@ from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table, Type
 
@@ -149,7 +150,7 @@ class DuckDBSources:
             with self._making(table, key) as keep:
                 weight = 0
                 if typed := store.typed(made, table):
-                    weight = self.call("typed", *map(DUCKDB.text, typed))["weight"]
+                    weight = self.call("typed", [DUCKDB.text(typed[0])], DUCKDB.text(typed[1]))["weight"]
                     made = store.in_buckets(made, table, store.buckets(weight, self._limits, least=store.LEAST))
                 fingerprint = self.call("load", list(map(DUCKDB.text, made)), DUCKDB.text(facts), salt)["fingerprint"]
                 if fingerprint is None:
@@ -172,12 +173,37 @@ class DuckDBSources:
             now = self._origin(table, found)
             asked = str(path), store.digest(table, key), fingerprint
             added = now.since(self.call("origin", *asked)["origin"]) if now is not None else None
-            if added:
+            if added is None or now is None:
                 return None
             self.check_columns(table)
-        if added is None or not self._opened(path, table, key, fingerprint):
+            if added:
+                grown = self._grown(table, key, salt, added, now)
+                return None if grown is None else (grown, len(added))
+        return (fingerprint, 0) if self._opened(path, table, key, fingerprint) else None
+
+    def _grown(self, table: Table, key: str, salt: bytes, added: Sequence[Path], now: Origin) -> str | None:
+        """Makes a table's file of what was before and of added files, and gives the hash of its rows. None where it
+        is better made of all files."""
+        grown = relation(table.source, added)
+        alike = self._origin(table, added)
+        made, facts = load_statements(table, grown, key)
+        typed = store.typed(made, table)
+        if typed is None or alike is None or alike.how != now.how:
             return None
-        return fingerprint, 0
+        if table.source.kind == "csv":
+            check_gzip(table.source)
+        first, weight = typed[0], DUCKDB.text(typed[1])
+        with self._making(table, key) as keep:
+            number = store.buckets(self.call("typed", [DUCKDB.text(first)], weight)["weight"], self._limits)
+            others = list(map(DUCKDB.text, store.touched(table, number)))
+            number = self.call("typed", others, weight)["weight"]
+            number = store.buckets(number, self._limits, least=store.LEAST)
+            statements = [*store.in_buckets(made, table, number), *store.untouched(table, number)]
+            fingerprint = self.call("load", list(map(DUCKDB.text, statements)), DUCKDB.text(facts), salt)["fingerprint"]
+            if fingerprint is not None:
+                weight = DUCKDB.text(store.weight(table, exp.to_table(table_name(table))))
+                keep(fingerprint, self.call("typed", [], weight)["weight"], now)
+        return None if fingerprint is None else str(fingerprint)
 
     def _origin(self, table: Table, found: Sequence[Path]) -> Origin | None:
         """What the source that is open is now, of these files."""

@@ -28,7 +28,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.names import LOCK, SIDE
+from discreet.engines.duckdb.names import BEFORE, LOCK, SIDE
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
@@ -97,15 +97,20 @@ def typed(made: Sequence[exp.Expression], table: Table) -> tuple[exp.Expression,
     if table.person is None:
         return None
     first = exp.Create(this=_TYPED.copy(), kind="TABLE", expression=_rows(made[0]).this.copy())
-    weight: exp.Expression = exp.Mul(
+    return first, weight(table, _TYPED)
+
+
+def weight(table: Table, rows: exp.Table) -> exp.Expression:
+    """The statement that says about how many bytes it takes to number these rows of a table."""
+    found: exp.Expression = exp.Mul(
         this=exp.Count(this=exp.Star(), big_int=True),
         expression=exp.Literal.number(_ROW + _VALUE * len(table.columns)),
     )
     for index, column in enumerate(table.columns):
         if column.type is Type.TEXT:
             size = exp.Sum(this=exp.Anonymous(this="STRLEN", expressions=[exp.column(column_name(index))]))
-            weight = exp.Add(this=weight, expression=exp.Coalesce(this=size, expressions=[exp.Literal.number(0)]))
-    return first, exp.select(exp.cast(weight, "BIGINT")).from_(_TYPED.copy())
+            found = exp.Add(this=found, expression=exp.Coalesce(this=size, expressions=[exp.Literal.number(0)]))
+    return exp.select(exp.cast(found, "BIGINT")).from_(rows.copy())
 
 
 def buckets(weight: int, limits: EngineLimits, *, least: int = 1) -> int:
@@ -131,6 +136,40 @@ def in_buckets(made: Sequence[exp.Expression], table: Table, number: int) -> lis
     return statements
 
 
+def before(table: Table) -> exp.Table:
+    """A table as it was before files were added to its source."""
+    return exp.table_(table_name(table), db="main", catalog=BEFORE)
+
+
+def touched(table: Table, number: int) -> list[exp.Expression]:
+    """The statements that add to the `typed` rows, which are those of added files, all others of the same persons.
+
+    Of the rows of a person the first are kept, in an order that follows from the rows alone: so the first of all of
+    them are the first of those that were kept and those that are new."""
+    columns = [exp.column(column_name(index)) for index in range(len(table.columns))]
+    return [
+        exp.Insert(this=_TYPED.copy(), expression=exp.select(*columns).from_(rows.subquery("b")))
+        for rows in (_of_touched(table, bucket, number) for bucket in range(number))
+    ]
+
+
+def untouched(table: Table, number: int) -> list[exp.Expression]:
+    """The statements that add the rows of those persons who have none among the `typed` ones, as they were."""
+    name = exp.to_table(table_name(table))
+    return [
+        exp.Insert(this=name.copy(), expression=_of_touched(table, bucket, number, others=True))
+        for bucket in range(number)
+    ]
+
+
+def _of_touched(table: Table, bucket: int, number: int, *, others: bool = False) -> exp.Select:
+    """The rows of a bucket, as they were, of those persons who have some among the `typed` rows, or of the others."""
+    mine = exp.select(_person(table)).from_(_TYPED.copy()).where(_in_bucket(table, bucket, number))
+    mine = mine.where(exp.Not(this=exp.Is(this=_person(table), expression=exp.null())))
+    among: exp.Expression = exp.In(this=_person(table), query=mine.subquery())
+    return _bucket(before(table), table, bucket, number).where(exp.Not(this=among) if others else among)
+
+
 def beside(made: exp.Expression, table: Table, number: int) -> list[exp.Expression]:
     """The statements that build, bucket by bucket, what one would build beside a table of all its rows. What replaces
     the table reads it until it is whole, and stands in the child's own file."""
@@ -153,15 +192,21 @@ def beside(made: exp.Expression, table: Table, number: int) -> list[exp.Expressi
 
 def _bucket(rows: exp.Table, table: Table, bucket: int, number: int) -> exp.Select:
     """The rows of the persons in a bucket."""
-    mine = exp.EQ(this=_numbered(table, number), expression=exp.Literal.number(bucket))
-    return exp.select(exp.Star()).from_(rows.copy()).where(mine)
+    return exp.select(exp.Star()).from_(rows.copy()).where(_in_bucket(table, bucket, number))
+
+
+def _in_bucket(table: Table, bucket: int, number: int) -> exp.Expression:
+    return exp.EQ(this=_numbered(table, number), expression=exp.Literal.number(bucket))
 
 
 def _numbered(table: Table, number: int) -> exp.Expression:
     """The bucket of a row's person."""
-    person = exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
-    hashed = exp.Anonymous(this="HASH", expressions=[person])
+    hashed = exp.Anonymous(this="HASH", expressions=[_person(table)])
     return exp.paren(exp.Mod(this=hashed, expression=exp.Literal.number(number)))
+
+
+def _person(table: Table) -> exp.Column:
+    return exp.column(column_name(next(i for i, one in enumerate(table.columns) if one.name == table.person)))
 
 
 _TYPED, _PART = (exp.table_(name, db="main", catalog="staging") for name in ("typed", "part"))

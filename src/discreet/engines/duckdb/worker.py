@@ -206,10 +206,11 @@ class Worker:
         text = json.dumps([str(fact) for fact in facts])
         return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
 
-    def do_typed(self, statement: str, weight: str) -> Any:
-        """Stores the rows of a source, and says about how many bytes it takes to number them."""
+    def do_typed(self, statements: list[str], weight: str) -> Any:
+        """Stores rows of a source, and says about how many bytes it takes to number them."""
         with self._told():
-            self.connection.execute(statement)
+            for statement in statements:
+                self.connection.execute(statement)
         ((found,),) = self.connection.execute(weight).fetchall()
         return {"weight": found}
 
