@@ -54,6 +54,7 @@ class _Child:
     locked: bool = False
     loaded: set[str] = field(default_factory=set)
     held: dict[str, list[Beside]] = field(default_factory=dict)
+    built: dict[str, Sequence[str]] = field(default_factory=dict)
     facts: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -102,6 +103,10 @@ class Loading(Protocol):
     def build(self, table: Table, wanted: Beside, /) -> Sequence[str]:
         """The statements that build what stands beside a table that is loaded: its own, or others that give the same
         rows."""
+        ...
+
+    def built(self, table: Table, /) -> Sequence[str]:
+        """The names of what was built beside a table before it was loaded, and is there with it."""
         ...
 
     def call(self, *request: Any) -> Any:
@@ -182,6 +187,7 @@ class Driver:
     def _loaded(self, table: Table) -> None:
         self._child.loaded.add(table.name)
         self._child.held[table.name] = []
+        self._child.built[table.name] = self._sources.built(table)
 
     def open(self, table: Table, salt: bytes, fingerprint: str) -> bool:
         """Whether the rows with this hash are kept: then they are loaded, and no source is read."""
@@ -261,6 +267,8 @@ class Driver:
         What is kept follows from the questions that were asked, and the number of sets kept from a constant. The build
         has the limits of a question; where it fails the question fails, as it would where the plan itself failed."""
         assert self._process is not None
+        if wanted.name in self._child.built[table.name]:
+            return
         known = self._child.held[table.name]
         for one in known:
             if one.name == wanted.name:

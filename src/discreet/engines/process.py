@@ -91,6 +91,17 @@ class EngineProcess:
             raise Refused(answer["refused"])
         return answer
 
+    def last(self, *request: Any, seconds: float) -> None:
+        """Asks the child for something before it is closed, whatever becomes of it; nothing while another request
+        runs."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._call(request, seconds)
+            except (Failed, Refused, Lost, Stopped):
+                pass
+            finally:
+                self._lock.release()
+
     def close(self) -> None:
         """Ends the child at once, on its owner's word: what is asked of it now is lost, and has not failed."""
         self._closed = True

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -28,10 +28,13 @@ from discreet.catalog.model import EngineLimits, Store
 from discreet.curator import Curator
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
+from discreet.engines.duckdb.names import MOST_FILES
 from discreet.engines.duckdb.sources import DuckDBSources
+from discreet.engines.process import EngineProcess
 from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.windows import Salt
 from engine_tools import declaration, frame, planned
 from face_tools import Command
 
@@ -432,9 +435,108 @@ def test_two_curators_read_one_file_and_build_beside_it_apart(folder: Path) -> N
     with discreet.open(folder / "clinic.toml") as one, discreet.open(folder / "clinic.toml") as other:
         one.ask(grouped, epsilon=1)
         other.ask(grouped, epsilon=2)
-        assert len(kept(folder, "side-*.duckdb")) == 2
+        assert len(kept(folder, "side-*.duckdb")) == 6  # of each one for each table, and one for other things
         assert len(kept(folder)) == 2
     assert not kept(folder, "side-*")
+    assert len(kept(folder, "beside-*")) == 2
+    with discreet.open(folder / "clinic.toml") as curator, building() as built:
+        curator.ask(grouped, epsilon=3)
+        assert not built
+        assert len(kept(folder, "beside-*")) == 1  # the other had nothing more
+
+
+def salted() -> AbstractContextManager[Any]:
+    """The salt of each question is the same; names of files differ all the same."""
+    of = Salt.of
+    return patch.object(Salt, "of", lambda _: of("5a17"))
+
+
+@contextmanager
+def building() -> Iterator[list[Any]]:
+    """What is built meanwhile beside tables."""
+    built: list[Any] = []
+    call = EngineProcess.call
+
+    def counted(self: EngineProcess, *request: Any, seconds: float) -> Any:
+        built.extend([request] if request[0] == "build" else [])
+        return call(self, *request, seconds=seconds)
+
+    with patch.object(EngineProcess, "call", counted):
+        yield built
+
+
+@pytest.mark.parametrize("buckets", [1, 16])
+def test_what_was_built_beside_a_table_is_there_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, buckets: int
+) -> None:
+    monkeypatch.setattr(store, "buckets", lambda *_, **__: buckets)
+    known = declaration(UNITS[0])
+    table = replace(known.tables["t"], source=Source("frame", frame=frame(known.tables["t"], ROWS)))
+    plans = [[root for text in QUESTIONS[part] for root in planned(text, known).roots] for part in (slice(3), slice(5))]
+    engine = loaded(table, None)
+    with salted():
+        exact = [sorted(engine.run(root, table), key=repr) for root in plans[1]]
+    engine.close()
+    folder, made = tmp_path / "t.snapshots", []
+    with patch("discreet.engines.driver.positions", lambda *_: "a key"):
+        for start in range(4):
+            engine = DuckDB(EngineLimits(memory_gib=1, store=Store.FILE, folder=folder))
+            if start == 0:
+                fingerprint = engine.load(table, b"")
+            else:
+                assert engine.open(table, b"", fingerprint)
+            engine.lock()
+            with building() as built, salted():
+                asked = plans[start > 1]
+                found = [sorted(engine.run(root, table), key=repr) for root in asked]
+            assert found == exact[: len(asked)]
+            made.append(len(built))
+            engine.close()
+    assert made[0] > 0
+    assert made[1] == 0
+    assert made[2] > 0
+    assert made[3] == 0
+
+
+GROUPED = "SELECT city, SUM(x, contribution_bounds_per_group => (0, 9)) AS s FROM visits WHERE x > 1 GROUP BY city"
+
+
+@pytest.mark.parametrize("touched", [False, True])
+def test_what_was_built_goes_with_its_number_whether_rows_changed_or_not(folder: Path, touched: bool) -> None:
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(GROUPED, epsilon=1)
+    (path,) = (folder / "clinic.snapshots").glob("beside-*")
+    assert path.stat().st_mode & 0o077 == 0
+    if touched:
+        write(folder, 300)
+    with discreet.open(folder / "clinic.toml") as curator, building() as built:
+        curator.ask(GROUPED, epsilon=2)
+        assert not built
+        curator.refresh("visits")
+        assert not path.exists()
+        curator.ask(GROUPED, epsilon=1)
+        assert len(built) == 1
+    assert len(kept(folder, "beside-*")) == 1
+
+
+@pytest.mark.parametrize("part", [0, 0.5, 0.99])
+def test_what_was_built_and_cut_is_built_again(folder: Path, part: float) -> None:
+    write(folder, 50_000)
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(GROUPED, epsilon=1)
+    (path,) = (folder / "clinic.snapshots").glob("beside-*")
+    os.truncate(path, int(path.stat().st_size * part))
+    with discreet.open(folder / "clinic.toml") as curator, building() as built:
+        curator.ask(GROUPED, epsilon=2)
+        assert len(built) == 1
+
+
+def test_few_files_are_kept_of_what_was_built(folder: Path) -> None:
+    for number in range(6):
+        question = f"SELECT city, SUM(x + {number}, contribution_bounds_per_group => (0, 9)) FROM visits GROUP BY city"
+        with discreet.open(folder / "clinic.toml") as curator:
+            assert len(kept(folder, "beside-*")) == min(number, MOST_FILES)
+            curator.ask(question, epsilon=1)
 
 
 DYING = """
@@ -456,7 +558,7 @@ def test_killed_at_any_moment_leaves_a_whole_file_or_none(folder: Path) -> None:
     with discreet.open(folder / "clinic.toml") as curator:
         curator.ask(COUNT, epsilon=1)
         assert len(kept(folder)) == 2
-        assert len(kept(folder, "side-*.duckdb")) == 1
+        assert len(kept(folder, "side-*.duckdb")) == 3
         assert not kept(folder, "building-*")
     assert whole > 0
 

@@ -6,42 +6,106 @@ import fcntl
 import os
 import secrets
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from discreet.engines.duckdb.names import BEFORE, LOCK, SIDE
+from discreet.engines.duckdb.names import BEFORE, LOCK, MOST_BUILT, MOST_FILES, SIDE
+from discreet.trusted.ring_a.windows import PLACE
 
 _HEADERS = 3 * 4096
 """The bytes of a database's file before its blocks."""
 
 
+@dataclass
+class _Opened:
+    """A table's file that is open, under this name, and what stands beside it: a file of the child's own, and others,
+    to be read only, with what was built at earlier starts."""
+
+    name: str
+    weight: int
+    side: str
+    beside: list[str]
+    built: list[str]
+    file: Path
+    """The child's own file."""
+    ends: Path
+    """What the child's own file is called when it is left for later starts, but for the end of its name."""
+
+    @property
+    def answer(self) -> dict[str, object]:
+        return {"weight": self.weight, "side": self.side, "built": self.built}
+
+
 class Kept:
-    """The files that a child has open: those of tables, to be read only, and one of its own for what questions need
-    beside them. While it makes files it has the folder locked."""
+    """The files that a child has open: those of tables, to be read only, and its own for what questions need beside
+    them. While it makes files it has the folder locked."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._run = connection.execute
-        self._paths: dict[str, str] = {}
-        self._weights: dict[str, int] = {}
+        self._opened: dict[str, _Opened] = {}
+        self._sides: dict[str, Path] = {}
         self._folder: tuple[int, Path] | None = None
         self._building: Path | None = None
 
-    def opened(self, path: str, digest: str, fingerprint: str) -> int | None:
-        """How heavy the rows of a file are, where it is there and holds what is wanted; then its table can be read."""
-        if path in self._weights:
-            return self._weights[path]
+    def opened(self, path: str, digest: str, fingerprint: str, table: str, built: str) -> dict[str, object] | None:
+        """What is known of a file, where it is there and holds what is wanted; then its table can be read, and what was
+        built beside it."""
+        if path in self._opened:
+            return self._opened[path].answer
         if not os.path.exists(path):
             return None
-        name = f"kept_{len(self._paths)}"
-        known = self._attached(path, name, digest, fingerprint)
+        number, folder = len(self._opened), Path(path).parent
+        known = self._attached(path, f"kept_{number}", digest, fingerprint)
         if known is None:
             return None
-        self._paths[path] = name
-        self._weights[path] = known[0]
-        self._side(Path(path).parent)
+        self._side(SIDE, folder)
+        side = f"{SIDE}_{number}"
+        one = _Opened(f"kept_{number}", known[0], side, [], [], self._side(side, folder), folder / built)
+        for file in sorted(folder.glob(f"{built}*.duckdb"), key=_time, reverse=True):
+            self._found(one, file, table)
+        self._opened[path] = one
         self._search()
-        return self._weights[path]
+        return one.answer
+
+    def _found(self, one: _Opened, file: Path, table: str) -> None:
+        """Opens a file with what was built beside a table at an earlier start; removes it, where it is not whole, or of
+        no use."""
+        name = f"{one.name}_{len(one.beside)}"
+        try:
+            self._run(f"ATTACH '{_quoted(str(file))}' AS {name} (READ_ONLY)")
+            tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = ?"
+            found = [row[0] for row in self._run(tables, [name]).fetchall()]
+            if table in found and not any(mark.startswith("place_") for mark in one.built):
+                columns = "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND table_name = ?"
+                found += [row[0] for row in self._run(columns, [name, table]).fetchall() if row[0] != PLACE]
+            if os.path.getsize(file) < self._size(name):
+                found = []
+        except duckdb.Error:
+            found = []
+        new = [mark for mark in found if mark.startswith(("totals_", "place_")) and mark not in one.built]
+        if new and len(one.beside) < MOST_FILES and len(one.built) + len(new) <= MOST_BUILT:
+            one.beside.append(name)
+            one.built += new
+            return
+        self._run(f"DETACH DATABASE IF EXISTS {name}")
+        with suppress(OSError):
+            file.unlink()
+
+    def leave(self) -> None:
+        """Leaves what was built beside tables for later starts. Nothing more can be asked then."""
+        for one in self._opened.values():
+            tables = "SELECT count(*) FROM duckdb_tables() WHERE database_name = ?"
+            if self._run(tables, [one.side]).fetchall() == [(0,)]:
+                continue
+            lock = _locked(one.file.parent / "side.lock")
+            try:
+                self._run(f"DETACH DATABASE {one.side}")
+                _written(one.file)
+                os.rename(one.file, f"{one.ends}{secrets.token_hex(8)}.duckdb")
+            finally:
+                os.close(lock)
 
     def origin(self, path: str, digest: str, fingerprint: str) -> str | None:
         """What the rows of a file were read from, where it is there and holds what is wanted. Until the next file is
@@ -69,23 +133,27 @@ class Kept:
         return int(size) + _HEADERS
 
     def _search(self) -> None:
-        """Tables are found in the child's own file first: what is built there of a kept table stands before it."""
-        names = [*([SIDE] if SIDE in self._paths else []), *self._paths.values(), "memory"]
-        self._run(f"SET search_path = '{','.join(f'{name}.main' for name in dict.fromkeys(names))}'")
+        """Tables are found in the child's own files first: what is built there of a kept table stands before it."""
+        opened = self._opened.values()
+        names = [*self._sides, *(name for one in opened for name in one.beside), *(one.name for one in opened)]
+        self._run(f"SET search_path = '{','.join(f'{name}.main' for name in [*names, 'memory'])}'")
 
-    def _side(self, folder: Path) -> None:
-        """Makes the child's own file, where it has none. Nobody else removes it before it is locked."""
-        if SIDE in self._paths:
-            return
+    def _side(self, name: str, folder: Path) -> Path:
+        """Makes a file of the child's own, where there is none of this name. Nobody else removes it before it is
+        locked."""
+        if name in self._sides:
+            return self._sides[name]
         os.umask(0o077)
         path = folder / f"{SIDE}-{os.getpid()}-{secrets.token_hex(8)}.duckdb"
         lock = _locked(folder / "side.lock")
         try:
-            self._clear(folder)
-            self._run(f"ATTACH '{_quoted(str(path))}' AS {SIDE}")
+            if not self._sides:
+                self._clear(folder)
+            self._run(f"ATTACH '{_quoted(str(path))}' AS {name}")
         finally:
             os.close(lock)
-        self._paths[SIDE] = SIDE
+        self._sides[name] = path
+        return path
 
     def _clear(self, folder: Path) -> None:
         """Removes what children left beside tables that ended without removing it: nobody has it locked."""
@@ -146,6 +214,14 @@ class Kept:
         finally:
             for left in made.parent.glob(f"{made.name}*"):
                 left.unlink(missing_ok=True)
+
+
+def _time(path: Path) -> int:
+    """When a file was written; 0 where somebody removed it."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _locked(path: Path) -> int:

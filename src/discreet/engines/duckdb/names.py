@@ -8,3 +8,9 @@ SIDE = "side"
 
 BEFORE = "before"
 """A table's file as it was before its source grew, as the engine calls it while the next one is made."""
+
+BESIDE = "beside"
+"""How the names of files begin that keep what questions built beside tables."""
+
+MOST_FILES, MOST_BUILT = 4, 8
+"""So many of these files are kept of a table at most, and so many sets of totals or positions in them."""

@@ -47,6 +47,9 @@ _TWIN_GIB = 4
 _LIBRARIES = {DELTA: ("deltalake", "pyarrow"), ICEBERG: ("fastavro",)}
 """Folders of which a log says what is in a version of the table, and what reads that log."""
 
+_LEAVING = 60
+"""So many seconds it may take to leave what was built beside tables for later starts: writing the rest of it."""
+
 _FULL = 256 << 20
 """A disk with less room than this is full: what could not be written there failed for that."""
 
@@ -58,17 +61,20 @@ class DuckDBSources:
         self._limits = limits
         self._limited = False
         self._together: dict[str, list[str]] = {}
-        self._weights: dict[str, int] = {}
+        self._files: dict[str, Any] = {}
+        self._built = False
         self.process: EngineProcess | None = None
 
     def start(self) -> None:
         """Starts the child process, without waiting for it."""
         if self.process is None or not self.process.usable:
-            self.process, self._limited, self._weights = EngineProcess(WORKER), False, {}
+            self.process, self._limited, self._files, self._built = EngineProcess(WORKER), False, {}, False
 
     def close(self) -> None:
         """Ends the child."""
         if self.process is not None:
+            if self._built and self.process.usable:
+                self.process.last("leave", seconds=_LEAVING)
             self.process.close()
             if self._limits.folder is not None:
                 store.clear(self._limits.folder, self.process.pid)
@@ -110,19 +116,28 @@ class DuckDBSources:
 
     def _opened(self, path: Path, table: Table, key: str, fingerprint: str) -> bool:
         """Whether a table's file could be opened."""
-        answer = self.call("open", str(path), store.digest(table, key), fingerprint)
-        if answer["weight"] is not None:
-            self._weights[table.name] = answer["weight"]
-        return answer["weight"] is not None
+        try:
+            wanted = store.digest(table, key), fingerprint, table_name(table), store.built(path)
+        except OSError:
+            return False
+        answer = self.call("open", str(path), *wanted)["opened"]
+        if answer is not None:
+            self._files[table.name] = answer
+        return answer is not None
 
     def build(self, table: Table, wanted: Beside) -> Sequence[str]:
         """The statements that build what stands beside a table: of one that is kept, in buckets of persons too, as what
         is needed beside it is as large as the table."""
-        weight = self._weights.get(table.name)
-        number = 1 if weight is None else store.buckets(weight, self._limits)
-        if number == 1:
+        file = self._files.get(table.name)
+        if file is None:
             return wanted.build
-        return [DUCKDB.text(one) for made in wanted.held.build for one in store.beside(made, table, number)]
+        number, side = store.buckets(file["weight"], self._limits), file["side"]
+        self._built = True
+        return [DUCKDB.text(one) for made in wanted.held.build for one in store.beside(made, table, side, number)]
+
+    def built(self, table: Table) -> Sequence[str]:
+        """What was built beside a table at an earlier start."""
+        return self._files[table.name]["built"] if table.name in self._files else ()
 
     def retain(self, table: Table, registered: Callable[[], str | None]) -> None:
         """Lets go of files with other rows of a table; whoever reads them goes on doing so."""
@@ -179,7 +194,7 @@ class DuckDBSources:
             if added:
                 grown = self._grown(table, key, salt, added, now)
                 return None if grown is None else (grown, len(added))
-        return (fingerprint, 0) if self._opened(path, table, key, fingerprint) else None
+        return (fingerprint, 0) if store.renewed(path) and self._opened(path, table, key, fingerprint) else None
 
     def _grown(self, table: Table, key: str, salt: bytes, added: Sequence[Path], now: Origin) -> str | None:
         """Makes a table's file of what was before and of added files, and gives the hash of its rows. None where it

@@ -21,6 +21,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from math import isqrt
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.names import BEFORE, LOCK, SIDE
+from discreet.engines.duckdb.names import BEFORE, BESIDE, LOCK
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
@@ -77,6 +78,23 @@ def place(folder: Path, table: Table, fingerprint: str) -> Path:
 def others(folder: Path, table: Table, fingerprint: str) -> list[Path]:
     """Where rows of a table with other hashes are kept."""
     return [one for one in folder.glob(f"{_stem(table)}-*.duckdb") if one != place(folder, table, fingerprint)]
+
+
+def built(path: Path) -> str:
+    """How the names of files begin in which stands what questions built beside the rows of a table's file. It is of one
+    number: `renewed` ends it, as another file does; and of one version of the programs that made it."""
+    versions = hashlib.sha256(f"{FORM} {version('discreet')} {version('duckdb')}".encode()).hexdigest()[:8]
+    return f"{BESIDE}-{path.stem}-{path.stat().st_mtime_ns}-{versions}-"
+
+
+def renewed(path: Path) -> bool:
+    """A table's file is taken over for a new number, without what was built beside it: else whoever asks could see by
+    the time that an answer takes whether the rows are the same."""
+    try:
+        os.utime(path)
+    except OSError:
+        return False
+    return True
 
 
 def _stem(table: Table) -> str:
@@ -170,21 +188,22 @@ def _of_touched(table: Table, bucket: int, number: int, *, others: bool = False)
     return _bucket(before(table), table, bucket, number).where(exp.Not(this=among) if others else among)
 
 
-def beside(made: exp.Expression, table: Table, number: int) -> list[exp.Expression]:
-    """The statements that build, bucket by bucket, what one would build beside a table of all its rows. What replaces
-    the table reads it until it is whole, and stands in the child's own file."""
+def beside(made: exp.Expression, table: Table, side: str, number: int) -> list[exp.Expression]:
+    """The statements that build, bucket by bucket, what one would build beside a table of all its rows, in the child's
+    own file for it. What replaces the table reads it until it is whole."""
     name = exp.to_table(table_name(table))
-    own = exp.table_(name.name, db="main", catalog=SIDE)
-    target = exp.table_(f"next_{name.name}", db="main", catalog=SIDE) if made.args.get("replace") else made.this
+    own = exp.table_(made.this.name, db="main", catalog=side)
+    target = exp.table_(f"next_{name.name}", db="main", catalog=side) if made.args.get("replace") else own
     statements: list[exp.Expression] = []
     for bucket in range(number):
         select = made.expression.copy()
         for node in list(select.find_all(exp.Table)):
             if node.name == name.name:
-                node.replace(_bucket(name, table, bucket, number).subquery(node.alias_or_name))
+                rows = _bucket(name, table, bucket, number) if number > 1 else exp.select(exp.Star()).from_(name.copy())
+                node.replace(rows.subquery(node.alias_or_name))
         insert = exp.Insert(this=target.copy(), expression=select)
         statements.append(insert if bucket else exp.Create(this=target.copy(), kind="TABLE", expression=select))
-    if target is not made.this:
+    if target is not own:
         statements.append(exp.Drop(tables=[own], kind="TABLE", exists=True))
         statements.append(exp.Alter(this=target.copy(), kind="TABLE", actions=[exp.AlterRename(this=name)]))
     return statements
@@ -233,6 +252,10 @@ def tidy(folder: Path, table: Table, registered: Callable[[], str | None]) -> No
             fingerprint = registered()
             if fingerprint is not None:
                 _remove(others(folder, table, fingerprint))
+                path = place(folder, table, fingerprint)
+                mine = built(path) if path.exists() else None
+                stale = folder.glob(f"{BESIDE}-{_stem(table)}-*")
+                _remove(one for one in stale if mine is None or not one.name.startswith(mine))
             _remove(folder.glob("building-*"))
         finally:
             os.close(lock)

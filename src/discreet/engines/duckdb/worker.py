@@ -226,9 +226,15 @@ class Worker:
                 raise Refused(word) from None
             raise
 
-    def do_open(self, path: str, digest: str, fingerprint: str) -> Any:
-        """Opens a table's file, and says how heavy its rows are; nothing where it is not there."""
-        return {"weight": self.kept.opened(path, digest, fingerprint)}
+    def do_open(self, path: str, digest: str, fingerprint: str, table: str, built: str) -> Any:
+        """Opens a table's file, and says how heavy its rows are and what stands beside it; nothing where it is not
+        there."""
+        return {"opened": self.kept.opened(path, digest, fingerprint, table, built)}
+
+    def do_leave(self) -> Any:
+        """Leaves what was built beside tables for later starts."""
+        self.kept.leave()
+        return {}
 
     def do_origin(self, path: str, digest: str, fingerprint: str) -> Any:
         """What the rows of a table's file were read from; nothing where it is not there."""

@@ -163,6 +163,10 @@ class ServerTables:
         """What stands beside a table is built as it is."""
         return wanted.build
 
+    def built(self, _table: Table) -> Sequence[str]:
+        """Nothing: each process builds its own."""
+        return ()
+
     def call(self, *request: Any) -> Any:
         """What the child says to the owner."""
         try:

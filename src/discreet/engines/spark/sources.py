@@ -187,6 +187,10 @@ class SparkSources:
         """What stands beside a table is built as it is."""
         return wanted.build
 
+    def built(self, _table: Table) -> Sequence[str]:
+        """Nothing: each process builds its own."""
+        return ()
+
     def _digest(self, table: Table, key: str) -> str:
         made, _ = load_statements(table, exp.to_table("source"), key)
         return place.digest([SPARK.text(one) for one in made])
