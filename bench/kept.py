@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ import duckdb
 
 import discreet
 from bench.big import GROUPS, PLAIN, QUESTIONS, processor_seconds, resident
+from discreet.catalog import read
+from discreet.curator import Curator
 
 MAKE = """
 COPY (
@@ -141,6 +144,17 @@ def _one(folder: Path, rows: int, repetitions: int) -> tuple[list[tuple[str, flo
                 for name, run in work.items():
                     runs[name].append(_Spent.of(run, *([child] if name in QUESTIONS else [])))
         facts.append(("questions: peak memory of the engine, MB", resident(child, "VmHWM")))
+    with discreet.open(folder / "kept.toml") as curator:
+        for number, (name, question) in enumerate(reversed(QUESTIONS.items())):
+            spent = _Spent.of(partial(curator.ask, question, epsilon=2 + number / 1000), _child(curator))
+            facts.append((f"first question at the next start, {name}: processor seconds", spent.processors))
+        facts.append(
+            ("size of the folder, MB", sum(one.stat().st_size for one in folder.glob("kept.snapshots/*")) / 1e6)
+        )
+    begun = time.perf_counter()
+    with Curator.of(read(folder / "kept.toml"), load=False) as curator:
+        curator.refresh()
+        facts.append(("refresh where nobody touched the source: seconds", time.perf_counter() - begun))
     clock = {name: statistics.median(one.clock for one in spent[1:]) for name, spent in runs.items()}
     used_by = {name: statistics.median(one.processors for one in spent[1:]) for name, spent in runs.items()}
     for name in QUESTIONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,11 +14,14 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet as parquet
 import pytest
+from deltalake import write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet
+from discreet.catalog import read
 from discreet.catalog.model import EngineLimits, Store
+from discreet.curator import Curator
 from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
@@ -177,3 +181,26 @@ def test_an_added_file_that_cannot_be_read_leaves_the_snapshot(folder: Path) -> 
         assert curator.ledger.snapshot("visits").number == 1  # type: ignore[union-attr]
         curator.ask("SELECT COUNT(*) AS n FROM visits", epsilon=1)
     assert not [*(folder / "clinic.snapshots").glob("building-*")]
+
+
+def test_a_version_of_a_delta_table_is_read_once(folder: Path) -> None:
+    write_deltalake(folder / "delta", pyarrow.table({"id": [1, 2], "x": ["a", "b"]}))
+    write_deltalake(folder / "delta", pyarrow.table({"id": [3], "x": ["a"]}), mode="append")
+    declared = DECLARED.replace('source = "in/"', 'source = "delta/"\ndelta = { version = 0 }')
+    (folder / "clinic.toml").write_text(declared, "utf-8")
+
+    def told() -> tuple[bool, bool, int | None]:
+        with Curator.of(read(folder / "clinic.toml"), load=False) as curator:
+            state = curator.refresh().tables["visits"]
+        return state.changed, state.read, state.added
+
+    assert told() == (True, True, None)
+    assert told() == (False, False, 0)
+    write_deltalake(folder / "delta", pyarrow.table({"id": [4], "x": ["a"]}), mode="append")
+    assert told() == (False, False, 0)
+    (folder / "clinic.toml").write_text(declared.replace("version = 0", "version = 1"), "utf-8")
+    assert told() == (True, True, None)
+    shutil.rmtree(folder / "delta")
+    write_deltalake(folder / "delta", pyarrow.table({"id": [1, 2], "x": ["a", "b"]}))
+    write_deltalake(folder / "delta", pyarrow.table({"id": [4], "x": ["a"]}), mode="append")
+    assert told() == (True, True, None)

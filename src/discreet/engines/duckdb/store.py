@@ -7,7 +7,8 @@ a whole one or none. Its name follows from the hash of its rows, which the ledge
 made of (the declared columns, the load's key, the form of the file) is held against a digest inside.
 
 The rows of a snapshot's number are those in its file: nobody reads the source again before `refresh` or the declared
-clock, and a source that has changed by then matters to nobody.
+clock, and a source that has changed by then matters to nobody. A refresh takes the file over for the next number where
+nobody touched the source (`origin`), and makes the next file of this one and of added files where there are only such.
 
 A table is made in buckets of persons, so that memory is bounded by a bucket and not by the table, and so is what
 questions need beside it. Whatever the statements compute over several rows, they compute within a person
