@@ -438,11 +438,11 @@ def test_two_curators_read_one_file_and_build_beside_it_apart(folder: Path) -> N
         assert len(kept(folder, "side-*.duckdb")) == 6  # of each one for each table, and one for other things
         assert len(kept(folder)) == 2
     assert not kept(folder, "side-*")
-    assert len(kept(folder, "beside-*")) == 2
+    assert len(kept(folder, "left-*")) == 2
     with discreet.open(folder / "clinic.toml") as curator, building() as built:
         curator.ask(grouped, epsilon=3)
         assert not built
-        assert len(kept(folder, "beside-*")) == 1  # the other had nothing more
+        assert len(kept(folder, "left-*")) == 1  # the other had nothing more
 
 
 def salted() -> AbstractContextManager[Any]:
@@ -505,7 +505,7 @@ GROUPED = "SELECT city, SUM(x, contribution_bounds_per_group => (0, 9)) AS s FRO
 def test_what_was_built_goes_with_its_number_whether_rows_changed_or_not(folder: Path, touched: bool) -> None:
     with discreet.open(folder / "clinic.toml") as curator:
         curator.ask(GROUPED, epsilon=1)
-    (path,) = (folder / "clinic.snapshots").glob("beside-*")
+    (path,) = (folder / "clinic.snapshots").glob("left-*")
     assert path.stat().st_mode & 0o077 == 0
     if touched:
         write(folder, 300)
@@ -516,7 +516,7 @@ def test_what_was_built_goes_with_its_number_whether_rows_changed_or_not(folder:
         assert not path.exists()
         curator.ask(GROUPED, epsilon=1)
         assert len(built) == 1
-    assert len(kept(folder, "beside-*")) == 1
+    assert len(kept(folder, "left-*")) == 1
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 0.99])
@@ -524,18 +524,44 @@ def test_what_was_built_and_cut_is_built_again(folder: Path, part: float) -> Non
     write(folder, 50_000)
     with discreet.open(folder / "clinic.toml") as curator:
         curator.ask(GROUPED, epsilon=1)
-    (path,) = (folder / "clinic.snapshots").glob("beside-*")
+    (path,) = (folder / "clinic.snapshots").glob("left-*")
     os.truncate(path, int(path.stat().st_size * part))
     with discreet.open(folder / "clinic.toml") as curator, building() as built:
         curator.ask(GROUPED, epsilon=2)
         assert len(built) == 1
 
 
+BUILDING = """
+import os, signal, sys, threading, discreet
+with discreet.open(sys.argv[1]) as curator:
+    threading.Timer(float(sys.argv[3]), lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
+    curator.ask(sys.argv[2], epsilon=1)
+    curator._engine.close()
+    threading.Event().wait()
+"""
+
+
+@pytest.mark.storm
+def test_killed_while_it_builds_or_leaves_what_it_built(folder: Path) -> None:
+    write(folder, 300_000)
+    told(folder)
+    for seconds in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5, 2.5):
+        declared = str(folder / "clinic.toml")
+        subprocess.run([sys.executable, "-c", BUILDING, declared, GROUPED, str(seconds)], check=False)
+        time.sleep(0.3)  # the engine's process ends with its parent
+        told(folder, "people")  # the next start goes on with what is there, and removes what nobody finished
+        assert len(kept(folder)) == 2
+        assert not kept(folder, "side-*")
+    with discreet.open(folder / "clinic.toml") as curator:
+        curator.ask(GROUPED, epsilon=3)
+        curator.lift()
+
+
 def test_few_files_are_kept_of_what_was_built(folder: Path) -> None:
     for number in range(6):
         question = f"SELECT city, SUM(x + {number}, contribution_bounds_per_group => (0, 9)) FROM visits GROUP BY city"
         with discreet.open(folder / "clinic.toml") as curator:
-            assert len(kept(folder, "beside-*")) == min(number, MOST_FILES)
+            assert len(kept(folder, "left-*")) == min(number, MOST_FILES)
             curator.ask(question, epsilon=1)
 
 

@@ -9,7 +9,7 @@ SIDE = "side"
 BEFORE = "before"
 """A table's file as it was before its source grew, as the engine calls it while the next one is made."""
 
-BESIDE = "beside"
+LEFT = "left"
 """How the names of files begin that keep what questions built beside tables."""
 
 MOST_FILES, MOST_BUILT = 4, 8

@@ -30,7 +30,7 @@ from sqlglot import exp
 
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
-from discreet.engines.duckdb.names import BEFORE, BESIDE, LOCK
+from discreet.engines.duckdb.names import BEFORE, LEFT, LOCK
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
@@ -85,7 +85,7 @@ def built(path: Path) -> str:
     """How the names of files begin in which stands what questions built beside the rows of a table's file. It is of one
     number: `renewed` ends it, as another file does; and of one version of the programs that made it."""
     versions = hashlib.sha256(f"{FORM} {version('discreet')} {version('duckdb')}".encode()).hexdigest()[:8]
-    return f"{BESIDE}-{path.stem}-{path.stat().st_mtime_ns}-{versions}-"
+    return f"{LEFT}-{path.stem}-{path.stat().st_mtime_ns}-{versions}-"
 
 
 def renewed(path: Path) -> bool:
@@ -255,7 +255,7 @@ def tidy(folder: Path, table: Table, registered: Callable[[], str | None]) -> No
                 _remove(others(folder, table, fingerprint))
                 path = place(folder, table, fingerprint)
                 mine = built(path) if path.exists() else None
-                stale = folder.glob(f"{BESIDE}-{_stem(table)}-*")
+                stale = folder.glob(f"{LEFT}-{_stem(table)}-*")
                 _remove(one for one in stale if mine is None or not one.name.startswith(mine))
             _remove(folder.glob("building-*"))
         finally:
