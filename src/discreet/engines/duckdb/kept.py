@@ -32,6 +32,10 @@ class _Opened:
     """The child's own file."""
     ends: Path
     """What the child's own file is called when it is left for later starts, but for the end of its name."""
+    copied: bool = False
+    """Whether a file that stands beside has the table's rows again, with positions: no other such copy is read."""
+    full: bool = False
+    """Whether there was more than is kept: nothing older is."""
 
     @property
     def answer(self) -> dict[str, object]:
@@ -77,17 +81,20 @@ class Kept:
             self._run(f"ATTACH '{_quoted(str(file))}' AS {name} (READ_ONLY)")
             tables = "SELECT table_name FROM duckdb_tables() WHERE database_name = ?"
             found = [row[0] for row in self._run(tables, [name]).fetchall()]
-            if table in found and not any(mark.startswith("place_") for mark in one.built):
+            copied = table in found
+            if copied and not one.copied:
                 columns = "SELECT column_name FROM duckdb_columns() WHERE database_name = ? AND table_name = ?"
                 found += [row[0] for row in self._run(columns, [name, table]).fetchall() if row[0] != PLACE]
             if os.path.getsize(file) < self._size(name):
                 found = []
-        except duckdb.Error:
-            found = []
+        except (duckdb.Error, OSError):
+            found, copied = [], False
         new = [mark for mark in found if mark.startswith(("totals_", "place_")) and mark not in one.built]
-        if new and len(one.beside) < MOST_FILES and len(one.built) + len(new) <= MOST_BUILT:
+        one.full |= bool(new) and (len(one.beside) == MOST_FILES or len(one.built) + len(new) > MOST_BUILT)
+        if new and not one.full:
             one.beside.append(name)
             one.built += new
+            one.copied |= copied
             return
         self._run(f"DETACH DATABASE IF EXISTS {name}")
         with suppress(OSError):
