@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from discreet.catalog import Declaration, Table
 from discreet.catalog.model import ICEBERG, EngineKind, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
-from discreet.errors import DeclarationError, Fault
+from discreet.errors import DeclarationError, Fault, QuestionError
 from discreet.ledger import Ledger, Snapshot
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
@@ -194,6 +194,15 @@ class Holdings:
     def public_values(self, relation: Relation) -> list[tuple[Value, ...]]:
         """The rows of a public relation, for groups that come from a public table."""
         return self._about_nobody(relation).public_values(relation, MAXIMUM_CELLS)
+
+    def public_rows(self, table: Table) -> list[tuple[Any, ...]]:
+        """All rows of a public table, as an answer holds values. Raises QuestionError where there are too many."""
+        relation = declared(table, self._declaration.tables)
+        rows = self._about_nobody(relation).public_rows(relation, MAXIMUM_CELLS)
+        if len(rows) > MAXIMUM_CELLS:
+            message = f"{table.name} has more than {MAXIMUM_CELLS:,} rows: it cannot be read beside answers"
+            raise QuestionError("too-long", message, where="FROM", fix=f"join {table.name} where rows are aggregated")
+        return rows
 
     def most(self, relation: Relation, names: tuple[str, ...]) -> int:
         """The largest number of rows of a public relation that share their values in these columns."""

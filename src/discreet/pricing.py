@@ -18,6 +18,7 @@ from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.outputs import OutputKind
 from discreet.plan.split import measurement
 from discreet.sql import Question
+from discreet.sql.layers import Layers
 from discreet.trusted.ring_a.exact import Number, ceiling, floor, fraction
 from discreet.trusted.ring_a.sensitivity import cell_count
 
@@ -45,6 +46,28 @@ def priced_at(
         return _within(question.plan, declaration, named_delta, within, enough)
     named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon))
     return _complete(question.plan, declaration, named, named_delta)
+
+
+def shared(
+    layers: Layers, declaration: Declaration, epsilon: Number | None, delta: Number | None, within: Within | None
+) -> list[tuple[Number | None, Number | None]]:
+    """What the call names for each measured table of a question: those that name no price of their own share it, in
+    equal parts rounded down. Raises QuestionError."""
+    if layers.outer is None or len(layers.measured) + len(layers.groups) == 0:
+        return [(epsilon, delta)] * len(layers.measured)
+    if within is not None and len(layers.measured) != 1:
+        fix = "name epsilon, or ask for each measured table by itself"
+        raise QuestionError("within", "several measured tables have no one wanted error", where="within", fix=fix)
+    whole = _one("epsilon", _amount("epsilon", epsilon), layers.epsilon)
+    whole_delta = _one("delta", _amount("delta", delta), layers.delta)
+    sharing = [one for one in layers.measured if one.question.epsilon is None]
+    if not sharing and whole is not None and layers.measured:
+        raise _refused("the call and all measured tables name prices", "epsilon", "name it in one place")
+    if whole is None and sharing and within is None:
+        whole = named_epsilon(declaration, None)
+    part = None if whole is None else whole if len(sharing) == 1 else floor(whole / max(1, len(sharing)), 6)
+    part_delta = None if whole_delta is None else whole_delta / max(1, len(sharing))
+    return [(part, part_delta) if one.question.epsilon is None else (None, None) for one in layers.measured]
 
 
 def named_epsilon(declaration: Declaration, epsilon: Number | None) -> Fraction:

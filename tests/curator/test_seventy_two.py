@@ -78,7 +78,6 @@ ANALYSTS = [
     ("SELECT TOP 10 sex, COUNT(*) AS n FROM people GROUP BY sex", "write LIMIT 10 at the end", "{g} LIMIT 10"),
     ("{c} WHERE age == 30 && sex = 'f'", "write AND for &&", "{c} WHERE age = 30 AND sex = 'f'"),
     ("{c} WHERE sex = 'f' || age > 30", "OR joins conditions", "{c} WHERE sex = 'f' OR age > 30"),
-    ("{g} ORDER BY n LIMIT 5,10", "LIMIT 10, without OFFSET or a second number", "{g} ORDER BY n LIMIT 10"),
     (
         "SELECT DATEPART(year, born) AS y, COUNT(*) FROM people GROUP BY y",
         "write EXTRACT(YEAR FROM date)",
@@ -100,7 +99,17 @@ ANALYSTS = [
     ("{c} WHERE age IN 30, 31", "write IN (30, 31)", "{c} WHERE age IN (30, 31)"),
     ("SELECT COUNT(*) FORM people", "write FROM for FORM", "{c}"),
     ("SELECT * FROM people", "SELECT column, COUNT(*) … GROUP BY column", "{g}"),
-    ("SELECT DISTINCT sex FROM people", "SELECT column, COUNT(*) … GROUP BY column", "{g}"),
+    ("{g} LIMIT 10 PERCENT", "write LIMIT 10", "{g} LIMIT 10"),
+    (
+        "SELECT nb FROM (SELECT sex, COUNT(*) AS number FROM people GROUP BY sex) AS t",
+        "write one of sex, number",
+        "SELECT number FROM (SELECT sex, COUNT(*) AS number FROM people GROUP BY sex) AS t",
+    ),
+    (
+        "SELECT COUNT(*) FROM people JOIN (SELECT AVG(age) AS a FROM people) AS t ON people.age > t.a",
+        "x > (SELECT AVG(x) FROM …)",
+        "SELECT COUNT(*) FROM people WHERE age > (SELECT AVG(age) FROM people)",
+    ),
     ("SELECT MEAN(age) FROM people", "write AVG(x)", "SELECT AVG(age) FROM people"),
     ("SELECT sex, COUNT(*) AS n FROM people WHERE n > 5 GROUP BY sex", "write HAVING n", "{g} HAVING n > 5"),
     (
@@ -108,7 +117,6 @@ ANALYSTS = [
         "conditions on it into WHERE",
         "SELECT sex, COUNT(*) FROM people WHERE age > 30 GROUP BY sex",
     ),
-    ("SELECT sex, RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY sex", "ORDER BY n DESC", "{g} ORDER BY n DESC"),
     (
         "SELECT COUNT(*) FROM people p, visits v WHERE p.id = v.patient",
         "write JOIN … ON p.id = v.patient",

@@ -162,10 +162,13 @@ REFUSED = [
     ("SELECT APPROX_TOP_COUNT(uid, 2) FROM s", "no-values", "declare values"),
     ("SELECT sum() FROM s", "arguments", "write SUM(x)"),
     ("SELECT COUNT() FROM s", "syntax", "write COUNT(*), or COUNT(column)"),
-    ("SELECT cat, APPROX_QUANTILES(x, 2) AS q FROM s GROUP BY cat HAVING q > 3", "not-allowed", "take it from"),
-    ("SELECT cat, MODE(cat) AS q FROM s GROUP BY cat HAVING q > 3", "type", "compare values of one type"),
-    ('SELECT COUNT(*, report_format => "JSON") AS n FROM s HAVING n > 3', "not-allowed", "take it from"),
-    ("SELECT cat, COUNT(*) AS n FROM s GROUP BY cat ORDER BY VAR_POP(x)", "not-allowed", "has to be measured"),
+    (
+        "SELECT cat, APPROX_QUANTILES(x, 2) AS q FROM s GROUP BY cat HAVING q > 3",
+        "type",
+        "write texts in single quotes",
+    ),
+    ("SELECT cat, MODE(cat) AS q FROM s GROUP BY cat HAVING q > 3", "type", "write texts in single quotes"),
+    ('SELECT COUNT(*, report_format => "JSON") AS n FROM s HAVING n > 3', "type", "write texts in single quotes"),
 ]
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from sqlglot import exp
 
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
@@ -28,24 +31,29 @@ from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price
 from discreet.plan.split import measurement
 from discreet.plan.work import bound
-from discreet.pricing import Within, assumed, priced_at
+from discreet.postprocessing import computing
+from discreet.postprocessing.outer import OuterQuery, ReleasedTable, outer_query, released_tables
+from discreet.pricing import Within, assumed, priced_at, shared
 from discreet.procedures.progress import progress
 from discreet.procedures.run import declared, digest, released
 from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.content import FREE, Cost, ReleaseContent
-from discreet.release.estimate import cost, mechanisms
+from discreet.release.estimate import mechanisms
 from discreet.release.left_out import may_be_left_out
 from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused
 from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
+from discreet.sql.layers import Layers, MeasuredTable, filled, layers
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.least import Least
+from discreet.trusted.ring_a.loss import Batch
+from discreet.trusted.ring_a.table import Value
 from discreet.trusted.ring_b.questions import Groups
 
 if TYPE_CHECKING:
@@ -53,6 +61,38 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("discreet")
+
+
+@dataclass(frozen=True)
+class PricedPart:
+    """A measured table of a question, its measurement at its part of the price, and what that reads."""
+
+    layer: MeasuredTable
+    measured: Measurement
+    table: Table
+
+
+@dataclass(frozen=True)
+class PricedLayers:
+    """A question at its price. `outer` is computed from what its parts release, with `values` that some parts wait for;
+    `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
+
+    layers: Layers
+    parts: tuple[PricedPart, ...]
+    outer: OuterQuery | None = None
+    values: Mapping[str, OuterQuery] = field(default_factory=dict)
+    tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
+    data: Mapping[str, computing.Columns] = field(default_factory=dict)
+
+    @property
+    def loss(self) -> Loss:
+        """All that its parts lose together."""
+        return Batch(tuple(loss for part in self.parts for loss in part.measured.loss.parts))
+
+    @property
+    def cost(self) -> Cost:
+        prices = [part.measured.price for part in self.parts]
+        return Cost(epsilon=float(sum(one.epsilon for one in prices)), delta=float(sum(one.delta for one in prices)))
 
 
 class Asking:
@@ -146,6 +186,7 @@ class Asking:
         self._door = Door(self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept)
         self._ledger.settle()
         self._holdings = Holdings(self._declaration, self._engine, self._ledger)
+        self._outer = computing.OuterEngine()
         if load:
             self._load()
 
@@ -182,27 +223,72 @@ class Asking:
         EngineError (the price stays charged), LedgerError.
         """
         with self._on_schedule(self._turn) as slot:
-            wanted = _wanted(within, confidence, together)
-            return self._asked(slot, question, epsilon, delta, wanted, self._account(analyst), request)
+            wanted, account = _wanted(within, confidence, together), self._account(analyst)
+            asked = self._priced_layers(question, epsilon, delta, wanted)
+            slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
+            self._warn(asked.loss)
+            for part in asked.parts:
+                for words in assumed(part.measured.plan, wanted):
+                    _log.warning("%s", words)
+            if asked.outer is None:
+                (part,) = asked.parts
+                content, charged = self._measured(question, part.measured, part.table, account, request)
+                return self._release(content, asked.loss, content.cost if charged else FREE, account)
+            return self._computed(asked, account, request)
 
-    def _asked(
+    def _computed(self, asked: PricedLayers, account: str, request: str | None) -> Release:
+        """Measures the tables of a question one after another, and computes its outer query from what they release."""
+        assert asked.outer is not None
+        tables, data, parts = asked.tables, dict(asked.data), []
+        charged = Cost(FREE)
+        values: dict[str, Sequence[Value | None]] = {}
+        known = False
+        for place, part in enumerate(asked.parts):
+            one = part.layer
+            for name in one.waits:
+                if name not in values:
+                    value, query = asked.layers.values[name], asked.values[name]
+                    computed = self._outer.compute(query, tables, data, paid=True)
+                    values[name] = computing.value_of(computed, many=value.many)
+            measured, table = part.measured, part.table
+            if one.waits:
+                question = filled(one, values, self._declaration, self._holdings.public_values)
+                self._admitted(question)
+                measured, table = measurement(question.plan, measured.price), question.table
+            own = None if request is None else f"{request}/{place + 1}"
+            if not known and not self._answered(measured, table, account, own):
+                self._ledger.hold_room(PricedLayers(asked.layers, asked.parts[place:]).loss, account, self._kept)
+                known = True  # what comes is held against the budget as it is measured
+            text = one.text if not one.waits else one.text_with(values)
+            content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
+            data[one.name] = computing.data_of(content, tables[one.name])
+            parts.append(content)
+            if paid:
+                charged = Cost({name: charged[name] + content.cost[name] for name in charged})
+        computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
+        content = computing.content(asked.outer, computed, parts, asked.cost)
+        return self._release(content, asked.loss, charged if charged else FREE, account)
+
+    def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
+        """Whether a measurement's answer is stored, so that it costs whoever asks nothing."""
+        numbers = self._holdings.held(table).numbers
+        known = self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST_READ)
+        return self._key(table, priced, numbers) in dict(known)
+
+    def _measured(
         self,
-        slot: Slot,
         question: str,
-        epsilon: Number | None,
-        delta: Number | None,
-        within: Within | None,
+        priced: Measurement,
+        table: Table,
         account: str,
         request: str | None,
-    ) -> Release:
-        priced, table = self._priced(question, epsilon, delta, within)
-        slot.take(len(priced.plan.roots))
+        *,
+        together: int = 1,
+    ) -> tuple[ReleaseContent, bool]:
+        """One measurement through the door, and whether it was charged now; one of several `together`."""
         snapshots = self._holdings.held(table)
         held = self._held(priced, table, snapshots.numbers, account, request)
         priced = held.measured
-        self._warn(priced.loss)
-        for words in assumed(priced.plan, within):
-            _log.warning("%s", words)
         stored, charged = released(
             self._door,
             Groups(priced, table),
@@ -213,8 +299,8 @@ class Asking:
             request=request,
             rows=snapshots.rows,
         )
-        answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked)
-        return self._release(answered, priced.loss, cost(priced) if charged else FREE, account)
+        answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked, together=together)
+        return answered, charged
 
     def _held(
         self, priced: Measurement, table: Table, numbers: str, account: str, request: str | None
@@ -311,22 +397,31 @@ class Asking:
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            priced, table = self._priced(question, epsilon, delta, wanted)
-            percent, more, odds = self._takes(priced.loss, account)
-            remarks = may_be_left_out(priced, table)
+            asked = self._priced_layers(question, epsilon, delta, wanted)
+            percent, more, odds = self._takes(asked.loss, account)
+            parts = [(part.measured, part.table) for part in asked.parts]
+            remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
+            words = [
+                line for priced, table in parts for line in (*assumed(priced.plan, wanted), *advice(priced.plan, table))
+            ]
+            words += [line for priced, _ in parts for line in self._at_least(priced.loss)]
+            expected: dict[str, float] = {}
+            for priced, _ in parts:
+                for name, error in expected_errors(priced).items():
+                    expected[_unlike(name, expected)] = error
             return Explanation(
-                cost(priced),
+                asked.cost,
                 percent,
                 more,
-                expected_errors(priced),
-                tuple(mechanisms(priced)),
-                tuple(one.line for one in remarks),
-                (*assumed(priced.plan, wanted), *advice(priced.plan, table), *self._at_least(priced.loss)),
-                by_size(priced),
+                expected,
+                tuple(one for priced, _ in parts for one in mechanisms(priced)),
+                tuple(dict.fromkeys(one.line for one in remarks)),
+                tuple(dict.fromkeys(words)),
+                tuple(name for priced, _ in parts for name in by_size(priced)),
                 *odds,
                 remarks,
-                choices(priced, table),
-                **self._then(priced.loss, account),
+                tuple(one for part in parts for one in choices(*part)),
+                **self._then(asked.loss, account),
             )
 
     def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
@@ -370,8 +465,9 @@ class Asking:
 
         Raises QuestionError.
         """
-        checked, _ = self._lowered(question)
-        return self._statements(checked)
+        found, outer, _ = self._read(question)
+        statements = [self._statements(one.question) for one in found.measured]
+        return ";\n\n".join([*statements, *([] if outer is None else [chosen.OUTER.text(outer.tree)])])
 
     def left(
         self,
@@ -391,8 +487,8 @@ class Asking:
         """
         account = self._account(analyst)
         with self._on_schedule():
-            priced, _ = self._priced(question, epsilon, delta, _wanted(within, confidence, together))
-            return self.balance(account).more(priced.loss)
+            asked = self._priced_layers(question, epsilon, delta, _wanted(within, confidence, together))
+            return self.balance(account).more(asked.loss)
 
     @property
     def budget(self) -> BudgetState:
@@ -461,6 +557,7 @@ class Asking:
         self._reading.close()
         self._engine.close()
         self._twin.close()
+        self._outer.close()
         self._holdings.close()
         self._ledger.close()
 
@@ -485,26 +582,62 @@ class Asking:
             self._reading.wait()
         return on_schedule(self._declaration.limits.answer_seconds, turn)
 
-    def _priced(
-        self, question: str, epsilon: Number | None, delta: Number | None, within: Within | None
-    ) -> tuple[Measurement, Table]:
-        """A question at its price, and what it reads."""
-        checked, table = self._lowered(question)
-        priced = measurement(checked.plan, self._price(checked, epsilon, delta, within))
-        self._least.check(priced.loss)
-        return priced, table
+    def _priced_layers(
+        self, text: str, epsilon: Number | None, delta: Number | None, within: Within | None
+    ) -> PricedLayers:
+        """A question at its price: its measured tables, each with its part of it, and its outer query, which was tried
+        on tables without rows."""
+        found, outer, values = self._read(text)
+        prices = shared(found, self._declaration, epsilon, delta, within)
+        parts = []
+        for one, (own_epsilon, own_delta) in zip(found.measured, prices, strict=True):
+            price = self._price(one.question, own_epsilon, own_delta, within)
+            priced = measurement(one.question.plan, price)
+            self._least.check(priced.loss)
+            parts.append(PricedPart(one, priced, one.question.table))
+        if outer is None:
+            return PricedLayers(found, tuple(parts))
+        tables = released_tables(found, self._declaration)
+        data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
+        for name in {name for query in (outer, *values.values()) for name in query.tables}:
+            declared = self._declaration.table(tables[name].name)
+            if declared is not None and declared.public:
+                data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
+        for query in (*values.values(), outer):
+            self._outer.compute(query, tables, {})
+        return PricedLayers(found, tuple(parts), outer, values, tables, data)
+
+    def _read(self, text: str) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
+        """The layers of a question, held against all that can be known before a price; the outer query, and those that
+        give values to measured tables."""
+        found = layers(self._tree(text), self._declaration, self._holdings.public_values)
+        for one in found.measured:
+            self._admitted(one.question)
+        if found.outer is None:
+            return found, None, {}
+        tables = released_tables(found, self._declaration)
+        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER.known) for name, one in found.values.items()}
+        return found, outer_query(found.outer, found.names, tables, chosen.OUTER.known), made
 
     def _price(self, question: Question, epsilon: Number | None, delta: Number | None, within: Within | None) -> Price:
         enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
         return priced_at(question, self._declaration, epsilon, delta, within, enough)
 
     def _lowered(self, question: str) -> tuple[Question, Table]:
+        """A question that is one measured table."""
+        checked = lower_tree(self._tree(question), self._declaration, self._holdings.public_values)
+        self._admitted(checked)
+        return checked, checked.table
+
+    def _tree(self, question: str) -> exp.Expression:
         if not isinstance(question, str):
             raise QuestionError(
                 "syntax", "the question is not a string", where="question", fix='write "SELECT … FROM table"'
             )
-        tree = self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
-        checked = lower_tree(tree, self._declaration, self._holdings.public_values)
+        return self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
+
+    def _admitted(self, checked: Question) -> None:
+        """Refuses what the engine would have to do too much for, or cannot do."""
         declared = list(self._declaration.tables.values())
         bound(checked.plan.roots, checked.table, self._declaration.limits, declared, self._holdings)
         if checked.plan.ranges and frames(checked.plan.roots) + _FURTHER > room():
@@ -513,7 +646,6 @@ class Asking:
             self._twin.hold(checked.plan.roots, checked.table)
         except RecursionError:
             raise too_deep() from None
-        return checked, checked.table
 
     def _statements(self, checked: Question) -> str:
         return ";\n\n".join(self._engine.sql(root, checked.table) for root in checked.plan.roots)
@@ -546,6 +678,15 @@ class Asking:
 
 _FURTHER = 40
 """Calls in each other from where a question is tried to where it is measured are fewer than this."""
+
+
+def _unlike(name: str, taken: Mapping[str, object]) -> str:
+    """A name that is not taken."""
+    number = 2
+    own = name
+    while own in taken:
+        own, number = f"{name}_{number}", number + 1
+    return own
 
 
 def _written(value: Number) -> Number:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from discreet.catalog.model import EngineKind, EngineLimits
+from discreet.engines.duckdb import outer_dialect
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
@@ -18,6 +19,10 @@ from discreet.trusted.ring_a.dialect import Dialect
 
 DIALECT: Dialect = DUCKDB
 """How statements are written where a text is read, before an engine is asked."""
+
+OUTER = outer_dialect
+"""How queries on released tables are written, and which functions they may have."""
+OUTER_WORKER = "discreet.engines.duckdb.outer_worker"
 
 
 def engine(limits: EngineLimits) -> Owned:

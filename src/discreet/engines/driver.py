@@ -364,6 +364,17 @@ class Driver:
         kinds = [column.type or Type.TEXT for column in known.columns]
         return [tuple(_key(value, kind) for value, kind in zip(row, kinds, strict=True)) for row in rows]
 
+    def public_rows(self, relation: Relation, most: int) -> list[tuple[Value | None, ...]]:
+        """All rows of a relation that is about nobody, sorted; at most `most` + 1. Errors as of `public_values`."""
+        known = shape(relation)
+        columns = [exp.column(f"c{place}") for place in range(len(known.columns))]
+        select = exp.select(*columns).order_by(*(column.copy() for column in columns)).limit(most + 1)
+        kinds = [column.type or Type.TEXT for column in known.columns]
+        return [
+            tuple(None if value is None else _key(value, kind) for value, kind in zip(row, kinds, strict=True))
+            for row in self._public(relation, select)
+        ]
+
     def most(self, relation: Relation, names: tuple[str, ...]) -> int:
         """The largest number of rows of a public relation that share their values in these columns; of no columns: all
         its rows. Errors as of `public_values`."""

@@ -155,6 +155,10 @@ class Owned(CodedEngine, Protocol):
         is about people."""
         ...
 
+    def public_rows(self, relation: Relation, most: int, /) -> list[tuple[Value | None, ...]]:
+        """All rows of a relation that is about nobody, sorted; at most `most` + 1. Errors as of `public_values`."""
+        ...
+
     def most(self, relation: Relation, names: tuple[str, ...], /) -> int:
         """The largest number of rows of a public relation that share their values in these columns; of no columns: all
         its rows. Errors as of `public_values`."""

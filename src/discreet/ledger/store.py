@@ -172,6 +172,16 @@ class Ledger(BudgetLedger):
 
     # questions
 
+    def hold_room(self, loss: Loss, account: str, keep: Loss | None) -> None:
+        """Raises BudgetError where the whole budget or an account does not admit a loss, or not with what is kept of
+        the whole. Nothing is reserved: another process may be faster."""
+        total = self.filter(TOTAL)
+        for name in dict.fromkeys((TOTAL, account)):
+            kept = keep if name == TOTAL else None
+            own = self.filter(name)
+            if not (own if kept is None else own.after(kept)).admits(loss):
+                raise refusal(name, own, loss, total, kept)
+
     def reserve(
         self,
         loss: Loss,

@@ -23,11 +23,12 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, held, serve
-from discreet.engines.chosen import DIALECT
+from discreet.engines.chosen import DIALECT, OUTER
 from discreet.errors import QuestionError
+from discreet.postprocessing.outer import outer_query, released_tables
 from discreet.sql.grammar import parse
+from discreet.sql.layers import layers
 from discreet.sql.limits import FRAMES, too_deep
-from discreet.sql.lower import lower_tree
 from discreet.sql.trees import written
 from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Relation, Type, Value
@@ -82,10 +83,16 @@ def rehearsed(text: str, declaration: Declaration) -> list[list[Any]]:
     Where groups come of a public table, one row of nothing stands for its rows."""
     tree = parse(text)
     nodes = written(tree)
-    checked = lower_tree(tree, declaration, _one_row)
+    found = layers(tree, declaration, _one_row)
     try:
-        for root in checked.plan.roots:
-            DIALECT.text(statement(root, checked.table, Salt.of("")))
+        for checked in (one.question for one in found.measured):
+            for root in checked.plan.roots:
+                DIALECT.text(statement(root, checked.table, Salt.of("")))
+        tables = released_tables(found, declaration)
+        outer: list[tuple[exp.Query, tuple[str, ...]]] = [(one.query, ("*",)) for one in found.values.values()]
+        outer += [(found.outer, found.names)] if found.outer is not None else []
+        for query, names in outer:
+            OUTER.text(outer_query(query, names, tables, OUTER.known).tree)
     except RecursionError:
         raise too_deep() from None
     return nodes

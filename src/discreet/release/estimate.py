@@ -41,9 +41,12 @@ from discreet.trusted.ring_b.questions import Noisy
 Interval = tuple[float, float]
 
 
-def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None) -> ReleaseContent:
+def answer(
+    priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None, *, together: int = 1
+) -> ReleaseContent:
     """The content of a release. It follows from the question and what was measured for it; where that
-    was measured for another question, `asked` is the plan of this one."""
+    was measured for another question, `asked` is the plan of this one. The simultaneous intervals hold together with
+    those of so many answers like it."""
     measurement = priced.settled(noisy.found)
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
@@ -61,7 +64,7 @@ def answer(priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None =
                 row[output.name] = plain(key[output.index])
             continue
         values, first = columns.of(output, 1 - CONFIDENCE)
-        _, second = columns.of(output, (1 - CONFIDENCE) / cells)
+        _, second = columns.of(output, (1 - CONFIDENCE) / (cells * together))
         if first is None or second is None:
             made = output.kind is OutputKind.FORMULA
             types[output.name] = "number" if made else special_type(measurement.specials[output.index], output.moment)

@@ -50,7 +50,7 @@ def footer(release: ReleaseData) -> str:
     """Price and budget in one line."""
     paid = str(release.cost)
     if not release.charged:
-        paid += " (asked before: free)"
+        paid += " (asked before: free)" if release.cost else " (no row about a person is read: free)"
     parts = [f"price {paid}", *used(release)]
     parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
     parts.append(release.left)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, cast
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.generator import Generator as BaseGenerator
 from sqlglot.parser import Parser as BaseParser
 from sqlglot.parser import binary_range_parser
 from sqlglot.tokenizer_core import TokenType
@@ -141,6 +142,22 @@ class Questions(Dialect):
             if self._match_text_seq("OPTIONS"):
                 options = self._parse_wrapped_csv(self._parse_assignment, optional=False)
             return self.expression(DifferentialPrivacy(expressions=options))
+
+    class Generator(BaseGenerator):
+        TRANSFORMS: ClassVar[dict[Any, Callable[..., str]]] = {
+            **BaseGenerator.TRANSFORMS,
+            Statistic: lambda self, node: self.func(str(node.this), *node.expressions),
+            DifferentialPrivacy: lambda self, node: _clause(self.expressions(node, flat=True)),
+        }
+
+
+def _clause(options: str) -> str:
+    return " WITH DIFFERENTIAL_PRIVACY" + (f" OPTIONS ({options})" if options else "")
+
+
+def text_of(tree: exp.Expr) -> str:
+    """The text of a tree, which `parse` reads as this tree."""
+    return tree.sql(dialect=Questions)
 
 
 def parse(text: str) -> exp.Expression:

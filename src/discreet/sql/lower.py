@@ -188,25 +188,7 @@ class _Select:
             return _Options()
         if not isinstance(clause, DifferentialPrivacy):
             raise QuestionError("clause", "hints cannot be used", where="SELECT", fix="leave it out")
-        values: dict[str, exp.Expression] = {}
-        for option in clause.expressions:
-            name = option.this.name.lower() if isinstance(option, exp.EQ) else ""
-            if name not in _OPTIONS:
-                fix = "write one of " + ", ".join(_OPTIONS)
-                raise QuestionError(
-                    "option",
-                    f"Unknown differential privacy option: {name or option.sql()[:40]}",
-                    where="OPTIONS",
-                    fix=fix,
-                )
-            if name in values:
-                raise QuestionError(
-                    "option",
-                    f"Duplicate differential privacy option: {name}",
-                    where="OPTIONS",
-                    fix="write it once",
-                )
-            values[name] = option.expression
+        values = options_of(clause)
         groups = self._whole(values, "max_groups_contributed")
         rows = self._whole(values, "max_rows_contributed")
         if groups is not None and rows is not None:
@@ -232,22 +214,7 @@ class _Select:
         return word
 
     def _amount(self, values: dict[str, exp.Expression], name: str) -> Fraction | None:
-        """An option's number as written. Out of range is the price's business."""
-        if name not in values:
-            return None
-        node, sign = values[name], 1
-        if isinstance(node, exp.Neg):
-            node, sign = node.this, -1
-        if not isinstance(node, exp.Literal) or node.is_string:
-            message = f"Differential privacy option {name} must be a number"
-            raise QuestionError("option", message, where="OPTIONS", fix=f"write {name} = 0.1")
-        try:
-            if abs(int(str(node.this).lower().partition("e")[2] or 0)) > 400:
-                raise ValueError
-            return sign * fraction(str(node.this))
-        except ValueError:
-            message = f"Differential privacy option {name} is out of range"
-            raise QuestionError("price", message, where="OPTIONS", fix=f"write {name} = 0.1") from None
+        return amount(values[name], name) if name in values else None
 
     def _whole(self, values: dict[str, exp.Expression], name: str) -> int | None:
         node = values.get(name)
@@ -612,6 +579,47 @@ class _Select:
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
+
+
+def options_of(clause: DifferentialPrivacy) -> dict[str, exp.Expression]:
+    """The options of the clause by name, each once."""
+    values: dict[str, exp.Expression] = {}
+    for option in clause.expressions:
+        name = option.this.name.lower() if isinstance(option, exp.EQ) else ""
+        if name not in _OPTIONS:
+            fix = "write one of " + ", ".join(_OPTIONS)
+            raise QuestionError(
+                "option",
+                f"Unknown differential privacy option: {name or option.sql()[:40]}",
+                where="OPTIONS",
+                fix=fix,
+            )
+        if name in values:
+            raise QuestionError(
+                "option",
+                f"Duplicate differential privacy option: {name}",
+                where="OPTIONS",
+                fix="write it once",
+            )
+        values[name] = option.expression
+    return values
+
+
+def amount(node: exp.Expression, name: str) -> Fraction:
+    """An option's number as written. Out of range is the price's business."""
+    sign = 1
+    if isinstance(node, exp.Neg):
+        node, sign = node.this, -1
+    if not isinstance(node, exp.Literal) or node.is_string:
+        message = f"Differential privacy option {name} must be a number"
+        raise QuestionError("option", message, where="OPTIONS", fix=f"write {name} = 0.1")
+    try:
+        if abs(int(str(node.this).lower().partition("e")[2] or 0)) > 400:
+            raise ValueError
+        return sign * fraction(str(node.this))
+    except ValueError:
+        message = f"Differential privacy option {name} is out of range"
+        raise QuestionError("price", message, where="OPTIONS", fix=f"write {name} = 0.1") from None
 
 
 def _computed_name(expression: Expression) -> str:

@@ -35,14 +35,14 @@ AGGREGATES = {
 _USUAL = {"COUNT": "COUNT(*)", **{name: f"{name}(x)" for name in ("SUM", "AVG", "MIN", "MAX", "MEDIAN", "COUNTIF")}}
 
 
-def only(node: exp.Expression, *names: str, fix: str = "") -> None:
+def only(node: exp.Expr, *names: str, fix: str = "") -> None:
     """Raises unless the node carries these arguments and no others: a part that nobody read must not vanish."""
     for name, value in node.args.items():
         if value not in (None, False, [], "") and name not in names:
             raise refused(node, fix)
 
 
-def refused(node: exp.Expression, fix: str = "") -> QuestionError:
+def refused(node: exp.Expr, fix: str = "") -> QuestionError:
     """The error for a construct outside the allow-list."""
     name = (
         node.name.upper()

@@ -1,0 +1,316 @@
+"""How DuckDB writes queries on what was released and on public tables: its functions by the dialect's names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import sqlglot
+from sqlglot import exp
+
+_SAME = frozenset(
+    [
+        "ABS",
+        "ACOS",
+        "ACOSH",
+        "ASCII",
+        "ASIN",
+        "ASINH",
+        "ATAN",
+        "ATAN2",
+        "ATANH",
+        "BIT_COUNT",
+        "CBRT",
+        "CEIL",
+        "CEILING",
+        "COALESCE",
+        "CONCAT",
+        "CONCAT_WS",
+        "CONTAINS",
+        "COS",
+        "COSH",
+        "DAYNAME",
+        "DEGREES",
+        "ENDS_WITH",
+        "EXP",
+        "FLOOR",
+        "GREATEST",
+        "HOUR",
+        "INSTR",
+        "ISFINITE",
+        "ISINF",
+        "ISNAN",
+        "ISODOW",
+        "ISOYEAR",
+        "LAST_DAY",
+        "LCASE",
+        "LEAST",
+        "LEFT",
+        "LEN",
+        "LENGTH",
+        "LN",
+        "LOG",
+        "LOG10",
+        "LOG2",
+        "LOWER",
+        "LPAD",
+        "LTRIM",
+        "MINUTE",
+        "MOD",
+        "MONTH",
+        "MONTHNAME",
+        "NULLIF",
+        "PI",
+        "POW",
+        "POWER",
+        "QUARTER",
+        "RADIANS",
+        "REGEXP_EXTRACT",
+        "REGEXP_FULL_MATCH",
+        "REGEXP_MATCHES",
+        "REGEXP_REPLACE",
+        "REPLACE",
+        "REVERSE",
+        "RIGHT",
+        "ROUND",
+        "RPAD",
+        "RTRIM",
+        "SECOND",
+        "SIGN",
+        "SIN",
+        "SINH",
+        "SPLIT_PART",
+        "SQRT",
+        "STARTS_WITH",
+        "STRIP_ACCENTS",
+        "STRPOS",
+        "SUBSTR",
+        "SUBSTRING",
+        "TAN",
+        "TANH",
+        "TRANSLATE",
+        "TRIM",
+        "TRUNC",
+        "UCASE",
+        "UNICODE",
+        "UPPER",
+        "WEEK",
+        "WEEKOFYEAR",
+        "YEAR",
+        "DAY",
+        "DAYOFMONTH",
+        "DAYOFWEEK",
+        "DAYOFYEAR",
+        "EPOCH",
+        "MAKE_DATE",
+        "CHR",
+        "REPEAT",
+        "LIST_VALUE",
+        "LIST_SUM",
+        "LIST_AVG",
+        "LIST_MIN",
+        "LIST_MAX",
+        "ARRAY_LENGTH",
+        "UNNEST",
+        "RANGE",
+        "GENERATE_SERIES",
+        "DATE_PART",
+    ]
+)
+"""Functions that DuckDB has by the same name."""
+
+_OVER_ROWS = frozenset(
+    [
+        "MEDIAN",
+        "VAR_POP",
+        "VAR_SAMP",
+        "VARIANCE",
+        "STDDEV_POP",
+        "STDDEV_SAMP",
+        "STDDEV",
+        "COVAR_POP",
+        "COVAR_SAMP",
+        "CORR",
+        "QUANTILE",
+        "QUANTILE_CONT",
+        "QUANTILE_DISC",
+        "MODE",
+        "FIRST",
+        "LAST",
+        "ANY_VALUE",
+        "ARG_MIN",
+        "ARG_MAX",
+        "STRING_AGG",
+        "LIST",
+        "ARRAY_AGG",
+        "BOOL_AND",
+        "BOOL_OR",
+        "SUM",
+        "AVG",
+        "MIN",
+        "MAX",
+        "PRODUCT",
+        "ROW_NUMBER",
+        "RANK",
+        "DENSE_RANK",
+        "PERCENT_RANK",
+        "CUME_DIST",
+        "NTILE",
+        "LAG",
+        "LEAD",
+        "FIRST_VALUE",
+        "LAST_VALUE",
+        "NTH_VALUE",
+        "COUNTIF",
+        "COUNT_IF",
+        "PERCENTILE_CONT",
+        "PERCENTILE_DISC",
+        "UNNEST",
+        "RANGE",
+        "GENERATE_SERIES",
+    ]
+)
+"""The same, of those that read several rows, or make some."""
+
+_CAPITALS = (
+    "ARRAY_TO_STRING(LIST_TRANSFORM(STRING_SPLIT(LOWER({0}), ' '),"
+    " LAMBDA w : UPPER(LEFT(w, 1)) || SUBSTRING(w, 2)), ' ')"
+)
+_BUCKET = (
+    "CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} + 1"
+    " ELSE CAST(FLOOR(({0} - {1}) * {3} / ({2} - {1})) AS BIGINT) + 1 END"
+)
+_FORMS: Mapping[str, Mapping[int, str]] = {
+    "CHARACTER_LENGTH": {1: "LENGTH({0})"},
+    "CHAR_LENGTH": {1: "LENGTH({0})"},
+    "CONTAINS_SUBSTR": {2: "CONTAINS(LOWER({0}), LOWER({1}))"},
+    "COUNTIF": {1: "COUNT_IF({0})"},
+    "COUNT_IF": {1: "COUNT_IF({0})"},
+    "DATE": {1: "TRY_CAST({0} AS DATE)", 3: "MAKE_DATE({0}, {1}, {2})"},
+    "DATETIME": {1: "TRY_CAST({0} AS TIMESTAMP)"},
+    "TIMESTAMP": {1: "TRY_CAST({0} AS TIMESTAMP)"},
+    "TO_DATE": {1: "TRY_CAST({0} AS DATE)"},
+    "DATE_ADD": {2: "{0} + {1}"},
+    "DATETIME_ADD": {2: "{0} + {1}"},
+    "TIMESTAMP_ADD": {2: "{0} + {1}"},
+    "DATE_SUB": {2: "{0} - {1}"},
+    "DATETIME_SUB": {2: "{0} - {1}"},
+    "TIMESTAMP_SUB": {2: "{0} - {1}"},
+    "DIV": {2: "{0} // NULLIF({1}, 0)"},
+    "DOW": {1: "DAYOFWEEK({0})"},
+    "ENDSWITH": {2: "ENDS_WITH({0}, {1})"},
+    "FORMAT_DATE": {2: "STRFTIME({1}, {0})"},
+    "FORMAT_DATETIME": {2: "STRFTIME({1}, {0})"},
+    "FORMAT_TIMESTAMP": {2: "STRFTIME({1}, {0})"},
+    "STRFTIME": {2: "STRFTIME({0}, {1})"},
+    "IEEE_DIVIDE": {2: "CAST({0} AS DOUBLE) / {1}"},
+    "IF": {3: "CASE WHEN {0} THEN {1} ELSE {2} END", 2: "CASE WHEN {0} THEN {1} END"},
+    "IFF": {3: "CASE WHEN {0} THEN {1} ELSE {2} END"},
+    "IFNULL": {2: "COALESCE({0}, {1})"},
+    "NVL": {2: "COALESCE({0}, {1})"},
+    "NVL2": {3: "CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END"},
+    "NULLIFZERO": {1: "NULLIF({0}, 0)"},
+    "ZEROIFNULL": {1: "COALESCE({0}, 0)"},
+    "INITCAP": {1: _CAPITALS},
+    "ISOWEEK": {1: "WEEK({0})"},
+    "IS_FINITE": {1: "ISFINITE({0})"},
+    "IS_INF": {1: "ISINF({0})"},
+    "IS_NAN": {1: "ISNAN({0})"},
+    "MID": {3: "SUBSTRING({0}, {1}, {2})"},
+    "OCTET_LENGTH": {1: "STRLEN({0})"},
+    "BYTE_LENGTH": {1: "STRLEN({0})"},
+    "PERCENTILE_CONT": {2: "QUANTILE_CONT({0}, {1})"},
+    "PERCENTILE_DISC": {2: "QUANTILE_DISC({0}, {1})"},
+    "REGEXP_CONTAINS": {2: "REGEXP_MATCHES({0}, {1})"},
+    "REGEXP_LIKE": {2: "REGEXP_MATCHES({0}, {1})"},
+    "REGEXP_SUBSTR": {2: "REGEXP_EXTRACT({0}, {1})"},
+    "SAFE_ADD": {2: "{0} + {1}"},
+    "SAFE_SUBTRACT": {2: "{0} - {1}"},
+    "SAFE_MULTIPLY": {2: "{0} * {1}"},
+    "SAFE_DIVIDE": {2: "{0} / NULLIF({1}, 0)"},
+    "SAFE_NEGATE": {1: "-({0})"},
+    "STARTSWITH": {2: "STARTS_WITH({0}, {1})"},
+    "UNACCENT": {1: "STRIP_ACCENTS({0})"},
+    "UNIX_DATE": {1: "DATE_DIFF('day', DATE '1970-01-01', {0})"},
+    "UNIX_SECONDS": {1: "CAST(EPOCH({0}) AS BIGINT)"},
+    "WIDTH_BUCKET": {4: _BUCKET},
+    "BTRIM": {1: "TRIM({0})", 2: "TRIM({0}, {1})"},
+    "\x1fINFINITE": {0: "CAST('Infinity' AS DOUBLE)"},
+}  # fmt: skip
+"""Functions that it has in another form, by the number of their arguments."""
+
+_TRUNCATED = ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC")
+_DIFFERENCES = ("DATE_DIFF", "DATEDIFF", "DATETIME_DIFF")
+_FAILING = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Anonymous),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Case),
+)
+"""What fails for some values: a whole number that is too large, a division by 0, a text that is no date."""
+
+
+def known(name: str) -> bool:
+    """Whether a query on released tables may call a function of this name."""
+    return name in _SAME | _OVER_ROWS or name in _FORMS or name in _TRUNCATED or name in _DIFFERENCES
+
+
+def text(tree: exp.Expr) -> str:
+    """A query as DuckDB reads it. What would fail for a value of a row is NULL there."""
+    return _written(tree.copy()).sql(dialect="duckdb")
+
+
+def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
+    """A node in DuckDB's form; `safe` says that TRY stands around it already."""
+    alone = not safe and isinstance(node, _FAILING) and node.find(*_NOT_TRIED) is None and not _gathers(node)
+    alone &= not isinstance(node.parent, exp.Join)  # joins are made of plain conditions
+    for name, value in list(node.args.items()):
+        if isinstance(value, exp.Expr):
+            node.set(name, _written(value, safe=safe or alone))
+        elif isinstance(value, list):
+            node.set(name, [_written(one, safe=safe or alone) if isinstance(one, exp.Expr) else one for one in value])
+    if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
+        return exp.TryCast(this=node.this, to=node.args["to"])
+    if isinstance(node, exp.Mod | exp.IntDiv) and not alone and not safe:
+        node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
+    made = _called(node)
+    return exp.Anonymous(this="TRY", expressions=[made]) if alone else made
+
+
+_NOT_TRIED = (exp.Query, exp.Window, exp.AggFunc)
+
+
+def _gathers(node: exp.Expr) -> bool:
+    return any(str(one.this).upper() in _OVER_ROWS for one in node.find_all(exp.Anonymous))
+
+
+def _called(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, exp.Anonymous):
+        return node
+    name, arguments = str(node.this).upper(), [one.sql(dialect="duckdb") for one in node.expressions]
+    form = _FORMS.get(name, {}).get(len(arguments))
+    if name in _TRUNCATED and len(arguments) == 2:
+        part, moment = _part_first(node.expressions, arguments)
+        form, arguments = "DATE_TRUNC({0}, {1})", [part, moment]
+    if name in _DIFFERENCES and len(arguments) == 3:
+        first = node.expressions[0]
+        if isinstance(first, exp.Literal) and first.is_string:
+            form = "DATE_DIFF({0}, {1}, {2})"
+        else:  # end, start, PART
+            form, arguments = "DATE_DIFF({0}, {1}, {2})", [_word(node.expressions[2]), arguments[1], arguments[0]]
+    if form is None:
+        return exp.Anonymous(this=name, expressions=[_parsed(one) for one in arguments])
+    return exp.Paren(this=_parsed(form.format(*(f"({one})" for one in arguments))))
+
+
+def _parsed(written: str) -> exp.Expr:
+    return sqlglot.parse_one(written, dialect="duckdb")
+
+
+def _part_first(nodes: Sequence[exp.Expr], arguments: Sequence[str]) -> tuple[str, str]:
+    """The part of a date, as a text, and the date, whichever comes first."""
+    if isinstance(nodes[0], exp.Literal):
+        return arguments[0], arguments[1]
+    return _word(nodes[1]), arguments[0]
+
+
+def _word(node: exp.Expr) -> str:
+    return "'" + re.sub(r"\W", "", node.name).lower() + "'"

@@ -1,0 +1,98 @@
+"""What a query on released tables may hold: nodes of a closed list, and functions that the engine's list names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from discreet.errors import QuestionError
+from discreet.sql.grammar import Statistic
+from discreet.sql.refusals import only, refused
+
+_NODES: tuple[type[exp.Expr], ...] = (
+    *(exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.TableAlias, exp.From),
+    *(exp.Join, exp.Where, exp.Group, exp.Having, exp.Qualify, exp.Order, exp.Ordered, exp.Limit, exp.Offset),
+    *(exp.Distinct, exp.Table, exp.Identifier, exp.Column, exp.Star, exp.Alias, exp.Literal, exp.Boolean, exp.Null),
+    *(exp.Values, exp.Tuple, exp.Array, exp.Bracket, exp.Unnest, exp.Paren, exp.Neg, exp.Not, exp.And, exp.Or, exp.Xor),
+    *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike),
+    *(exp.Escape, exp.NullSafeEQ, exp.NullSafeNEQ, exp.RegexpLike),
+    *(exp.Exists, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.Case, exp.If),
+    *(exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.Interval, exp.Var, exp.Extract),
+    *(exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls),
+    *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead),
+    *(exp.FirstValue, exp.LastValue, exp.NthValue),
+    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous),
+    *(exp.Trim, exp.CurrentDate, exp.PropertyEQ, exp.Dot),
+)
+_NEVER: tuple[type[exp.Expr], ...] = (exp.CurrentDate,)
+_RENAMED = {"ARRAY_AGG": "put each value in a row of its own"}
+
+
+def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
+    """Raises QuestionError on a node or a function that is not in the list. `known` says of a function's name whether
+    the engine has it."""
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous | Statistic):
+            if not known(str(node.this).upper()):
+                raise refused(node, _RENAMED.get(str(node.this).upper(), ""))
+        elif isinstance(node, exp.Func) and not isinstance(node, _NODES):
+            if not known(type(node).sql_name().upper()):
+                raise refused(node)
+        elif not isinstance(node, _NODES) or isinstance(node, _NEVER):
+            if isinstance(node, exp.Placeholder | exp.Parameter):
+                raise refused(node)
+            raise refused(node, "write it without this, on the columns of the answers")
+        if isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
+            raise QuestionError("source", "this cannot be read", where="FROM", fix="write FROM (SELECT …) or a table")
+        if isinstance(node, exp.Join) and (node.args.get("method") or "").upper() not in ("", "NATURAL"):
+            raise QuestionError("join", "this join cannot be used", where="JOIN", fix="write JOIN … ON …")
+        if isinstance(node, exp.Select):
+            _clauses(node)
+        if isinstance(node, exp.Limit | exp.Offset):
+            _rows(node)
+        if isinstance(node, exp.DataType) and not re.fullmatch(_TYPES, node.this.name if node.this else ""):
+            raise refused(node, "cast as INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP")
+
+
+_TYPES = (
+    r"(TINY|SMALL|MEDIUM|BIG)?INT(128)?|U(TINY|SMALL|BIG)?INT|DECIMAL|DOUBLE|FLOAT|N?VARCHAR|N?CHAR|TEXT|BOOLEAN|DATE|"
+    r"DATETIME|TIMESTAMP(TZ|NTZ|LTZ|_S|_MS|_NS)?|TIME|INTERVAL"
+)
+_KNOWN = (
+    "expressions",
+    "from_",
+    "joins",
+    "where",
+    "group",
+    "having",
+    "qualify",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+)
+_CLAUSES = {"hint": "write WITH DIFFERENTIAL_PRIVACY where rows are aggregated", "laterals": "join in FROM"}
+
+
+def _rows(node: exp.Limit | exp.Offset) -> None:
+    number, word = node.expression, type(node).__name__.upper()
+    if not isinstance(number, exp.Literal) or not number.name.isdecimal():
+        raise QuestionError("limit", f"{word} needs a whole number", where=word, fix=f"write {word} 10")
+    only(node, "expression", fix=f"write {word} 10")
+
+
+def _clauses(node: exp.Select) -> None:
+    qualify = node.args.get("qualify")
+    if (
+        qualify is not None
+        and qualify.find(exp.Window) is None
+        and not any(one.find(exp.Window) for one in node.expressions)
+    ):
+        raise QuestionError("clause", "QUALIFY needs a window function", where="QUALIFY", fix="write HAVING, or WHERE")
+    for name, value in node.args.items():
+        if value not in (None, False, [], "") and name not in (*_KNOWN, "with_", "windows"):
+            word = name.rstrip("_").upper()
+            fix = _CLAUSES.get(name, "leave it out")
+            raise QuestionError("clause", f"{word} cannot be used on an answer", where=word, fix=fix)

@@ -1,0 +1,198 @@
+"""Runs outer queries in their own engine, and makes an answer of what comes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.engines.chosen import OUTER, OUTER_WORKER
+from discreet.engines.process import EngineProcess, Failed
+from discreet.engines.protocol import Lost, Refused, Stopped
+from discreet.errors import QuestionError
+from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Followed
+from discreet.postprocessing.outer import OuterQuery, ReleasedTable, beside
+from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
+from discreet.release.values import plain
+from discreet.trusted.ring_a.forks import Lock
+
+SECONDS = 10.0
+"""The wall time of one outer query."""
+
+_FAR = 1.7976931348623157e308
+_LARGEST = 2**63
+Columns = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What an outer query gives: the types of its columns and its rows, the intervals' columns behind the others."""
+
+    kinds: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+class OuterEngine:
+    """One child, started when it is first needed, for outer queries one after another."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process: EngineProcess | None = None
+
+    def compute(
+        self, query: OuterQuery, tables: Mapping[str, ReleasedTable], data: Mapping[str, Columns], *, paid: bool = False
+    ) -> Computed:
+        """Runs a query. Raises QuestionError where it cannot be run; with `paid`, that says that what was measured
+        stays."""
+        sent = []
+        for name in query.tables:
+            table = tables[name]
+            columns = data.get(name, {})
+            listed = [_fitting(kind, columns.get(column, [])) for column, kind in table.stored]
+            names = [column for column, _ in table.stored]
+            sent.append((name, [(column, kind) for column, (kind, _) in zip(names, listed, strict=True)],
+                         [values for _, values in listed]))  # fmt: skip
+        with self._lock:
+            if self._process is None or not self._process.usable:
+                self._process = EngineProcess(OUTER_WORKER)
+            try:
+                found = self._process.call("compute", sent, OUTER.text(query.tree), seconds=SECONDS)
+            except (Failed, Refused, Lost, Stopped):
+                self._process.kill()
+                self._process = None
+                raise _refused("it takes too long, or too much memory", "compute less in one question", paid) from None
+        if "wrong" in found:
+            raise _wrong(found["wrong"], found["function"], paid)
+        return Computed(found["kinds"], found["rows"])
+
+    def close(self) -> None:
+        """Ends the child."""
+        with self._lock:
+            if self._process is not None:
+                self._process.close()
+                self._process = None
+
+
+def _fitting(kind: str, values: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    """A column as its type takes it: whole numbers that are too large go as doubles."""
+    if kind == "integer" and any(isinstance(one, int) and abs(one) >= _LARGEST for one in values):
+        kind = "number"
+    if kind == "number":
+        return kind, [None if one is None else float(one) for one in values]
+    return kind, values
+
+
+def _wrong(kind: str, function: str, paid: bool) -> QuestionError:
+    if kind == "rows":
+        return _refused("it gives more than 100,000 rows", "write LIMIT, or group by less", paid)
+    if function:
+        message = f"{function.upper()[:60]} cannot take these values"
+        return _refused(message, f"cast what {function.upper()[:60]} takes: CAST(x AS TEXT), CAST(x AS INTEGER)", paid)
+    if "Binder" in kind or "Catalog" in kind or "NotImplemented" in kind:
+        return _refused("its types do not fit together", "cast one of them, as CAST(x AS TEXT)", paid)
+    if "Memory" in kind:
+        return _refused("it takes too much memory", "compute less in one question", paid)
+    return _refused("it cannot be computed", "write it more simply", paid)
+
+
+def _refused(what: str, fix: str, paid: bool) -> QuestionError:
+    message = f"the query on the answers cannot be run: {what}"
+    if paid:
+        fix += "; what was measured is paid and kept: asked again, it is free"
+    return QuestionError("outer", message, where="question", fix=fix)
+
+
+def data_of(content: ReleaseContent, table: ReleasedTable) -> dict[str, list[Any]]:
+    """A released table's columns, with the ends of both kinds of intervals."""
+    found: dict[str, list[Any]] = {}
+    for name, _ in table.columns:
+        low = name.lower()
+        found[low] = [row[name] for row in content.rows]
+        if name in table.noisy:
+            for ends, intervals in (((LOW, HIGH), content.simultaneous), ((ONE_LOW, ONE_HIGH), content.intervals)):
+                for place, ending in enumerate(ends):
+                    found[low + ending] = [one[name][place] if name in one else None for one in intervals]
+    return found
+
+
+def rows_of(table: ReleasedTable, rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """The columns of a table that is about nobody."""
+    return {name.lower(): [plain(row[place]) for row in rows] for place, (name, _) in enumerate(table.columns)}
+
+
+def content(query: OuterQuery, computed: Computed, parts: Sequence[ReleaseContent], cost: Cost) -> ReleaseContent:
+    """The answer of an outer query over measured tables. It follows from what these released."""
+    names = [name for name, _ in query.columns]
+    rows: list[dict[str, Any]] = [{} for _ in computed.rows]
+    single: list[dict[str, tuple[float, float]]] = [{} for _ in computed.rows]
+    joint: list[dict[str, tuple[float, float]]] = [{} for _ in computed.rows]
+    types: dict[str, str] = {}
+    unknown: list[str] = []
+    for place, ((name, followed), (at, count)) in enumerate(zip(query.columns, beside(query), strict=True)):
+        kind = computed.kinds[place]
+        ends = [_ends(row[at], row[at + 1], kind) for row in computed.rows] if count else []
+        known = followed.boxed and (not ends or any(end != (-_FAR, _FAR) for end in ends))
+        if not known:
+            types[name] = kind
+            if followed is not Followed.EXACT:
+                unknown.append(name)
+        for index, row in enumerate(computed.rows):
+            rows[index][name] = _finite(row[place])
+            if known:
+                joint[index][name] = ends[index]
+                alone = count == 4 and not query.picked
+                single[index][name] = _ends(row[at + 2], row[at + 3], kind) if alone else ends[index]
+    bounds = [
+        *(line for part in parts for line in part.bounds),
+        *(f"{name}: how far it lies from the truth is not known" for name in unknown),
+    ]
+    left_out = [one for part in parts for one in part.left_out or ()]
+    return ReleaseContent(
+        columns=names,
+        types=types,
+        keys=[name for name, followed in query.columns if followed is Followed.EXACT],
+        rows=rows,
+        intervals=single,
+        simultaneous=joint,
+        cost=cost,
+        mechanisms=[dict(one) for part in parts for one in part.mechanisms],
+        bounds=list(dict.fromkeys(bounds)),
+        left_out=left_out,
+        unit=parts[0].unit if parts else ONE_PERSON,
+    )
+
+
+def _ends(low: float | None, high: float | None, kind: str) -> tuple[float, float]:
+    if low is None or high is None or not math.isfinite(low) or not math.isfinite(high) or low > high:
+        return -_FAR, _FAR
+    if kind == "integer" and float(low).is_integer() and float(high).is_integer():
+        return int(low), int(high)
+    return float(low), float(high)
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def value_of(computed: Computed, *, many: bool) -> list[Any]:
+    """What a subquery gives to a measured table: the values of its one column."""
+    if computed.rows and len(computed.kinds) < 1:
+        return []
+    values = [_finite(row[0]) for row in computed.rows]
+    kind = computed.kinds[0] if computed.kinds else "text"
+    made = [_typed(one, kind) for one in values]
+    if not many and len(made) > 1:
+        fix = "write LIMIT 1, or an aggregate over its rows"
+        raise _refused("a subquery that is compared with gives more than one row", fix, paid=True)
+    return made if many else made or [None]
+
+
+def _typed(value: Any, kind: str) -> Any:
+    import datetime
+
+    if value is None:
+        return None
+    if kind == "date":
+        return datetime.date.fromisoformat(value)
+    return datetime.datetime.fromisoformat(value) if kind == "timestamp" else value

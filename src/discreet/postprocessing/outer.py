@@ -1,0 +1,199 @@
+"""The outer query of a question: checked against its list, with its names resolved and intervals carried through it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+
+from discreet.catalog.model import Declaration
+from discreet.errors import QuestionError
+from discreet.plan.measurement import Plan
+from discreet.plan.outputs import OutputKind
+from discreet.postprocessing.allowed import allowed
+from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Box, Followed, boxed, extra
+from discreet.sql.grammar import Statistic
+from discreet.sql.layers import Layers
+from discreet.sql.refusals import unknown_name
+from discreet.trusted.ring_a.table import Type
+
+
+@dataclass(frozen=True)
+class ReleasedTable:
+    """A table that an outer query reads: names and types of its columns, and which of them are noisy."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    noisy: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
+    """Those that are noisy and have no intervals."""
+
+    @property
+    def box(self) -> Box:
+        known = {**dict.fromkeys(self.noisy, Followed.PASSED), **dict.fromkeys(self.unknown, Followed.UNKNOWN)}
+        return Box(tuple((name.lower(), known.get(name, Followed.EXACT)) for name, _ in self.columns), picked=False)
+
+    @property
+    def stored(self) -> Iterator[tuple[str, str]]:
+        """The columns as the outer engine has them: with the ends of intervals."""
+        for name, kind in self.columns:
+            yield name.lower(), kind
+            if name in self.noisy:
+                yield from ((name.lower() + ending, "number") for ending in (LOW, HIGH, ONE_LOW, ONE_HIGH))
+
+
+@dataclass(frozen=True)
+class OuterQuery:
+    """An outer query that can be run: its tree, names of its columns with what is known of their errors, whether noise
+    decides which rows there are, and the tables that it reads."""
+
+    tree: exp.Expr
+    columns: tuple[tuple[str, Followed], ...]
+    picked: bool
+    tables: tuple[str, ...]
+
+
+def outer_query(
+    query: exp.Expr, names: Sequence[str], tables: Mapping[str, ReleasedTable], known: Callable[[str], bool]
+) -> OuterQuery:
+    """An outer query over tables. `names` are what its columns are called, as they are written; a star among them is
+    all columns of some table. Raises QuestionError on what is not in the list, or means nothing."""
+    tree = query.copy()
+    allowed(tree, known)
+    spelled = {name.lower(): name for table in tables.values() for name, _ in table.columns}
+    for one in tree.find_all(exp.Identifier):
+        spelled.setdefault(one.name.lower(), one.name)
+        one.set("this", one.name.lower())
+        one.set("quoted", True)
+    by_name = {name.lower(): table for name, table in tables.items()}
+    named = {one.alias for one in tree.find_all(exp.CTE)}
+    read = {one.name for one in tree.find_all(exp.Table)} - named
+    for name in read - set(by_name):
+        raise unknown_name(name, list(by_name), kind="table", where="FROM")
+    schema = {name: {column.lower(): kind for column, kind in by_name[name].columns} for name in read}
+    try:
+        tree = qualify(tree, schema=dict(schema), quote_identifiers=True, expand_alias_refs=True)
+    except SqlglotError as error:
+        raise _unresolved(str(error), [column for one in schema.values() for column in one]) from None
+    for one in tree.find_all(exp.Identifier):
+        one.set("quoted", True)
+    _alike(annotate_types(tree.copy(), schema=dict(schema)))
+    _apart(tree)
+    tree = tree.transform(_by_name)
+    box = boxed(tree, {name: by_name[name].box for name in read})
+    listed = list(box.columns)
+    if "*" not in names and len(names) == len(listed):
+        visible = list(names)
+    else:
+        visible = [spelled.get(name, name) for name, _ in listed]
+    columns = tuple(zip(_unlike(visible), (followed for _, followed in listed), strict=True))
+    return OuterQuery(tree, columns, box.picked, tuple(sorted(read)))
+
+
+def beside(query: OuterQuery) -> Iterator[tuple[int, int]]:
+    """For each column its place among those that the engine gives, and how many stand behind for its intervals."""
+    at = len(query.columns)
+    for _, followed in query.columns:
+        count = len(extra("", followed))
+        yield at, count
+        at += count
+
+
+def _by_name(node: exp.Expr) -> exp.Expr:
+    """An aggregate of the dialect's as a function of the engine's."""
+    return exp.Anonymous(this=node.this, expressions=node.expressions) if isinstance(node, Statistic) else node
+
+
+_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def _alike(tree: exp.Expr) -> None:
+    """Refuses a text that is compared with a number, of a tree whose types are known."""
+    for node in tree.find_all(*_COMPARED):
+        kinds = [one.is_type(*exp.DataType.TEXT_TYPES) - one.is_type(*exp.DataType.NUMERIC_TYPES)
+                 for one in (node.this, node.expression)]  # fmt: skip
+        lists = any(one.is_type("list", "array") for one in (node.this, node.expression))
+        if sorted(kinds) == [-1, 1] or (lists and -1 in kinds):
+            what = "a list" if lists else "a text"
+            fix = "write texts in single quotes, numbers without; or CAST one of them"
+            where = (node.this if isinstance(node.this, exp.Column) else node).name[:60] or "question"
+            raise QuestionError("type", f"{what} is compared with a number", where=where, fix=fix)
+
+
+def _apart(tree: exp.Expr) -> None:
+    """Gives columns of one SELECT that have one name different ones."""
+    for select in tree.find_all(exp.Select):
+        taken: set[str] = set()
+        for item in select.expressions:
+            name, number = item.alias_or_name, 2
+            if name in taken:
+                while f"{name}_{number}" in taken:
+                    number += 1
+                if isinstance(item, exp.Alias):
+                    item.set("alias", exp.to_identifier(f"{name}_{number}", quoted=True))
+            taken.add(item.alias_or_name)
+
+
+def _unlike(names: Sequence[str]) -> list[str]:
+    """Names of which no two are alike: with a number where one stands there already."""
+    made: list[str] = []
+    for name in names:
+        own, number = name, 2
+        while own.casefold() in {one.casefold() for one in made}:
+            own, number = f"{name}_{number}", number + 1
+        made.append(own)
+    return made
+
+
+def _unresolved(said: str, known: Sequence[str]) -> QuestionError:
+    """What the words of the resolver mean, in ours."""
+    found = re.search(r"Column '?\"?([^'\"]+)", said) or re.search(r"[Uu]nknown column:? '?\"?([^'\"]+)", said)
+    if found and ("ambiguous" in said.lower() or found[1] in known):
+        fix = f"write the table before it: table.{found[1]}"
+        return QuestionError("ambiguous", f"Column name {found[1][:60]} is ambiguous", where=found[1][:60], fix=fix)
+    if found:
+        return unknown_name(found[1].rpartition(".")[2], list(known), kind="column", where="the query on the answers")
+    message = "the query on the answers cannot be read"
+    fix = "name each column with its table, and each subquery with AS"
+    return QuestionError("syntax", message, where="question", fix=fix)
+
+
+def released_tables(layers: Layers, declaration: Declaration) -> dict[str, ReleasedTable]:
+    """The tables that a question's outer query may read."""
+    found = {}
+    for one in declaration.tables.values():
+        if one.public:
+            found[one.name] = ReleasedTable(one.name, tuple((c.name, str(c.type or Type.TEXT)) for c in one.columns))
+    for name, group in layers.groups.items():
+        found[name] = ReleasedTable(name, tuple((column, str(kind)) for column, kind in group.columns))
+    for measured in layers.measured:
+        found[measured.name] = measured_table(measured.name, measured.question.plan)
+    return found
+
+
+def measured_table(name: str, plan: Plan) -> ReleasedTable:
+    """What a measured table gives: its keys are exact once they are shown, all else is noisy."""
+    columns: list[tuple[str, str]] = []
+    noisy, unknown = set[str](), set[str]()
+    for output in plan.outputs:
+        if output.hidden:
+            continue
+        if output.kind is OutputKind.KEY:
+            columns.append((output.name, str(plan.keys[output.index].type)))
+            continue
+        kind, intervals = "number", not output.report
+        if output.kind is OutputKind.COUNT:
+            kind = "integer"
+        elif output.kind is OutputKind.SPECIAL:
+            special = plan.specials[output.index]
+            intervals &= special.kind == "distinct"
+            kind = {"distinct": "integer", "winners": "text"}.get(special.kind, str(output.moment or "number"))
+            kind = f"list of {kind}" if special.many else kind
+        columns.append((output.name, "text" if output.report else kind))
+        (noisy if intervals else unknown).add(output.name)
+    return ReleasedTable(name, tuple(columns), frozenset(noisy), frozenset(unknown))

@@ -1,0 +1,844 @@
+"""Splits a question into measured tables and the query around them.
+
+    SELECT city, n, RANK() OVER (ORDER BY n DESC) FROM (SELECT city, COUNT(*) AS n FROM visits GROUP BY city)
+    └──────────── outer query: runs on what was released ────────┘ └── measured table: priced, noisy ──┘
+
+Which is which follows from what is read, not from how it is written:
+
+* *rows*: a SELECT that reads a table about people and does not put persons together. Only a measured table reads it;
+* *measured*: a SELECT that puts rows of several persons together. Of it only the grouped keys and the aggregates are
+  measured, by `lower`: all else in it (formulas, windows, HAVING, ORDER BY, LIMIT) becomes a part of the outer query;
+* *released*: what reads measured tables; *public*: what reads public tables or constants alone. Both are the outer
+  query, which never meets a row about a person.
+
+The argument: what leaves a measured table is what `lower` would release for it, asked alone. The outer query is a
+function of that and of public tables: post-processing (Dwork & Roth 2014, Proposition 2.1). A measured table is closed:
+it reads tables and constants, and, where a subquery gives a value to compare with, a value that was released before it,
+which adaptive composition allows. All of them are measured, whatever the outer query would need, and equal ones once,
+so what is charged follows from the text.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from fractions import Fraction
+from typing import Any, TypeVar, cast
+
+from sqlglot import exp
+
+from discreet.catalog.model import Declaration
+from discreet.dialect.normal import normal
+from discreet.errors import QuestionError
+from discreet.plan.outputs import OutputKind
+from discreet.sql.aggregates import called_after
+from discreet.sql.expressions import ExpressionReader
+from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
+from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
+from discreet.sql.limits import few, too_deep
+from discreet.sql.lower import Question, amount, lower_tree, options_of
+from discreet.sql.refusals import refused, unknown_name
+from discreet.sql.scope import Scope
+from discreet.sql.subquery import group_item, select
+from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.public_groups import public_groups
+from discreet.trusted.ring_a.table import Type, Value
+
+MOST_MEASURED = 16
+"""How many measured tables one question may have."""
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """One SELECT of grouped keys and aggregates, which is measured. `tree` has a placeholder for each value of `waits`,
+    `question` a stand-in for it."""
+
+    name: str
+    tree: exp.Select
+    question: Question
+    waits: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """It as a question by itself."""
+        return text_of(self.tree)
+
+    def text_with(self, known: Mapping[str, Sequence[Value | None]]) -> str:
+        """The same with released values in the places of its placeholders."""
+        return text_of(_filled(self.tree, known))
+
+
+@dataclass(frozen=True)
+class ReleasedValue:
+    """What a subquery gives to a measured table: one value, or with `many` those of IN."""
+
+    query: exp.Query
+    many: bool
+
+
+@dataclass(frozen=True)
+class DeclaredGroups:
+    """Groups that follow from the declaration: names and types of their columns, and the rows."""
+
+    columns: tuple[tuple[str, Type], ...]
+    rows: tuple[tuple[Value | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Layers:
+    """A question: measured tables in the order in which they are measured, and what is computed from them.
+
+    Without `outer`, the one measured table is the question itself. `groups` are tables of declared groups, for which no
+    row is read.
+    """
+
+    measured: tuple[MeasuredTable, ...]
+    outer: exp.Query | None = None
+    names: tuple[str, ...] = ()
+    """What the columns of the outer query are called, where it names them."""
+    values: Mapping[str, ReleasedValue] = field(default_factory=dict)
+    groups: Mapping[str, DeclaredGroups] = field(default_factory=dict)
+    epsilon: Fraction | None = None
+    """The price that the clause of the outer query names for all measured tables that name none."""
+    delta: Fraction | None = None
+
+
+def layers(tree: exp.Expression, declaration: Declaration, values: PublicValues | None = None) -> Layers:
+    """The layers of a question that was parsed. Reads trees and declarations only, and public tables by `values`.
+
+    Raises QuestionError where some part of it is not in the allow-list, with what to write instead."""
+    try:
+        return _whole(_question(tree, declaration, values))
+    except QuestionError as direct:
+        try:
+            found = _Splitter(declaration, values).split(tree.copy())
+        except RecursionError:
+            raise too_deep() from None
+        if found is None:
+            raise direct
+        return found
+
+
+def filled(
+    table: MeasuredTable,
+    known: Mapping[str, Sequence[Value | None]],
+    declaration: Declaration,
+    values: PublicValues | None = None,
+) -> Question:
+    """The question of a measured table, with released values in the places of its placeholders."""
+    return lower_tree(_filled(table.tree, known), declaration, values)
+
+
+def _question(tree: exp.Expression, declaration: Declaration, values: PublicValues | None) -> MeasuredTable:
+    question = lower_tree(tree, declaration, values)
+    assert isinstance(tree, exp.Select)
+    return MeasuredTable("answer", tree, question, ())
+
+
+def _whole(table: MeasuredTable) -> Layers:
+    return Layers((table,))
+
+
+class _Kind(Enum):
+    """What a query reads."""
+
+    PUBLIC = auto()
+    ROWS = auto()
+    RELEASED = auto()
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A query that WITH names: what it reads, and itself with what it may read."""
+
+    kind: _Kind
+    tree: exp.Query
+    before: Mapping[str, _Named]
+
+
+Names = Mapping[str, _Named]
+_Read = TypeVar("_Read")
+
+
+class _Splitter:
+    """Takes measured tables out of a tree, which it changes."""
+
+    def __init__(self, declaration: Declaration, values: PublicValues | None) -> None:
+        self.declaration = declaration
+        self.public_values = values
+        self.measured: dict[str, MeasuredTable] = {}
+        self.values: dict[str, ReleasedValue] = {}
+        self.groups: dict[str, DeclaredGroups] = {}
+        self.clause: DifferentialPrivacy | None = None
+        self.taken: set[str] = set()
+
+    def split(self, tree: exp.Expr) -> Layers | None:
+        """The layers; None where the whole is rows of people, which `lower` refuses by its own words."""
+        if not isinstance(tree, exp.Query):
+            return None
+        if (hole := tree.find(exp.Placeholder, exp.Parameter)) is not None:
+            raise refused(hole)
+        self.taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
+        self.taken |= {name.casefold() for name in self.declaration.tables}
+        names = tuple(_visible(tree))
+        _named_once(tree)
+        hint = tree.args.get("hint") if isinstance(tree, exp.Select) else None
+        if isinstance(hint, DifferentialPrivacy):
+            self.clause = hint
+            tree.set("hint", None)
+        kind, outer = self._query(tree, {})
+        if kind is _Kind.ROWS:
+            return None
+        epsilon, delta = (self._amount(name) for name in ("epsilon", "delta"))
+        if len(self.measured) > MOST_MEASURED:
+            message = f"there are more than {MOST_MEASURED} measured tables"
+            raise QuestionError("too-long", message, where="question", fix="ask for fewer, or in several questions")
+        few(sum(len(one.question.plan.outputs) for one in self.measured.values()))
+        return Layers(tuple(self.measured.values()), outer, names, self.values, self.groups, epsilon, delta)
+
+    # queries
+
+    def _query(self, node: exp.Expr, names: Names) -> tuple[_Kind, exp.Query]:
+        """What a query reads, and the query that stands in its place."""
+        if isinstance(node, exp.Subquery):
+            kind, inner = self._query(node.this, names)
+            node.set("this", inner)
+            return kind, node
+        if isinstance(node, exp.SetOperation):
+            return self._together(node, self._with(node, names))
+        if isinstance(node, exp.Select):
+            return self._select(node, self._with(node, names))
+        if isinstance(node, exp.Values):
+            return _Kind.PUBLIC, node  # type: ignore[return-value]
+        raise QuestionError("source", "this is no query", where=node.key.upper()[:60], fix="write (SELECT … FROM …)")
+
+    def _with(self, node: exp.Expr, names: Names) -> Names:
+        """The names that a query may use. What reads rows leaves its WITH: measured tables have a copy."""
+        clause = node.args.get("with_")
+        if clause is None:
+            return names
+        named_queries(cast(exp.Expression, node), {})  # refuses what no WITH of ours can be
+        kept = []
+        for query in clause.expressions:
+            kind, inner = self._query(query.this, names)
+            query.set("this", inner)
+            names = {**names, query.alias.casefold(): _Named(kind, inner, names)}
+            if kind is not _Kind.ROWS:
+                kept.append(query)
+        if kept:
+            clause.set("expressions", kept)
+        else:
+            node.set("with_", None)
+        return names
+
+    def _together(self, node: exp.SetOperation, names: Names) -> tuple[_Kind, exp.Query]:
+        kinds = []
+        for side in ("this", "expression"):
+            kind, inner = self._query(node.args[side], names)
+            node.set(side, inner)
+            kinds.append(kind)
+        if _Kind.ROWS in kinds:
+            if set(kinds) == {_Kind.ROWS}:
+                return _Kind.ROWS, node
+            message = f"one query of {node.key.upper()} gives rows of people, another does not"
+            raise QuestionError("union", message, where=node.key.upper(), fix="aggregate in both, or in neither")
+        return max(kinds, key=lambda kind: kind is _Kind.RELEASED), node
+
+    def _select(self, node: exp.Select, names: Names) -> tuple[_Kind, exp.Query]:
+        _places(node)
+        kinds = [self._source(item, names) for item in _sources(node)]
+        if _Kind.ROWS not in kinds:
+            kinds += [self._beside(holder, names) for holder in _nested(node)]
+            return (_Kind.RELEASED if _Kind.RELEASED in kinds else _Kind.PUBLIC), node
+        if _Kind.RELEASED in kinds:
+            message = "rows of people are joined with an answer"
+            fix = "compare with it in WHERE: x > (SELECT AVG(x) FROM …); or join the answers, each grouped"
+            raise QuestionError("join", message, where="FROM", fix=fix)
+        if not _puts_together(node) or self._by_person(node, names):
+            for holder in _nested(node):
+                self._within_rows(holder, names)
+            return _Kind.ROWS, node
+        return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
+
+    def _source(self, item: exp.Expr, names: Names) -> _Kind:
+        if isinstance(item, exp.Lateral):
+            fix = "write the subquery in FROM by itself, and join what it gives"
+            raise QuestionError("lateral", "LATERAL cannot be used", where="LATERAL", fix=fix)
+        if isinstance(item, exp.Subquery):
+            inner = item.this
+            if isinstance(inner, exp.Table):
+                kinds = [self._source(one, names) for one in (inner, *[join.this for join in _joins(inner)])]
+                return next((kind for kind in (_Kind.ROWS, _Kind.RELEASED) if kind in kinds), _Kind.PUBLIC)
+            kind, inner = self._query(inner, names)
+            item.set("this", inner)
+            return kind
+        if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
+            named = names.get(item.name.casefold())
+            if named is not None:
+                return named.kind
+            table = self.declaration.table(item.name)
+            if table is None:
+                raise unknown_name(item.name, list(self.declaration.tables), kind="table", where="FROM")
+            return _Kind.PUBLIC if table.public else _Kind.ROWS
+        if isinstance(item, exp.Table):
+            fix = "write FROM " + " or ".join(list(self.declaration.tables)[:10])
+            raise QuestionError("source", "this table is not declared", where="FROM", fix=fix)
+        return _Kind.PUBLIC  # a list of constants, as UNNEST makes one: the outer query's allow-list reads it
+
+    def _beside(self, holder: exp.Expr, names: Names) -> _Kind:
+        """A subquery in an expression of the outer query."""
+        place = "query" if isinstance(holder, exp.In) else "this"
+        inner = holder.args[place]
+        leans = self._leans_out(inner, names)
+        try:
+            kind, inner = self._query(inner, names)
+        except QuestionError:
+            if leans:
+                raise _leaning() from None
+            raise
+        if kind is _Kind.ROWS:
+            message = "a subquery reads rows of people beside an answer"
+            raise QuestionError("subquery", message, where="subquery", fix="aggregate in it: (SELECT COUNT(*) FROM …)")
+        holder.set(place, inner)
+        return kind
+
+    def _within_rows(self, holder: exp.Expr, names: Names) -> None:
+        """A subquery in an expression on rows of people: what it releases becomes a constant; what reads rows stays."""
+        place = "query" if isinstance(holder, exp.In) else "this"
+        inner = holder.args[place]
+        if self._leans_out(inner, names):
+            return
+        kind, inner = self._query(inner, names)
+        if kind is _Kind.ROWS or (isinstance(holder, exp.In) and kind is _Kind.PUBLIC):
+            holder.set(place, inner)
+            return
+        if isinstance(holder, exp.Exists):
+            fix = "write (SELECT COUNT(*) FROM …) > 0"
+            raise QuestionError("subquery", "EXISTS cannot be used with an answer", where="EXISTS", fix=fix)
+        name, many = self.own("value"), isinstance(holder, exp.In)
+        inner = inner.unnest() if isinstance(inner, exp.Subquery) else inner
+        _attach(inner, names, released=True)
+        self.values[name] = ReleasedValue(cast(exp.Query, inner), many)
+        if many:
+            holder.set("query", None)
+            holder.set("expressions", [exp.Placeholder(this=name)])
+        else:
+            holder.replace(exp.Placeholder(this=name))
+
+    def _leans_out(self, node: exp.Expr, names: Names) -> bool:
+        """Whether a subquery reads columns of the query around it."""
+        for query in node.find_all(exp.Select):
+            aliases, columns, known = set[str](), set[str](), True
+            at: exp.Expr | None = query
+            while at is not None:
+                if isinstance(at, exp.Select):
+                    for item in _sources(at):
+                        aliases.add((item.alias or item.name).casefold())
+                        table = self.declaration.table(item.name) if isinstance(item, exp.Table) else None
+                        if table is None or item.name.casefold() in names:
+                            known = False
+                        else:
+                            columns |= {column.name.casefold() for column in table.columns}
+                if at is node:
+                    break
+                at = at.parent
+            own = {one.alias.casefold() for one in query.expressions if isinstance(one, exp.Alias)}
+            for column in query.find_all(exp.Column):
+                if column.find_ancestor(exp.Select) is not query:
+                    continue
+                if column.table and column.table.casefold() not in aliases:
+                    return True
+                if known and not column.table and column.name.casefold() not in columns | own:
+                    return True
+        return False
+
+    def _by_person(self, node: exp.Select, names: Names) -> bool:
+        """Whether the person is among what a SELECT groups by: then each of its rows is of one person."""
+        scope = self.scope(node, names)
+        group = node.args.get("group")
+        items: list[exp.Expr] = []
+        if group is not None:
+            items = [group_item(node, one, scope) for one in group.expressions]
+        if group is not None and group.args.get("all"):
+            items += [one.unalias() for one in node.expressions if not _aggregated(one)]
+        elif group is None and not any(_aggregated(one) for one in node.expressions):
+            items = [one.unalias() for one in node.expressions]
+        persons = scope.shape.persons
+        for item in items:
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+                return bool(persons)
+            if isinstance(item, exp.Column):
+                read = scope.read(item)
+                if isinstance(read, ColumnOf) and read.name in persons:
+                    return True
+        return False
+
+    # names and prices
+
+    def scope(self, node: exp.Select, names: Names) -> Scope:
+        """What the names of a SELECT about people mean."""
+        bare = exp.Select(
+            **{name: node.args[name] for name in ("from_", "joins", "where") if node.args.get(name)}
+        ).copy()
+        _attach(bare, names)
+
+        def read(tree: exp.Select) -> Scope:
+            reader = RelationReader(self.declaration, self.public_values, select)
+            return reader.scope(tree, named_queries(tree, {}))
+
+        return self._tried(bare, read)
+
+    def own(self, word: str) -> str:
+        """A name that stands nowhere in the question or the declaration."""
+        names = (f"{word}_{number}" for number in itertools.count(1))
+        name = next(one for one in names if one.casefold() not in self.taken)
+        self.taken.add(name.casefold())
+        return name
+
+    def _amount(self, name: str) -> Fraction | None:
+        """The price that the outer query's clause names, where it is no measured table's own."""
+        if self.clause is None:
+            return None
+        values = options_of(self.clause)
+        return amount(values[name], name) if name in values else None
+
+    def options(self, own: exp.Expr | None) -> DifferentialPrivacy | None:
+        """The clause of a measured table: its own, else the outer query's limits of contributions."""
+        if own is not None or self.clause is None:
+            return own  # type: ignore[return-value]
+        rest = [
+            option.copy()
+            for option in self.clause.expressions
+            if not (isinstance(option, exp.EQ) and option.this.name.lower() in ("epsilon", "delta"))
+        ]
+        return DifferentialPrivacy(expressions=rest)
+
+    def add(self, tree: exp.Select, waits: Sequence[str]) -> str:
+        """Measures a table, once for all that are equal. Gives its name."""
+        text = text_of(tree)
+        for one in self.measured.values():
+            if one.text == text:
+                return one.name
+        name = self.own("measured")
+        question = self._tried(tree, lambda one: lower_tree(one, self.declaration, self.public_values))
+        self.measured[name] = MeasuredTable(name, tree, question, tuple(waits))
+        return name
+
+    def declared_groups(self, tree: exp.Select) -> DeclaredGroups | None:
+        """The groups of a SELECT without aggregates, where all are declared, or come of public tables: no row is read
+        for them. None where some are private."""
+        counted = tree.copy().select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), self.own("rows")))
+        plan = self._tried(counted, lambda one: lower_tree(one, self.declaration, self.public_values)).plan
+        if any(key.values is None for key in plan.keys):
+            return None
+        keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
+        rows = [tuple(group[key.index] for key in keys) for group in public_groups(plan.keys, plan.root)]
+        return DeclaredGroups(tuple((key.name, plan.keys[key.index].type) for key in keys), tuple(rows))
+
+    def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> _Read:
+        """A tree, read with stand-ins for values that are not released yet: the first that it can be read with."""
+        holes = [one.name for one in tree.find_all(exp.Placeholder)]
+        if not holes:
+            return read(tree)
+        first: QuestionError | None = None
+        for stand_in in _stand_ins(tree, self.declaration):
+            try:
+                return read(_filled(tree, dict.fromkeys(holes, (stand_in,))))
+            except QuestionError as error:
+                first = first or error
+        assert first is not None
+        raise first
+
+
+class _Measuring:
+    """One SELECT that puts rows of several persons together."""
+
+    def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
+        self.splitter = splitter
+        self.node = node
+        self.names = names
+        for holder in _nested(node, rows=True):
+            splitter._within_rows(holder, names)
+        self.scope = splitter.scope(node, names)
+        self.reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
+        self.keys: dict[Expression, str] = {}
+        self.columns: list[exp.Expr] = []
+        self.taken: set[str] = set()
+        self.aggregates: dict[str, str] = {}
+        self.source = exp.to_identifier("measured", quoted=True)
+        self.aliases = {one.alias.casefold(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
+
+    def wrapped(self) -> exp.Select:
+        """The outer query in the place of this SELECT, which reads the measured table."""
+        node = self.node
+        groups = self._groups()
+        expressions = [self._item(one) for one in node.expressions]
+        outer = exp.Select(expressions=expressions)
+        for clause in ("having", "qualify"):
+            if (condition := node.args.get(clause)) is not None:
+                lifted = self._lifted(condition.this, clause)
+                outer.set(
+                    *(
+                        ("where", exp.Where(this=lifted))
+                        if clause == "having"
+                        else ("qualify", exp.Qualify(this=lifted))
+                    )
+                )
+        if (order := node.args.get("order")) is not None:
+            outer.set("order", self._lifted(order, "order"))
+        for clause in ("limit", "offset", "distinct", "with_", "windows"):
+            if (value := node.args.get(clause)) is not None:
+                outer.set(clause, self._lifted(value, clause) if clause == "windows" else value.copy())
+        for holder in _nested(outer):
+            self.splitter._beside(holder, self.names)
+        name = self._measured(groups)
+        table = exp.Table(this=exp.to_identifier(name, quoted=True), alias=exp.TableAlias(this=self.source.copy()))
+        outer.set("from_", exp.From(this=table))
+        return outer
+
+    def _groups(self) -> list[exp.Expr]:
+        """What is grouped by, each under a name of its own."""
+        node, items = self.node, list[exp.Expr]()
+        group = node.args.get("group")
+        if group is not None:
+            if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")) or any(
+                isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
+            ):
+                fix = "write one SELECT for each level, with UNION ALL between them"
+                raise QuestionError(
+                    "clause", "several levels of groups cannot be asked for at once", where="GROUP BY", fix=fix
+                )
+            items = [group_item(node, one, self.scope) for one in group.expressions]
+        if (group is not None and group.args.get("all")) or (
+            group is None
+            and not any(
+                _aggregated(one) for one in (*node.expressions, node.args.get("having"), node.args.get("order"))
+            )
+        ):
+            items += [one.unalias() for one in node.expressions if not _aggregated(one)]
+        made = []
+        for item in items:
+            if isinstance(item, exp.Literal):
+                continue
+            read = normal(self.reader.read(cast(exp.Expression, item)))
+            if read in self.keys:
+                continue
+            name = self._called(self._given(item) or (item.name if isinstance(item, exp.Column) else "key"))
+            self.keys[read] = name
+            made.append(item.copy())
+            self.columns.append(exp.alias_(item.copy(), name, quoted=True))
+        return made
+
+    def _given(self, item: exp.Expr) -> str:
+        """What the list calls an expression, where it names it."""
+        return next((one.alias for one in self.node.expressions if isinstance(one, exp.Alias) and one.this == item), "")
+
+    def _called(self, wanted: str) -> str:
+        names = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(2)))
+        name = next(one for one in names if one.casefold() not in self.taken)
+        self.taken.add(name.casefold())
+        return name
+
+    def _item(self, node: exp.Expr) -> exp.Expr:
+        """One item of the list, on the measured table."""
+        inner = node.unalias()
+        if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+            fix = "name the grouped columns and the aggregates"
+            raise QuestionError(
+                "star", "all columns at once cannot be asked for beside groups", where="SELECT", fix=fix
+            )
+        lifted = self._lifted(inner, "select", alias=node.alias if isinstance(node, exp.Alias) else "")
+        return exp.alias_(lifted, node.alias or self._name(inner, lifted), quoted=True)
+
+    def _name(self, node: exp.Expr, lifted: exp.Expr) -> str:
+        if isinstance(lifted, exp.Column):
+            return lifted.name
+        return _plain_name(node)
+
+    def _ref(self, name: str) -> exp.Column:
+        return exp.Column(this=exp.to_identifier(name, quoted=True), table=self.source.copy())
+
+    def _lifted(self, node: exp.Expr, clause: str, *, alias: str = "", inside: bool = False) -> exp.Expr:
+        """An expression with the measured table's columns in the place of keys and aggregates."""
+        if isinstance(node, exp.Query):
+            return node.copy()
+        if _is_aggregate(node) and not inside:
+            return self._ref(self._aggregate(node, alias))
+        if not _aggregated(node) and not isinstance(node, exp.Order | exp.Ordered | exp.Literal):
+            try:
+                key = self.keys.get(normal(self.reader.read(cast(exp.Expression, node))))
+            except QuestionError:
+                key = None
+            if key is not None:
+                return self._ref(key)
+        if isinstance(node, exp.Column):
+            if not node.table and node.name.casefold() in self.aliases and clause != "select":
+                named = self.aliases[node.name.casefold()]
+                if clause == "order":
+                    return node.copy()
+                return exp.paren(self._lifted(named, "select"))
+            self.scope.read(node)
+            if clause == "select":
+                fix = (
+                    f"add {node.name} to GROUP BY and count with COUNT(*), or aggregate it; single rows are never shown"
+                )
+                message = f"{node.name} is neither grouped nor aggregated"
+                raise QuestionError("ungrouped", message, where="SELECT", fix=fix)
+            fix = f"put {node.name} into GROUP BY, or conditions on it into WHERE"
+            message = f"{node.name} is a column of single rows, not of the answer"
+            raise QuestionError("unknown-column", message, where="the answer", fix=fix)
+        made = node.copy()
+        for name, value in list(node.args.items()):
+            window = isinstance(node, exp.Window) and name == "this"
+            if isinstance(value, exp.Expr):
+                made.set(
+                    name,
+                    self._lifted(
+                        value,
+                        clause,
+                        inside=window
+                        or (
+                            inside
+                            and isinstance(node, exp.Filter | exp.IgnoreNulls | exp.RespectNulls)
+                            and name == "this"
+                        ),
+                    ),
+                )
+            elif isinstance(value, list):
+                made.set(name, [self._lifted(one, clause) if isinstance(one, exp.Expr) else one for one in value])
+        return made
+
+    def _aggregate(self, node: exp.Expr, alias: str) -> str:
+        text = text_of(node)
+        if text not in self.aggregates:
+            name = self._called(alias or self._after(node))
+            self.aggregates[text] = name
+            self.columns.append(exp.alias_(node.copy(), name, quoted=True))
+        return self.aggregates[text]
+
+    def _after(self, node: exp.Expr) -> str:
+        function, of = called_after(cast(exp.Expression, node))
+        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
+
+    def _measured(self, groups: list[exp.Expr]) -> str:
+        node = self.node
+        tree = exp.Select(expressions=self.columns)
+        for clause in ("from_", "joins", "where"):
+            if (value := node.args.get(clause)) is not None:
+                tree.set(clause, [one.copy() for one in value] if isinstance(value, list) else value.copy())
+        if groups:
+            tree.set("group", exp.Group(expressions=groups))
+        if (hint := self.splitter.options(node.args.get("hint"))) is not None:
+            tree.set("hint", hint.copy())
+        _attach(tree, self.names)
+        if not self.aggregates:
+            found = self.splitter.declared_groups(tree)
+            if found is not None:
+                name = self.splitter.own("groups")
+                self.splitter.groups[name] = found
+                return name
+        waits = [one.name for one in tree.find_all(exp.Placeholder)]
+        return self.splitter.add(tree, waits)
+
+
+def _leaning() -> QuestionError:
+    """The error for a measured table that is not closed."""
+    message = "a subquery about people reads a column of the query around it"
+    fix = "group the subquery by that column, and join it in FROM"
+    return QuestionError("correlated", message, where="subquery", fix=fix)
+
+
+def _sources(node: exp.Expr) -> list[exp.Expr]:
+    """What a SELECT reads, each item of FROM."""
+    source = node.args.get("from_")
+    if source is None:
+        return []
+    return [source.this, *(join.this for join in [*_joins(node), *_joins(source.this)])]
+
+
+def _joins(node: exp.Expr) -> list[exp.Expr]:
+    return list(node.args.get("joins") or []) + [exp.Join(this=one) for one in node.args.get("laterals") or []]
+
+
+def _nested(node: exp.Select, *, rows: bool = False) -> list[exp.Expr]:
+    """What holds a subquery in the expressions of a SELECT itself: IN, EXISTS, or the subquery's own brackets. With
+    `rows` only where rows are read: in WHERE, in conditions of joins, and inside aggregates."""
+    found: list[exp.Expr] = []
+
+    def walk(one: Any, *, wanted: bool) -> None:
+        if isinstance(one, exp.In) and one.args.get("query") is not None:
+            if wanted:
+                found.append(one)
+            walk(one.this, wanted=wanted)
+            return
+        if isinstance(one, exp.Exists | exp.Subquery) and isinstance(one.this, exp.Query):
+            if wanted:
+                found.append(one)
+            return
+        if isinstance(one, exp.Query) and one is not node:
+            return
+        if isinstance(one, exp.Expr):
+            for value in one.args.values():
+                for item in value if isinstance(value, list) else [value]:
+                    if isinstance(item, exp.Expr):
+                        walk(item, wanted=wanted or _is_aggregate(one))
+
+    for name, value in node.args.items():
+        if name in ("from_", "with_"):
+            continue
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, exp.Join):
+                walk(item.args.get("on"), wanted=True)
+            elif isinstance(item, exp.Expr):
+                walk(item, wanted=not rows or name in ("where", "group"))
+    return found
+
+
+def _is_aggregate(node: Any) -> bool:
+    """Whether a node is an aggregate as a whole, with what stands behind it."""
+    if isinstance(node, exp.Filter | exp.WithinGroup):
+        return _is_aggregate(node.this)
+    return isinstance(node, exp.AggFunc)
+
+
+def _aggregated(node: exp.Expr | None) -> bool:
+    """Whether an expression has an aggregate of the SELECT that it stands in."""
+    if node is None or isinstance(node, exp.Query):
+        return False
+    if isinstance(node, exp.Window):
+        function = node.this
+        while isinstance(function, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+            function = function.this
+        inside = list(function.iter_expressions())
+        rest = [one for one in node.iter_expressions() if one is not node.this]
+        return any(_aggregated(one) for one in (*inside, *rest))
+    if _is_aggregate(node):
+        return True
+    return any(_aggregated(one) for one in node.iter_expressions())
+
+
+def _puts_together(node: exp.Select) -> bool:
+    """Whether a SELECT puts rows together."""
+    parts = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("qualify")]
+    return bool(node.args.get("group") or node.args.get("distinct") or any(_aggregated(one) for one in parts))
+
+
+def _attach(tree: exp.Expr, names: Names, *, released: bool = False) -> None:
+    """Gives a query the named queries that it reads, in their order: of a measured table those that are not released,
+    of a query on answers those that are no rows."""
+    other = _Kind.ROWS if released else _Kind.RELEASED
+    wanted = set[str]()
+
+    def reach(node: exp.Expr, known: Names) -> None:
+        for one in node.find_all(exp.Table):
+            name = one.name.casefold()
+            if name in known and name not in wanted and known[name].kind is not other:
+                wanted.add(name)
+                reach(known[name].tree, known[name].before)
+
+    reach(tree, names)
+    kept = [
+        exp.CTE(this=one.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        for name, one in names.items()
+        if name in wanted
+    ]
+    if kept:
+        own = tree.args.get("with_")
+        tree.set("with_", exp.With(expressions=[*kept, *(own.expressions if own is not None else [])]))
+
+
+def _filled(tree: exp.Select, known: Mapping[str, Sequence[Value | None]]) -> exp.Select:
+    """A tree with values in the places of its placeholders."""
+    tree = tree.copy()
+    for hole in list(tree.find_all(exp.Placeholder)):
+        found = known.get(hole.name)
+        if found is None:
+            continue
+        literals = [_literal(one) for one in found]
+        if isinstance(hole.parent, exp.In):
+            hole.parent.set("expressions", literals or [exp.null()])
+        else:
+            hole.replace(literals[0] if literals else exp.null())
+    return tree
+
+
+def _literal(value: Value | None) -> exp.Expr:
+    if isinstance(value, Fraction | float):
+        text = repr(float(value))
+        negative = text.startswith("-")
+        number = exp.Literal.number(text.lstrip("-"))
+        return exp.Neg(this=number) if negative else number
+    if isinstance(value, datetime.date):
+        kind = "timestamp" if isinstance(value, datetime.datetime) else "date"
+        return exp.cast(exp.Literal.string(str(value)), kind)
+    return exp.convert(value)
+
+
+def _stand_ins(tree: exp.Select, declaration: Declaration) -> Iterator[Value]:
+    """Values that a released one may be like, of each type."""
+    yield 1
+    tables = [declaration.table(one.name) for one in tree.find_all(exp.Table)]
+    for table in tables:
+        for column in table.columns if table is not None else ():
+            low, high = column.minimum, column.maximum
+            if isinstance(low, int | Fraction) and isinstance(high, int | Fraction):
+                yield (Fraction(low) + Fraction(high)) / 2
+    yield datetime.date(2000, 1, 1)
+    yield datetime.datetime(2000, 1, 1)
+    for table in tables:
+        for column in table.columns if table is not None else ():
+            yield from (column.values or ())[:1]
+    yield ""
+    yield True
+
+
+def _named_once(tree: exp.Expr) -> None:
+    """Refuses two columns of the answer that the question gives one name."""
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    items = tree.expressions if isinstance(tree, exp.Select) else []
+    given = [one.alias_or_name.casefold() for one in items if isinstance(one, exp.Alias | exp.Column)]
+    given = [name for name in given if name != "*"]
+    if len(set(given)) < len(given):
+        raise QuestionError("names", "two columns of the answer have one name", where="SELECT", fix="name them with AS")
+
+
+def _places(node: exp.Select) -> None:
+    """Refuses ORDER BY 3 where there are two columns."""
+    star = any(one.find(exp.Star) for one in node.expressions if not _aggregated(one))
+    order = node.args.get("order")
+    for one in order.expressions if order is not None and not star else ():
+        place = one.this
+        number = isinstance(place, exp.Literal) and not place.is_string and place.name.isdecimal()
+        if number and not 1 <= int(place.name) <= len(node.expressions):
+            message = f"there is no column {int(place.name)}"
+            raise QuestionError("position", message, where="ORDER BY", fix="name the column")
+
+
+def _visible(tree: exp.Expr) -> Iterator[str]:
+    """What the columns of a query are called, as they are written; empty where its tables name them."""
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    for node in tree.expressions if isinstance(tree, exp.Select) else ():
+        inner = node.unalias()
+        star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+        yield "*" if star else node.alias if isinstance(node, exp.Alias) else _plain_name(inner)
+
+
+def _plain_name(node: exp.Expr) -> str:
+    """What a column without a name is called."""
+    if isinstance(node, exp.Column):
+        return node.name
+    if _is_aggregate(node):
+        function, of = called_after(cast(exp.Expression, node))
+        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
+    if isinstance(node, exp.Window):
+        return _plain_name(node.this) if not _is_aggregate(node.this) else type(node.this).__name__.lower()
+    if isinstance(node, exp.Cast | exp.Paren):
+        return _plain_name(node.this)
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Anonymous | Statistic | exp.Case):
+        return node.sql_name().lower()
+    return "value"
