@@ -111,6 +111,13 @@ SOUND = {
     "a whole person in a group by NULL": (
         "SELECT COUNT(*) FROM (SELECT cust, COALESCE(NULL, st) AS g FROM orders) GROUP BY g"
     ),
+    "a subquery that drops the person": "SELECT COUNT(*) FROM (SELECT total FROM orders)",
+    "a computed person": "SELECT COUNT(*) FROM (SELECT cust * 1 AS cust FROM orders)",
+    "a person of another's": "SELECT COUNT(*) FROM (SELECT big AS cust FROM orders)",
+    "a person that an outer join may lose": (
+        "SELECT COUNT(*) FROM (SELECT o.cust FROM customers c LEFT JOIN orders o ON c.id = o.cust)"
+    ),
+    "joins in brackets": "SELECT COUNT(*) FROM (orders a JOIN orders b ON a.cust = b.cust)",
 }
 
 
@@ -144,12 +151,12 @@ REFUSED = {
         "SELECT COUNT(*) FROM customers c WHERE id IN (SELECT cust FROM orders o WHERE o.k = c.age)"
     ),
     "a subquery in an expression": "SELECT COUNT(*) FROM customers WHERE EXISTS (SELECT 1 FROM orders)",
-    "a subquery that drops the person": "SELECT COUNT(*) FROM (SELECT total FROM orders)",
-    "a computed person": "SELECT COUNT(*) FROM (SELECT cust * 1 AS cust FROM orders)",
-    "a person of another's": "SELECT COUNT(*) FROM (SELECT big AS cust FROM orders)",
-    "a person that an outer join may lose": (
-        "SELECT COUNT(*) FROM (SELECT o.cust FROM customers c LEFT JOIN orders o ON c.id = o.cust)"
+    "a person of another's, joined by it": (
+        "SELECT COUNT(*) FROM (SELECT big AS cust FROM orders) o JOIN customers c ON c.id = o.cust"
     ),
+    "a hidden person, grouped": "SELECT COUNT(*) FROM (SELECT k, SUM(total) FROM (SELECT k, total FROM orders) GROUP BY k)",
+    "different values of strangers": "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM orders)",
+    "a union that compares strangers": "SELECT COUNT(*) FROM (SELECT k FROM orders UNION SELECT age FROM customers)",
     "persons joined by another key": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.oid = b.oid",
     "persons joined by OR": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust OR TRUE",
     "persons joined by less": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust < b.cust",
@@ -188,7 +195,6 @@ REFUSED = {
         "SELECT COUNT(*) FROM lines l RIGHT JOIN (SELECT DISTINCT cur FROM rates WHERE FALSE) r ON l.cur = r.cur"
         " GROUP BY r.cur"
     ),
-    "joins in brackets": "SELECT COUNT(*) FROM (orders a JOIN orders b ON a.cust = b.cust)",
     "a natural join": "SELECT COUNT(*) FROM orders NATURAL JOIN customers",
     "a semi join": "SELECT COUNT(*) FROM customers c SEMI JOIN orders o ON c.id = o.cust",
     "an ASOF join": "SELECT COUNT(*) FROM orders a ASOF JOIN orders b ON a.cust = b.cust AND a.k >= b.k",

@@ -199,7 +199,8 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM duckdb_settings()", "source", "write FROM visits or single"),
     ("SELECT COUNT(*) FROM visits, single", "join", "ask about one table"),
     ("SELECT COUNT(*) FROM visits JOIN single ON TRUE", "join", "ask about one table"),
-    ("SELECT COUNT(*) FROM visits AS v(a, b)", "not-allowed", "write FROM table AS name"),
+    ("SELECT COUNT(*) FROM visits AS v(a, b, c, d, e, f, g, h, i, j)", "names", "give each column one name"),
+    ("SELECT COUNT(*) FROM visits AS v(a, A)", "names", "give each column a name of its own"),
     ("SELECT COUNT(*) FROM visits TABLESAMPLE 10 PERCENT", "not-allowed", "write FROM visits or single"),
     # clauses
     ("SELECT SUM(age) OVER () FROM visits", "not-allowed", "windows read other rows: write GROUP BY"),

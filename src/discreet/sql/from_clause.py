@@ -13,11 +13,12 @@ from discreet.dialect.normal import normal
 from discreet.errors import QuestionError
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql.expressions import ExpressionReader
-from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name
+from discreet.sql.joining import Condition, conditions_of, is_true, parts, sound, together
+from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
-from discreet.trusted.ring_b.belonging import declared, leads, same_keys
+from discreet.trusted.ring_b.belonging import declared, leads
 from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
@@ -39,15 +40,17 @@ PublicValues = Callable[[Relation], Sequence[tuple[Value, ...]]]
 
 @dataclass(frozen=True)
 class Query:
-    """A query that WITH names, and those that it may read itself: the ones before it."""
+    """A query that WITH names, and those that it may read itself: the ones before it. `columns` are the names that WITH
+    gives its columns, if it does."""
 
     tree: exp.Expression
     before: Mapping[str, Query]
+    columns: tuple[str, ...] = ()
 
 
 Queries = Mapping[str, Query]
-Select = Callable[["RelationReader", exp.Select, Queries, bool], Relation]
-"""Reads an inner SELECT into a relation; whether rows about people have to show the person."""
+Select = Callable[["RelationReader", exp.Select, Queries], Relation]
+"""Reads an inner SELECT into a relation."""
 
 MOST_TABLES = 16
 """How many tables a question may read, each as often as it is named."""
@@ -75,35 +78,101 @@ class RelationReader:
         source = tree.args.get("from_")
         if source is None:
             raise QuestionError("clause", "a table is missing", where="FROM", fix=self._tables_fix())
-        found = self.item(source.this, queries)
-        joins = tree.args.get("joins") or []
-        if joins:
-            found = self._prefixed(found)
-        for join in joins:
-            found = self._join(found, join, queries)
+        where = tree.args.get("where")
+        asked = parts(where.this) if where is not None else []
+        found = self._sources(source.this, tree.args.get("joins") or [], asked, queries)
         if depth(found.relation) > DEEPEST:
             raise QuestionError("syntax", "this is nested too deeply", where="FROM", fix="ask something simpler")
         return found
 
+    def _sources(
+        self, first: exp.Expression, joins: Sequence[exp.Join], where: Sequence[exp.Expression], queries: Queries
+    ) -> Scope:
+        """Tables and their joins; `where` are conditions that may join tables too."""
+        if not joins:
+            return self.item(first, queries)
+        items = [self._prefixed(self.item(first, queries))]
+        for join in joins:
+            _known_join(join)
+            items.append(self._prefixed(self.item(join.this, queries)))
+            _other_alias(items)
+        inner = [_inner(join) for join in joins]
+        if not any(map(_alone, joins)):
+            try:
+                return self._chain(items, joins)
+            except QuestionError as error:
+                if error.code != "join" or not where or not all(inner):
+                    raise
+                try:
+                    return self._pool(items, joins, where, place="JOIN")
+                except QuestionError:
+                    raise error from None
+        if all(inner):
+            return self._pool(items, joins, where, place="WHERE")
+        units: list[Scope] = []
+        for start, stop in _runs(joins):
+            units.append(self._chain(items[start:stop], joins[start : stop - 1]))
+        return self._pool(units, [], where, place="WHERE")
+
+    def _chain(self, items: Sequence[Scope], joins: Sequence[exp.Join]) -> Scope:
+        """Tables joined one after another, as they stand."""
+        found, *others = items
+        for join, right in zip(joins, others, strict=True):
+            found = self._join(found, join, right)
+        return found
+
+    def _pool(
+        self, units: Sequence[Scope], joins: Sequence[exp.Join], where: Sequence[exp.Expression], *, place: str
+    ) -> Scope:
+        """Tables in inner joins alone: whatever ON or WHERE compares joins them, in whichever order."""
+        if len(units) == 1:
+            return units[0]
+        every = reduce(lambda left, right: Joined("inner", left, right, None), [one.relation for one in units])
+        merged = {name: one for unit in units for name, one in unit.merged.items()}
+        whole = Scope(every, tuple(source for unit in units for source in unit.sources), merged)
+        reader = ExpressionReader(whole.read, whole.shape.by_name)
+        asked: list[Condition] = []
+        for join in joins:
+            for part in parts(join.args["on"]) if join.args.get("on") is not None else ():
+                _no_subquery(part)
+                asked.append(Condition(reader.boolean(part)))
+        asked = [one for one in asked if not is_true(one.expression)]
+        found, met = together(units, [*asked, *conditions_of(reader, where)], place=place)
+        return replace(found, met=tuple(one.met for one in met if one.met is not None))
+
     def item(self, node: exp.Expression, queries: Queries) -> Scope:
-        """One table, subquery or name of WITH."""
+        """One table, subquery or name of WITH; or tables joined in brackets."""
+        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
+            return self._bracket(node, queries)
         if isinstance(node, exp.Subquery):
             only(node, "this", "alias", fix="write (SELECT …) AS name")
-            relation = self.query(node.this, queries)
-            return _scope(relation, self._alias(node) or "subquery")
+            return _aliased(self.query(node.this, queries), node, "subquery")
+        if isinstance(node, exp.Lateral) or (isinstance(node, exp.Table) and isinstance(node.this, exp.Lateral)):
+            fix = "write the condition in ON: JOIN (SELECT … GROUP BY key) AS name ON name.key = other.key"
+            raise QuestionError("join", "LATERAL reads one row at a time of another table", where="LATERAL", fix=fix)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise QuestionError("source", "this table is not declared", where="FROM", fix=self._tables_fix())
-        only(node, "this", "alias", "joins", fix=self._tables_fix())
-        alias = self._alias(node)
+        only(node, "this", "alias", fix=self._tables_fix())
         named = queries.get(node.name.casefold())
         if named is not None:
-            found = _scope(self.query(named.tree, named.before), alias or node.name)
-        else:
-            table = self.declaration.table(node.name)
-            if table is None:
-                raise unknown_name(node.name, list(self.declaration.tables), kind="table", where="FROM")
-            found = _scope(self.base(table), alias or table.name)
-        return found
+            return _aliased(self.query(named.tree, named.before), node, node.name, named.columns)
+        table = self.declaration.table(node.name)
+        if table is None:
+            raise unknown_name(node.name, list(self.declaration.tables), kind="table", where="FROM")
+        return _aliased(self.base(table), node, table.name)
+
+    def _bracket(self, node: exp.Subquery, queries: Queries) -> Scope:
+        """Tables joined in brackets."""
+        inside = node.this
+        if isinstance(inside, exp.Subquery) and not inside.args.get("joins"):
+            if not inside.args.get("alias") and not isinstance(inside.this, exp.Table | exp.Subquery):
+                return self.item(exp.Subquery(this=inside.this, alias=node.args.get("alias")), queries)
+            only(node, "this", fix="write (a JOIN b ON …) without a name behind it")
+            return self.item(inside, queries)
+        only(node, "this", fix="write (a JOIN b ON …) without a name behind it")
+        first = inside.copy()
+        first.set("joins", None)
+        return self._sources(first, inside.args.get("joins") or [], [], queries)
 
     def base(self, table: Table) -> Relation:
         """A declared table; where its person is found along a foreign key, with that."""
@@ -115,18 +184,13 @@ class RelationReader:
             self.base(self.declaration.tables[table.path[0]])  # is read too
         return declared(table, self.declaration.tables)
 
-    def _alias(self, node: exp.Expression) -> str:
-        alias = node.args.get("alias")
-        if alias is None:
-            return ""
-        only(alias, "this", fix="write FROM table AS name")
-        return str(node.alias)
-
     def _tables_fix(self) -> str:
         return "write FROM " + " or ".join(list(self.declaration.tables)[:10])
 
     def _prefixed(self, found: Scope) -> Scope:
         """The same with the alias in each column's name, so that names of several tables are told apart."""
+        if len(found.sources) > 1:
+            return found  # joined in brackets: they have theirs
         (source,) = found.sources
         alias = source.alias
         if set(alias) & set('."'):  # "a.b"."c" is not "a"."b.c"
@@ -135,35 +199,27 @@ class RelationReader:
         pairs = tuple((visible, name) for (visible, _), name in zip(source.names, names, strict=True))
         return Scope(Renamed(found.relation, names), (NamedTable(source.alias, pairs),))
 
-    def _join(self, left: Scope, join: exp.Join, queries: Queries) -> Scope:
-        only(join, "this", "on", "using", "side", "kind", fix="write JOIN table ON a.x = b.x")
-        if join.this.args.get("joins"):
-            raise QuestionError("join", "joins cannot be nested", where="JOIN", fix="write a JOIN b ON … JOIN c ON …")
-        side, kind = str(join.args.get("side") or "").lower(), str(join.args.get("kind") or "").lower()
-        if side not in ("", "left", "right", "full") or kind not in ("", "inner", "outer", "cross"):
-            raise QuestionError("join", f"{kind.upper()} joins cannot be used", where="JOIN", fix="write JOIN … ON …")
-        right = self._prefixed(self.item(join.this, queries))
-        if right.sources[0].alias.casefold() in {one.alias.casefold() for one in left.sources}:
-            alias = right.sources[0].alias
-            message = f"Duplicate table alias {alias} in the same FROM clause"
-            raise QuestionError("names", message, where="JOIN", fix=f"write {alias} AS other")
+    def _join(self, left: Scope, join: exp.Join, right: Scope) -> Scope:
+        side = str(join.args.get("side") or "").lower()
         both = (*left.sources, *right.sources)
-        pair = Scope(Joined("inner", left.relation, right.relation, None), both, left.merged)
+        pair = Scope(Joined("inner", left.relation, right.relation, None), both, {**left.merged, **right.merged})
         condition, merged = self._condition(join, pair, left, right)
         if (public := self._public_groups(side, left, right, condition, pair)) is not None:
             return replace(public, merged={name: call.arguments[0] for name, call in merged.items()})
         relation = Joined(side or "inner", left.relation, right.relation, condition)
-        self._sound(relation, left, right)
+        sound(relation, left, right)
         outer = {name: _merged(side, call) for name, call in merged.items()}
-        return Scope(relation, both, {**left.merged, **outer})
+        return Scope(relation, both, {**left.merged, **right.merged, **outer})
 
     def _condition(
         self, join: exp.Join, pair: Scope, left: Scope, right: Scope
     ) -> tuple[Expression | None, dict[str, Call]]:
         merged: dict[str, Call] = {}
         parts: list[Expression] = []
-        for node in join.args.get("using") or []:
-            name = node.name
+        using = [node.name for node in join.args.get("using") or []]
+        if join.args.get("method"):
+            using = _in_both(left, right)
+        for name in using:
             column = exp.column(exp.to_identifier(name))
             equal = ExpressionReader(pair.read, pair.shape.by_name).alike([left.read(column), right.read(column)], join)
             merged[name.casefold()] = Call("equal", tuple(equal), Type.BOOLEAN)
@@ -174,49 +230,6 @@ class RelationReader:
         if not parts:
             return None, merged
         return reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), parts), merged
-
-    def _sound(self, relation: Joined, left: Scope, right: Scope) -> None:
-        """Refuses joins whose rows would depend on several persons."""
-        one, two = left.shape, right.shape
-        if one.private and two.private:
-            self._same_person(relation, left, right)
-            return
-        for side, keeps, other in (("left", one, "LEFT"), ("right", two, "RIGHT")):
-            if relation.kind == side and not keeps.private and (one.private or two.private):
-                message = f"The {side} table in a {other} OUTER join must contain user data"
-                raise QuestionError("join", message, where="JOIN", fix="exchange the tables, or write JOIN")
-        if relation.kind == "full" and one.private != two.private:
-            message = "Both tables in a FULL OUTER join must contain user data"
-            raise QuestionError("join", message, where="JOIN", fix="write LEFT JOIN, the table about people first")
-        whole = shape(relation)
-        if whole.private and whole.person_type is None and not whole.single:
-            about = left.sources[0].alias if one.private else right.sources[0].alias
-            fix = "join with (SELECT DISTINCT key, … ) of the public table"
-            message = f"the rows of {about} have no person column, and a join may repeat them"
-            raise QuestionError("join", message, where="JOIN", fix=fix)
-
-    def _same_person(self, relation: Joined, left: Scope, right: Scope) -> None:
-        one, two = left.shape, right.shape
-        names = [scope.sources[-1].alias for scope in (left, right)]
-        if one.person_type is None or two.person_type is None:
-            which = names[0] if one.person_type is None else names[1]
-            message = f"the rows of {which} have no person column"
-            fix = f"ask about one table: whoever declares {which} can name its person column"
-            raise QuestionError("join", message, where="JOIN", fix=fix)
-        if one.person_type is not two.person_type:
-            message = f"the persons of {names[0]} and {names[1]} are of different types"
-            raise QuestionError("join", message, where="JOIN", fix="declare the person columns with one type")
-        pairs = [(a, b) for a in one.persons for b in two.persons]
-        pairs += same_keys(leads(left.relation), leads(right.relation))
-        if any(_equal(part, pairs) for part in _all(relation.condition)):
-            return
-        message = "Joins between tables containing private data must also explicitly join on the user id column"
-        if not pairs:
-            fix = f"join the tables by which {names[0]} and {names[1]} lead to the person too, each on its foreign key"
-            raise QuestionError("join", message, where="JOIN", fix=fix)
-        a, b = (side.written(at) for side, at in zip((left, right), pairs[0], strict=True))
-        fix = f"add AND {a} = {b} to the ON expression" if relation.condition else f"write JOIN … ON {a} = {b}"
-        raise QuestionError("join", message, where="JOIN", fix=fix)
 
     def _public_groups(
         self, side: str, left: Scope, right: Scope, condition: Expression | None, pair: Scope
@@ -241,7 +254,7 @@ class RelationReader:
             message = f"the public table lists more than {MAXIMUM_CELLS:,} groups"
             raise QuestionError("too-many-groups", message, where="JOIN", fix="keep fewer of its rows")
         relation = Joined("inner", left.relation, right.relation, condition)
-        self._sound(relation, left, right)
+        sound(relation, left, right)
         names = []
         for key in keeps.shape.columns:
             other = compared[key.name]
@@ -251,22 +264,22 @@ class RelationReader:
 
     # queries
 
-    def query(self, node: exp.Expression, queries: Queries, *, shown: bool = True) -> Relation:
-        """A subquery: a SELECT, or several with UNION ALL. Where it is `shown`, rows about people show the person."""
+    def query(self, node: exp.Expression, queries: Queries) -> Relation:
+        """A subquery: a SELECT, or several with UNION."""
         if isinstance(node, exp.Subquery):
             only(node, "this")
-            return self.query(node.this, queries, shown=shown)
+            return self.query(node.this, queries)
         queries = named_queries(node, queries)
         if isinstance(node, exp.Union):
             return self._union(node, queries)
         if not isinstance(node, exp.Select):
             raise refused(node, "write (SELECT … FROM table)")
-        return self.select(self, node, queries, shown)
+        return self.select(self, node, queries)
 
     def _union(self, node: exp.Union, queries: Queries) -> Relation:
-        only(node, "this", "expression", "distinct", "with_", fix="write SELECT … UNION ALL SELECT …")
-        if type(node) is not exp.Union or node.args.get("distinct") is not False:
-            raise QuestionError("union", "only UNION ALL can be used", where=node.key.upper(), fix="write UNION ALL")
+        only(node, "this", "expression", "distinct", "with_", "order", fix="write SELECT … UNION ALL SELECT …")
+        if type(node) is not exp.Union:
+            raise QuestionError("union", "only UNION can be used", where=node.key.upper(), fix="write UNION ALL")
         parts: list[Relation] = []
         for side in (node.this, node.expression):
             relation = self.query(side, queries)
@@ -274,18 +287,50 @@ class RelationReader:
         shapes = [shape(part) for part in parts]
         for number, other in enumerate(shapes[1:], 2):
             _stackable(shapes[0], other, number)
-        return Stacked(tuple(parts))
+        stacked = Stacked(tuple(parts))
+        if node.args.get("distinct") is False:
+            return stacked
+        columns = [(column.name, ColumnOf(column.name, column.type or Type.TEXT)) for column in shape(stacked).columns]
+        if shape(stacked).private and not self.of_one_person([one for _, one in columns], stacked):
+            message = "UNION without ALL compares rows of different persons"
+            fix = "write UNION ALL, or add the person's column in the same position of each query"
+            raise QuestionError("union", message, where="UNION", fix=fix)
+        return PerPerson(stacked, tuple(columns), ())
+
+    # persons
+
+    def of_one_person(self, keys: Sequence[Expression], below: Relation) -> bool:
+        """Whether rows that have the same values of these keys belong to one person: because one of them is the person,
+        or a key by which another table's rows find their person, each value of which leads to one person alone."""
+        referred = {one.path for one in self.declaration.tables.values() if one.path is not None and not one.shared}
+        persons, by = shape(below).persons, leads(below)
+        return any(
+            isinstance(one, ColumnOf)
+            and (one.name in persons or any((table, column) in referred for table, column, _ in by.get(one.name, ())))
+            for one in keys
+        )
+
+    def person(self, scope: Scope) -> str:
+        """What to add to a list so that it has the person: a column, as it is written there."""
+        every = [(inside, one.alias, name) for one in scope.sources for name, inside in one.names]
+        kinds = {column.name: column.type or Type.TEXT for column in scope.shape.columns}
+        persons = [one for one in every if one[0] in scope.shape.persons]
+        for inside, alias, name in [*persons, *every]:
+            if self.of_one_person([ColumnOf(inside, kinds[inside])], scope.relation):
+                return written_name(name) if len(scope.sources) == 1 else f"{alias}.{name}"
+        aliases = " or ".join(one.alias for one in scope.sources[:5])
+        return f"the person's column to the list of {aliases}, and then"
 
     # WHERE
 
     def conditions(self, tree: exp.Select, scope: Scope, queries: Queries) -> tuple[Scope, Expression | None]:
         """WHERE: lookups of values in other relations become relations, the rest stays a predicate of one row."""
         where = tree.args.get("where")
-        if where is None:
-            return scope, None
         plain: list[Expression] = []
         reader = ExpressionReader(scope.read, scope.shape.by_name)
-        for part in _parts(where.this):
+        for part in [*(parts(where.this) if where is not None else []), *scope.further]:
+            if any(part is one for one in scope.met):
+                continue
             negated, node = _positive(part)
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 scope = replace(scope, relation=self._matched(node, negated, scope, queries))
@@ -300,7 +345,7 @@ class RelationReader:
 
     def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
         only(node, "this", "query", fix="write x IN (SELECT y FROM …)")
-        among = self.query(node.args["query"], queries, shown=False)
+        among = self.query(node.args["query"], queries)
         found, value = shape(among), ExpressionReader(scope.read, scope.shape.by_name).read(node.this)
         if len(found.columns) != 1:
             message = "the subquery of IN must have one column"
@@ -331,12 +376,13 @@ def named_queries(node: exp.Expression, known: Queries) -> Queries:
     own: set[str] = set()
     for query in clause.expressions:
         only(query, "this", "alias", fix="write WITH name AS (SELECT …)")
-        only(query.args["alias"], "this", fix="write WITH name AS (SELECT …)")
+        only(query.args["alias"], "this", "columns", fix="write WITH name AS (SELECT …)")
         name = query.alias.casefold()
         if name in own:
             raise QuestionError("names", f"{query.alias} is named twice", where="WITH", fix="name it once")
         own.add(name)
-        known = {**known, name: Query(query.this, known)}
+        columns = tuple(one.name for one in query.args["alias"].args.get("columns") or ())
+        known = {**known, name: Query(query.this, known, columns)}
     return known
 
 
@@ -354,9 +400,22 @@ def _compared(condition: Expression, keys: list[str]) -> dict[str, Expression] |
     return found if len(found) == len(keys) else None
 
 
-def _scope(relation: Relation, alias: str) -> Scope:
-    names = tuple((column.name, column.name) for column in shape(relation).columns)
-    return Scope(relation, (NamedTable(alias, names),))
+def _aliased(relation: Relation, node: exp.Expression, name: str, columns: Sequence[str] = ()) -> Scope:
+    """A relation under the names that the question gives it and its columns."""
+    known = [column.name for column in shape(relation).columns]
+    names = list(columns)
+    if (alias := node.args.get("alias")) is not None:
+        only(alias, "this", "columns", fix="write FROM table AS name")
+        name = str(node.alias) or name
+        names = [one.name for one in alias.args.get("columns") or ()] + names[len(alias.args.get("columns") or ()) :]
+    if len(names) > len(known):
+        message = f"{name} has {len(known)} columns, and {len(names)} names are given"
+        raise QuestionError("names", message, where="FROM", fix="give each column one name")
+    visible = names + known[len(names) :]
+    if len({one.casefold() for one in visible}) < len(visible):
+        message = f"two columns of {name} have one name"
+        raise QuestionError("names", message, where="FROM", fix="give each column a name of its own")
+    return Scope(relation, (NamedTable(name, tuple(zip(visible, known, strict=True))),))
 
 
 def _merged(side: str, equal: Call) -> Expression:
@@ -367,25 +426,49 @@ def _merged(side: str, equal: Call) -> Expression:
     return Call("coalesce", (left, right), left.type if left.type is right.type else Type.NUMBER)
 
 
-def _all(condition: Expression | None) -> tuple[Expression, ...]:
-    return () if condition is None else conjuncts(condition)
+def _known_join(join: exp.Join) -> None:
+    """Refuses joins of kinds that are not read."""
+    only(join, "this", "on", "using", "side", "kind", "method", fix="write JOIN table ON a.x = b.x")
+    side, kind = str(join.args.get("side") or "").lower(), str(join.args.get("kind") or "").lower()
+    method = str(join.args.get("method") or "").lower()
+    if side not in ("", "left", "right", "full") or kind not in ("", "inner", "outer", "cross"):
+        raise QuestionError("join", f"{kind.upper()} joins cannot be used", where="JOIN", fix="write JOIN … ON …")
+    if method not in ("", "natural"):
+        raise QuestionError("join", f"{method.upper()} joins cannot be used", where="JOIN", fix="write JOIN … ON …")
 
 
-def _equal(part: Expression, pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether a condition says that the columns of one of these pairs are equal."""
-    if not isinstance(part, Call) or part.operator != "equal":
-        return False
-    names = tuple(side.name for side in part.arguments if isinstance(side, ColumnOf))
-    return names in pairs or names[::-1] in pairs
+def _other_alias(items: Sequence[Scope]) -> None:
+    """Refuses a name that two tables have."""
+    *before, last = items
+    known = {source.alias.casefold() for one in before for source in one.sources}
+    for source in last.sources:
+        if source.alias.casefold() in known:
+            message = f"Duplicate table alias {source.alias} in the same FROM clause"
+            raise QuestionError("names", message, where="JOIN", fix=f"write {source.alias} AS other")
 
 
-def _parts(node: exp.Expression) -> list[exp.Expression]:
-    """The conditions that a WHERE joins by AND."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    if isinstance(node, exp.And):
-        return [*_parts(node.this), *_parts(node.expression)]
-    return [node]
+def _alone(join: exp.Join) -> bool:
+    """Whether nothing is said of how a table is joined: it stands behind a comma, CROSS JOIN or a JOIN without ON."""
+    return not any(join.args.get(name) for name in ("on", "using", "side", "method"))
+
+
+def _inner(join: exp.Join) -> bool:
+    """Whether a join keeps pairs alone, and makes no two columns one."""
+    return not any(join.args.get(name) for name in ("using", "side", "method"))
+
+
+def _runs(joins: Sequence[exp.Join]) -> list[tuple[int, int]]:
+    """Which tables stand in one chain of joins, from one to before another. A CROSS JOIN stays in its chain, whose
+    further joins may read what stands before it; a comma ends one."""
+    starts = [0, *(place for place, join in enumerate(joins, 1) if _alone(join) and not join.args.get("kind"))]
+    return list(zip(starts, [*starts[1:], len(joins) + 1], strict=True))
+
+
+def _in_both(left: Scope, right: Scope) -> list[str]:
+    """The names that a NATURAL JOIN compares: those that both sides have, once each."""
+    other = {visible.casefold() for one in right.sources for visible, _ in one.names}
+    names = {visible.casefold(): visible for one in left.sources for visible, _ in one.names}
+    return [visible for folded, visible in names.items() if folded in other]
 
 
 def _positive(node: exp.Expression) -> tuple[bool, exp.Expression]:
@@ -426,16 +509,10 @@ def _stackable(first: RelationShape, other: RelationShape, number: int) -> None:
     if first.private != other.private:
         message = "Not all queries in UNION ALL are about people"
         raise QuestionError("union", message, where="UNION ALL", fix="leave out the public table, or join it")
-    if not first.private or first.person_type is None is other.person_type:
-        if first.private:
-            fix = "ask about one of them: whoever declares them can name their person columns"
-            message = "the same person may be in both queries, and no column shows it"
-            raise QuestionError("union", message, where="UNION ALL", fix=fix)
-        return
-    places = [[i for i, c in enumerate(one.columns, 1) if c.name in one.persons] for one in (first, other)]
-    if first.person_type is not other.person_type or not set(places[0]) & set(places[1]):
-        words = [
-            f"query {n} has it in position {p[0] if p else 'none'}" for n, p in ((1, places[0]), (number, places[1]))
-        ]
-        message = "Queries in UNION ALL have mismatched userid columns; " + ", ".join(words)
-        raise QuestionError("union", message, where="UNION ALL", fix="select the person in the same position of each")
+    if first.private and (first.person_type is None or other.person_type is None):
+        fix = "ask about one of them: whoever declares them can name their person columns"
+        message = "the same person may be in both queries, and no column shows it"
+        raise QuestionError("union", message, where="UNION ALL", fix=fix)
+    if first.person_type is not other.person_type:
+        message = "the persons of the queries are of different types"
+        raise QuestionError("union", message, where="UNION ALL", fix="declare the person columns with one type")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from discreet.errors import QuestionError
-from discreet.sql.refusals import STAR, only, unknown_name
+from discreet.sql.refusals import STAR, only, unknown_name, written_name
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation
 from discreet.trusted.ring_b.relations import RelationShape, shape
@@ -24,11 +24,14 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class Scope:
-    """The relation that a FROM makes, and what its names mean. `merged` are the columns that USING made one of."""
+    """The relation that a FROM makes, and what its names mean. `merged` are the columns that USING made one of; `met`
+    are the conditions of WHERE that its joins meet, `further` those that joins add to WHERE."""
 
     relation: Relation
     sources: tuple[NamedTable, ...]
     merged: Mapping[str, Expression] = field(default_factory=dict)
+    met: tuple[exp.Expression, ...] = ()
+    further: tuple[exp.Expression, ...] = ()
 
     @property
     def shape(self) -> RelationShape:
@@ -71,13 +74,18 @@ class Scope:
         """What is known of a column of the relation."""
         return self.shape.column(internal)
 
+    def names(self, internal: str) -> bool:
+        """Whether a question can name a column of the relation."""
+        return any(inside == internal for one in self.sources for _, inside in one.names)
+
     def visible(self, internal: str) -> str:
         """A column's name as it is declared or selected, without the table."""
         return next(name for one in self.sources for name, inside in one.names if inside == internal)
 
     def written(self, internal: str) -> str:
         """A column's name with the alias of its table."""
-        return next(f"{one.alias}.{name}" for one in self.sources for name, inside in one.names if inside == internal)
+        found = next((one.alias, name) for one in self.sources for name, inside in one.names if inside == internal)
+        return ".".join(map(written_name, found))
 
     def all(self, alias: str = "") -> list[tuple[str, Expression]]:
         """The columns that `*`, or `alias.*`, stands for."""

@@ -22,42 +22,49 @@ from discreet.trusted.ring_b.relations import Computed, PerPerson, PersonTotal, 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",
     "qualify": "windows read other rows; group by the person instead",
-    "order": "order the answer, not the subquery",
     "limit": "the rows of a subquery have no order; group by the person and use MIN or MAX",
     "offset": "the rows of a subquery have no order",
     "hint": "write WITH DIFFERENTIAL_PRIVACY once, in the outer SELECT",
     "laterals": "join tables with JOIN … ON",
 }
-_KNOWN = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_")
+_KNOWN = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "order")
 _SCALE = Fraction(2**10)
 """Sums in a subquery of values without bounds are counted in steps of 2^−20."""
 
 
-def select(sources: RelationReader, tree: exp.Select, queries: Queries, shown: bool) -> Relation:
-    """The relation of a subquery. Rows about people keep their person, and its column has to be in the list."""
+def select(sources: RelationReader, tree: exp.Select, queries: Queries) -> Relation:
+    """The relation of a subquery. Rows about people keep their person, whether its column is in the list or not."""
     for name, value in tree.args.items():
         if value not in (None, False, [], "") and name not in _KNOWN:
             word = name.rstrip("_").upper()
             message = f"{word} cannot be used in a subquery"
             raise QuestionError("clause", message, where=word, fix=_CLAUSES.get(name, "leave it out"))
-    queries = named_queries(tree, queries)
+    queries = named_queries(tree, queries)  # ORDER BY changes nothing: rows have no order outside of it
     scope = sources.scope(tree, queries)
     scope, predicate = sources.conditions(tree, scope, queries)
     below = Where(scope.relation, predicate) if predicate is not None else scope.relation
-    reader = _Reading(scope, below, tree)
-    made = reader.grouped() if reader.groups else reader.plain()
-    found = shape(made)
-    if shown and found.private and found.person_type is not None and not found.persons:
-        person = f"'{scope.visible(scope.shape.persons[0])}'" if scope.shape.persons else "of the table"
-        message = f"Subqueries of differential_privacy queries must explicitly SELECT the userid column {person}"
-        raise QuestionError("subquery", message, where="SELECT", fix="add the person's column, as it is, to its list")
-    return made
+    reader = _Reading(sources, scope, below, tree)
+    return reader.grouped() if reader.groups else reader.plain()
+
+
+def about_persons(sources: RelationReader, tree: exp.Select, scope: Scope) -> bool:
+    """Whether the groups of a SELECT over people, of its GROUP BY or its DISTINCT, are groups of one person's rows."""
+    reader = ExpressionReader(scope.read, scope.shape.by_name)
+    group = tree.args.get("group")
+    items = [group_item(tree, one, scope) for one in group.expressions] if group is not None else []
+    if group is None and tree.args.get("distinct") is not None:
+        items = [one.unalias() for one in tree.expressions]
+        if any(isinstance(one, exp.Star) for one in items):
+            return scope.shape.private and sources.of_one_person([one for _, one in scope.all()], scope.relation)
+    columns = [one for one in items if isinstance(one, exp.Column) and isinstance(one.this, exp.Identifier)]
+    return scope.shape.private and sources.of_one_person([reader.read(one) for one in columns], scope.relation)
 
 
 class _Reading:
     """One inner SELECT. `groups` says whether rows are put together."""
 
-    def __init__(self, scope: Scope, below: Relation, tree: exp.Select) -> None:
+    def __init__(self, sources: RelationReader, scope: Scope, below: Relation, tree: exp.Select) -> None:
+        self.sources = sources
         self.scope = scope
         self.below = below
         self.tree = tree
@@ -92,14 +99,14 @@ class _Reading:
         if self.distinct:
             reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
             items = self._items(reader.read)
+            if about.private and not self.sources.of_one_person([one for _, one in items], self.below):
+                raise self._strangers("DISTINCT", "its list")
             return PerPerson(self.below, tuple(items), ())
         self._group()
         read = ExpressionReader(self._key, self.grouped_columns, self._total).read
         items = self._items(read)
-        if about.private and not any(isinstance(one, ColumnOf) and one.name in about.persons for _, one in self.keys):
-            person = f" {self.scope.visible(about.persons[0])}" if about.persons else " its column"
-            message = "a subquery about people must group by the person"
-            raise QuestionError("subquery", message, where="GROUP BY", fix=f"add{person} to its GROUP BY and its list")
+        if about.private and not self.sources.of_one_person([one for _, one in self.keys], self.below):
+            raise self._strangers("GROUP BY", "its GROUP BY")
         having = self.tree.args.get("having")
         predicate = (
             ExpressionReader(self._key, self.grouped_columns, self._total).boolean(having.this)
@@ -110,6 +117,11 @@ class _Reading:
         if predicate is not None:
             made = Where(made, predicate)
         return Computed(made, tuple(items))
+
+    def _strangers(self, where: str, place: str) -> QuestionError:
+        """The error for groups that put rows of several persons together."""
+        message = "a subquery about people must group by the person"
+        return QuestionError("subquery", message, where=where, fix=f"add {self.sources.person(self.scope)} to {place}")
 
     def _items(self, read: Callable[[exp.Expression], Expression]) -> list[tuple[str, Expression]]:
         items: list[tuple[str, Expression]] = []
