@@ -9,12 +9,11 @@ from functools import reduce
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration
-from discreet.dialect.normal import normal
 from discreet.errors import QuestionError
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql.expressions import ExpressionReader
-from discreet.sql.joining import Condition, conditions_of, is_true, parts, sound, together
-from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
+from discreet.sql.joining import Condition, conditions_of, is_true, kept_public, parts, sound, together
+from discreet.sql.refusals import only, refused, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
@@ -23,12 +22,10 @@ from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
     ListedKeys,
-    Matched,
     PerPerson,
     RelationShape,
     Renamed,
     Stacked,
-    bases,
     conjuncts,
     depth,
     shape,
@@ -69,7 +66,8 @@ class RelationReader:
         self.declaration = declaration
         self.select = select
         self.values = values
-        self.count = 0
+        self.count = self.lookups = 0
+        self._read_ahead: dict[int, Scope] = {}
 
     # FROM
 
@@ -89,6 +87,14 @@ class RelationReader:
         self, first: exp.Expression, joins: Sequence[exp.Join], where: Sequence[exp.Expression], queries: Queries
     ) -> Scope:
         """Tables and their joins; `where` are conditions that may join tables too."""
+        looked_up = [join for join in joins if _kind(join) in ("semi", "anti")]
+        if looked_up:
+            joins = [join for join in joins if join not in looked_up]
+            if any(_side(join) in ("right", "full") for join in joins):
+                fix = "write EXISTS (SELECT 1 FROM … WHERE …) in a subquery"
+                raise QuestionError("join", "SEMI and ANTI joins stand with inner and LEFT ones", where="JOIN", fix=fix)
+            found = self._sources(first, joins, where, queries)
+            return replace(found, further=(*found.further, *(_as_exists(join, found) for join in looked_up)))
         if not joins:
             return self.item(first, queries)
         items = [self._prefixed(self.item(first, queries))]
@@ -142,6 +148,8 @@ class RelationReader:
 
     def item(self, node: exp.Expression, queries: Queries) -> Scope:
         """One table, subquery or name of WITH; or tables joined in brackets."""
+        if (known := self._read_ahead.pop(id(node), None)) is not None:
+            return known
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
             return self._bracket(node, queries)
         if isinstance(node, exp.Subquery):
@@ -160,6 +168,11 @@ class RelationReader:
         if table is None:
             raise unknown_name(node.name, list(self.declaration.tables), kind="table", where="FROM")
         return _aliased(self.base(table), node, table.name)
+
+    def ahead(self, node: exp.Expression, queries: Queries) -> Scope:
+        """The same, for whoever has to know the names in a FROM before it is read: then it is not read again."""
+        found = self._read_ahead[id(node)] = self.item(node, queries)
+        return found
 
     def _bracket(self, node: exp.Subquery, queries: Queries) -> Scope:
         """Tables joined in brackets."""
@@ -200,16 +213,32 @@ class RelationReader:
         return Scope(Renamed(found.relation, names), (NamedTable(source.alias, pairs),))
 
     def _join(self, left: Scope, join: exp.Join, right: Scope) -> Scope:
-        side = str(join.args.get("side") or "").lower()
+        side = _side(join)
         both = (*left.sources, *right.sources)
         pair = Scope(Joined("inner", left.relation, right.relation, None), both, {**left.merged, **right.merged})
         condition, merged = self._condition(join, pair, left, right)
         if (public := self._public_groups(side, left, right, condition, pair)) is not None:
             return replace(public, merged={name: call.arguments[0] for name, call in merged.items()})
+        missing, kept = left.missing | right.missing, (*left.kept, *right.kept)
+        if kept and side == "left" and right.shape.private:
+            missing |= set(right.shape.by_name)
+        public = left if side == "left" else right
+        if self._keeps_public(side, left, right):
+            about = right if side == "left" else left
+            missing, kept, side = missing | set(about.shape.by_name), (*kept, public.relation), ""
+        if len(kept) > 1 or (kept and side in ("right", "full")):  # rows of nobody, of several tables
+            raise kept_public(public)
         relation = Joined(side or "inner", left.relation, right.relation, condition)
         sound(relation, left, right)
         outer = {name: _merged(side, call) for name, call in merged.items()}
-        return Scope(relation, both, {**left.merged, **right.merged, **outer})
+        return Scope(relation, both, {**left.merged, **right.merged, **outer}, missing=missing, kept=kept)
+
+    def _keeps_public(self, side: str, left: Scope, right: Scope) -> bool:
+        """Whether an outer join keeps a public table, and its other side is about people."""
+        if self.values is None or side not in ("left", "right"):
+            return False
+        keeps, about = (left, right) if side == "left" else (right, left)
+        return about.shape.private and not keeps.shape.private
 
     def _condition(
         self, join: exp.Join, pair: Scope, left: Scope, right: Scope
@@ -246,13 +275,7 @@ class RelationReader:
         compared = _compared(condition, [column.name for column in keeps.shape.columns])
         if compared is None or self.values is None:
             return None
-        rows = tuple(self.values(keeps.relation))
-        if not rows:
-            message = "the public table lists no group"
-            raise QuestionError("no-groups", message, where="JOIN", fix="keep some of its rows")
-        if len(rows) > MAXIMUM_CELLS:
-            message = f"the public table lists more than {MAXIMUM_CELLS:,} groups"
-            raise QuestionError("too-many-groups", message, where="JOIN", fix="keep fewer of its rows")
+        rows = self.listed_rows(keeps.relation)
         relation = Joined("inner", left.relation, right.relation, condition)
         sound(relation, left, right)
         names = []
@@ -261,6 +284,18 @@ class RelationReader:
             same = {other.name} if isinstance(other, ColumnOf) and other.type is key.type else set()
             names.append(tuple(sorted({key.name} | same)))
         return Scope(ListedKeys(relation, tuple(names), rows), pair.sources)
+
+    def listed_rows(self, keys: Relation) -> tuple[tuple[Value, ...], ...]:
+        """The groups that a public relation lists."""
+        assert self.values is not None
+        rows = tuple(self.values(keys))
+        if not rows:
+            message = "the public table lists no group"
+            raise QuestionError("no-groups", message, where="JOIN", fix="keep some of its rows")
+        if len(rows) > MAXIMUM_CELLS:
+            message = f"the public table lists more than {MAXIMUM_CELLS:,} groups"
+            raise QuestionError("too-many-groups", message, where="JOIN", fix="keep fewer of its rows")
+        return rows
 
     # queries
 
@@ -320,49 +355,6 @@ class RelationReader:
                 return written_name(name) if len(scope.sources) == 1 else f"{alias}.{name}"
         aliases = " or ".join(one.alias for one in scope.sources[:5])
         return f"the person's column to the list of {aliases}, and then"
-
-    # WHERE
-
-    def conditions(self, tree: exp.Select, scope: Scope, queries: Queries) -> tuple[Scope, Expression | None]:
-        """WHERE: lookups of values in other relations become relations, the rest stays a predicate of one row."""
-        where = tree.args.get("where")
-        plain: list[Expression] = []
-        reader = ExpressionReader(scope.read, scope.shape.by_name)
-        for part in [*(parts(where.this) if where is not None else []), *scope.further]:
-            if any(part is one for one in scope.met):
-                continue
-            negated, node = _positive(part)
-            if isinstance(node, exp.In) and node.args.get("query") is not None:
-                scope = replace(scope, relation=self._matched(node, negated, scope, queries))
-                continue
-            _no_subquery(part)
-            plain.append(reader.boolean(part))
-        if not plain:
-            return scope, None
-        return scope, spelled_as_declared(
-            normal(reduce(lambda a, b: Call("and", (a, b), Type.BOOLEAN), plain)), scope.shape.by_name
-        )
-
-    def _matched(self, node: exp.In, negated: bool, scope: Scope, queries: Queries) -> Relation:
-        only(node, "this", "query", fix="write x IN (SELECT y FROM …)")
-        among = self.query(node.args["query"], queries)
-        found, value = shape(among), ExpressionReader(scope.read, scope.shape.by_name).read(node.this)
-        if len(found.columns) != 1:
-            message = "the subquery of IN must have one column"
-            raise QuestionError("subquery", message, where="IN", fix="write x IN (SELECT y FROM …)")
-        column = found.columns[0]
-        assert column.type is not None
-        if not found.private:
-            if column.type is not value.type and not (column.type.numeric and value.type.numeric):
-                message = f"{value.type} and {column.type} cannot be compared"
-                raise QuestionError("type", message, where="IN", fix="compare values of one type")
-            return Matched(scope.relation, value, among, negated)
-        if not (isinstance(value, ColumnOf) and value.name in scope.shape.persons and column.name in found.persons):
-            raise _reads_private(among)
-        if found.person_type is not scope.shape.person_type:
-            message = "the persons are of different types"
-            raise QuestionError("type", message, where="IN", fix="declare the person columns with one type")
-        return Matched(scope.relation, None, among, negated)
 
 
 def named_queries(node: exp.Expression, known: Queries) -> Queries:
@@ -426,10 +418,39 @@ def _merged(side: str, equal: Call) -> Expression:
     return Call("coalesce", (left, right), left.type if left.type is right.type else Type.NUMBER)
 
 
+def _side(join: exp.Join) -> str:
+    return str(join.args.get("side") or "").lower()
+
+
+def _kind(join: exp.Join) -> str:
+    return str(join.args.get("kind") or "").lower()
+
+
+def _as_exists(join: exp.Join, found: Scope) -> exp.Expression:
+    """What a SEMI or ANTI join asks of each row: whether a row of its table exists."""
+    only(join, "this", "on", "using", "side", "kind", fix="write a SEMI JOIN b ON a.x = b.x")
+    if _side(join) not in ("", "left") or not (join.args.get("on") or join.args.get("using")):
+        raise QuestionError("join", "this SEMI or ANTI join is not complete", where="JOIN", fix="write … ON a.x = b.x")
+    other = join.this.alias_or_name or "subquery"
+    asked = [join.args["on"]] if join.args.get("on") is not None else []
+    for one in join.args.get("using") or []:
+        holding = [source.alias for source in found.sources if one.name.casefold() in _visible(source)]
+        sides = [exp.column(one.copy(), table=exp.to_identifier(name)) for name in (*holding[:1], other)]
+        asked.append(exp.EQ(this=sides[0], expression=sides[-1]))
+    where = exp.Where(this=reduce(lambda left, right: exp.And(this=left, expression=right), asked))
+    rows = exp.Select(expressions=[exp.Literal.number(1)], from_=exp.From(this=join.this), where=where)
+    exists = exp.Exists(this=rows)
+    return exp.Not(this=exists) if _kind(join) == "anti" else exists
+
+
+def _visible(source: NamedTable) -> set[str]:
+    return {visible.casefold() for visible, _ in source.names}
+
+
 def _known_join(join: exp.Join) -> None:
     """Refuses joins of kinds that are not read."""
     only(join, "this", "on", "using", "side", "kind", "method", fix="write JOIN table ON a.x = b.x")
-    side, kind = str(join.args.get("side") or "").lower(), str(join.args.get("kind") or "").lower()
+    side, kind = _side(join), _kind(join)
     method = str(join.args.get("method") or "").lower()
     if side not in ("", "left", "right", "full") or kind not in ("", "inner", "outer", "cross"):
         raise QuestionError("join", f"{kind.upper()} joins cannot be used", where="JOIN", fix="write JOIN … ON …")
@@ -471,27 +492,11 @@ def _in_both(left: Scope, right: Scope) -> list[str]:
     return [visible for folded, visible in names.items() if folded in other]
 
 
-def _positive(node: exp.Expression) -> tuple[bool, exp.Expression]:
-    """A condition without its NOTs, and whether they negate it."""
-    negated = False
-    while isinstance(node, exp.Paren | exp.Not):
-        negated ^= isinstance(node, exp.Not)
-        node = node.this
-    return negated, node
-
-
 def _no_subquery(node: exp.Expression) -> None:
     if node.find(exp.Select) is not None:
         fix = "join it in FROM, or write person IN (SELECT person FROM …) as a condition of its own"
         message = "Reading a table in an expression subquery is not allowed here"
         raise QuestionError("subquery", message, where=node.key.upper()[:60], fix=fix)
-
-
-def _reads_private(among: Relation) -> QuestionError:
-    name = next(table.name for table in bases(among) if not table.public)
-    message = f"Reading the table {name} containing user data in expression subqueries is not allowed"
-    fix = f"join {name} in FROM, or compare persons: person IN (SELECT person FROM {name} …)"
-    return QuestionError("subquery", message, where="IN", fix=fix)
 
 
 def _stackable(first: RelationShape, other: RelationShape, number: int) -> None:

@@ -97,7 +97,9 @@ def together(units: Sequence[Scope], asked: Sequence[Condition], *, place: str) 
         met += now
         joined = Scope(relation, pair.sources, {**joined.merged, **unit.merged})
     sources = tuple(source for unit in units for source in unit.sources)
-    return Scope(joined.relation, sources, joined.merged), met
+    missing = frozenset().union(*(unit.missing for unit in units))
+    kept = tuple(one for unit in units for one in unit.kept)
+    return Scope(joined.relation, sources, joined.merged, missing=missing, kept=kept), met
 
 
 def _belongs(condition: Condition, known: set[str], own: Sequence[set[str]]) -> bool:
@@ -163,8 +165,7 @@ def sound(relation: Joined, left: Scope, right: Scope, *, place: str = "JOIN") -
         return
     for side, keeps, other in (("left", one, "LEFT"), ("right", two, "RIGHT")):
         if relation.kind == side and not keeps.private and (one.private or two.private):
-            message = f"The {side} table in a {other} OUTER join must contain user data"
-            raise QuestionError("join", message, where="JOIN", fix="exchange the tables, or write JOIN")
+            raise kept_public(left if side == "left" else right, side, other)
     if relation.kind == "full" and one.private != two.private:
         message = "Both tables in a FULL OUTER join must contain user data"
         raise QuestionError("join", message, where="JOIN", fix="write LEFT JOIN, the table about people first")
@@ -174,6 +175,13 @@ def sound(relation: Joined, left: Scope, right: Scope, *, place: str = "JOIN") -
         fix = "join with (SELECT DISTINCT key, … ) of the public table"
         message = f"the rows of {about} have no person column, and a join may repeat them"
         raise QuestionError("join", message, where=place, fix=fix)
+
+
+def kept_public(public: Scope, side: str = "left", other: str = "LEFT") -> QuestionError:
+    """The error for an outer join that keeps a public table where its rows would be rows of nobody."""
+    message = f"The {side} table in a {other} OUTER join must contain user data"
+    fix = f"exchange the tables, or write JOIN; {public.sources[0].alias} is public"
+    return QuestionError("join", message, where="JOIN", fix=fix)
 
 
 def _same_person(relation: Joined, left: Scope, right: Scope, place: str) -> None:

@@ -18,15 +18,18 @@ from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
 from discreet.plan.outputs import AggregateKind
 from discreet.plan.planner import Request, WantedAggregate, part_name, plan
+from discreet.sql import lookups
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
+from discreet.sql.public_rows import adds_nothing, listed
 from discreet.sql.refusals import STAR, only, refused, spelled_as_declared, unknown_name
 from discreet.sql.scope import Scope
-from discreet.sql.subquery import group_item, select
+from discreet.sql.subquery import select
+from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
@@ -119,9 +122,9 @@ class _Select:
         self._clauses()
         sources = RelationReader(declaration, values, select)
         queries = named_queries(statement, {})
-        scope = sources.scope(statement, queries)
+        scope = listed(sources, statement, sources.scope(statement, queries))
         self._where(scope)
-        self.scope, self.predicate = sources.conditions(statement, scope, queries)
+        self.scope, self.predicate = lookups.conditions(sources, statement, scope, queries)
         self.shape = self.scope.shape
         if not self.shape.private:
             name = self.scope.sources[0].alias
@@ -476,7 +479,10 @@ class _Select:
         ):
             wanted = replace(wanted, kind=AggregateKind.COUNT, expression=None)  # COUNT(1) counts rows
         first, second = (None if one is None else self._normal(one) for one in (wanted.expression, wanted.second))
-        return replace(wanted, expression=first, second=second)
+        wanted = replace(wanted, expression=first, second=second)
+        if self.scope.kept:
+            adds_nothing(wanted, self.scope.missing)
+        return wanted
 
     def _normal(self, expression: Expression) -> Expression:
         return spelled_as_declared(normal(expression), self.shape.by_name)

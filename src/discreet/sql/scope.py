@@ -25,13 +25,16 @@ class NamedTable:
 @dataclass(frozen=True)
 class Scope:
     """The relation that a FROM makes, and what its names mean. `merged` are the columns that USING made one of; `met`
-    are the conditions of WHERE that its joins meet, `further` those that joins add to WHERE."""
+    are the conditions of WHERE that its joins meet, `further` those that joins add to WHERE. `kept` are public tables
+    that an outer join keeps, and `missing` the columns without a value in the rows that SQL has of them alone."""
 
     relation: Relation
     sources: tuple[NamedTable, ...]
     merged: Mapping[str, Expression] = field(default_factory=dict)
     met: tuple[exp.Expression, ...] = ()
     further: tuple[exp.Expression, ...] = ()
+    missing: frozenset[str] = frozenset()
+    kept: tuple[Relation, ...] = ()
 
     @property
     def shape(self) -> RelationShape:

@@ -341,6 +341,8 @@ def _joined(relation: Joined) -> RelationShape:
         "full": (),
     }[relation.kind]
     rows, groups = max(left.rows, right.rows), max(left.groups, right.groups)
+    if relation.kind in ("inner", "left") and _at_most_one(relation, True):
+        rows, groups = left.rows, left.groups  # each row meets one of its person's at most: there are no more
     # of a FULL join a person whose two rows do not meet keeps both
     single = left.single and right.single and relation.kind != "full"
     return RelationShape(columns, True, persons, single, left.person_type, rows, groups)
@@ -367,7 +369,8 @@ def _at_most_one(relation: Joined, left_is_private: bool) -> bool:
 def found_by(relation: Joined, left_is_private: bool) -> Mapping[str, Sequence[Expression]] | None:
     """By what a row of the private side finds the only row of the public side that it can meet; None where it may meet
     several: the public side has one row for each value of some columns, and each of these is compared, without
-    rounding, with something that the private row alone decides."""
+    rounding, with something that the private row alone decides. Of two sides about people, the other one's rows of the
+    same person are meant."""
     public = relation.right if left_is_private else relation.left
     keys = _distinct_by(public)
     if keys is None:
@@ -385,7 +388,7 @@ def found_by(relation: Joined, left_is_private: bool) -> Mapping[str, Sequence[E
 
 
 def _distinct_by(relation: Relation) -> frozenset[str] | None:
-    """Columns of whose values a public relation has no two rows alike; None where that is not known."""
+    """Columns of whose values a relation has no two rows (of one person) alike; None where that is not known."""
     if isinstance(relation, PerPerson):
         return frozenset(name for name, _ in relation.keys)
     if isinstance(relation, Where | Matched | ListedKeys | Renamed | Computed):
