@@ -154,9 +154,9 @@ REFUSED = {
     "a person of another's, joined by it": (
         "SELECT COUNT(*) FROM (SELECT big AS cust FROM orders) o JOIN customers c ON c.id = o.cust"
     ),
-    "a hidden person, grouped": "SELECT COUNT(*) FROM (SELECT k, SUM(x) FROM (SELECT k, k AS x FROM orders) GROUP BY k)",
-    "different values of strangers": "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM orders)",
-    "a union that compares strangers": "SELECT COUNT(*) FROM (SELECT k FROM orders UNION SELECT age FROM customers)",
+    "a hidden person, grouped": "SELECT COUNT(*) FROM (SELECT k, COUNT(*) FROM (SELECT k FROM orders) GROUP BY k)",
+    "values of strangers": "SELECT COUNT(*) FROM (SELECT DISTINCT k FROM orders)",
+    "a union of strangers": "SELECT COUNT(*) FROM (SELECT k FROM orders UNION SELECT age FROM customers)",
     "persons joined by another key": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.oid = b.oid",
     "persons joined by OR": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust = b.cust OR TRUE",
     "persons joined by less": "SELECT COUNT(*) FROM orders a JOIN orders b ON a.cust < b.cust",

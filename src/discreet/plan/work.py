@@ -8,7 +8,8 @@ bound rests on this:
   is loaded. Below joins and subqueries only `rows_per_person` of them count. A join with a public table multiplies them
   by the largest number of rows that share the compared values there: a public fact, counted when it is asked for; where
   nothing is compared for equality, by all its rows. A join of two relations about people meets rows of one person only:
-  the product. Nothing about people is ever counted for this.
+  the product; where a row meets one at most on the other side, no more than there were. Nothing about people is ever
+  counted for this.
 * Expressions. Each operator's time on one row is bounded by its own constant, by the lengths of its texts, and by the
   size of a regular expression. Nothing repeats, loops or recurses over a row's value.
 * Texts. Texts about people are cut to `Column.longest` characters when they are loaded, those of public tables are
@@ -53,6 +54,7 @@ from discreet.trusted.ring_b.relations import (
     Stacked,
     Where,
     conjuncts,
+    found_by,
     shape,
 )
 
@@ -256,6 +258,8 @@ class _Measure:
         if all(about):
             left, right = self.side(relation.left), self.side(relation.right)
             rows = left.rows * right.rows + (left.rows + right.rows if relation.kind == "full" else 0)
+            if relation.kind in ("inner", "left") and found_by(relation, True) is not None:
+                rows = left.rows  # looked up by person and key, of which the other side has one row at most
             steps, seen = left.steps + right.steps, max(left.seen, right.seen)
             columns, blocks = {**left.columns, **right.columns}, left.blocks + right.blocks
         else:

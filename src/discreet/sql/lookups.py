@@ -141,7 +141,7 @@ class _Lookups:
             self._beside(found)
             return _not(Call("is_null", (found.there,), Type.BOOLEAN))
         if isinstance(node, exp.In):
-            found, values = self._in(node, *self._of_in(node), strict=part.find(exp.Not) is not None)
+            found, values = self._in(node, *self._of_in(node), strict=_denied(node, part))
             self._beside(found)
             there = _not(Call("is_null", (found.there,), Type.BOOLEAN))
             unknown = _any([Call("is_null", (one,), Type.BOOLEAN) for one in values])
@@ -545,6 +545,16 @@ def _items(query: exp.Select) -> list[exp.Expression]:
     source = query.args.get("from_")
     first = [source.this] if source is not None else []
     return first + [join.this for join in query.args.get("joins") or []]
+
+
+def _denied(node: exp.Expression, part: exp.Expression) -> bool:
+    """Whether a NOT stands around something in a condition."""
+    one: exp.Expr | None = node
+    while one is not None and one is not part:
+        one = one.parent
+        if isinstance(one, exp.Not):
+            return True
+    return False
 
 
 def _subqueries(node: exp.Expression) -> Iterator[exp.Expression]:

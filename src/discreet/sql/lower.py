@@ -122,9 +122,10 @@ class _Select:
         self._clauses()
         sources = RelationReader(declaration, values, select)
         queries = named_queries(statement, {})
-        scope = listed(sources, statement, sources.scope(statement, queries))
+        scope = sources.scope(statement, queries)
         self._where(scope)
-        self.scope, self.predicate = lookups.conditions(sources, statement, scope, queries)
+        scope, self.predicate = lookups.conditions(sources, statement, scope, queries)
+        self.scope = listed(sources, statement, scope)
         self.shape = self.scope.shape
         if not self.shape.private:
             name = self.scope.sources[0].alias
