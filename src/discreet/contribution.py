@@ -15,7 +15,7 @@ from discreet.intervals.noise import CONFIDENCE
 from discreet.ledger import TOTAL, Ledger, Stored
 from discreet.ledger.refusal import refusal
 from discreet.plan.measurement import Plan
-from discreet.plan.outputs import OutputKind
+from discreet.plan.outputs import Output, OutputKind
 from discreet.release import Release
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
 from discreet.release.left_out import of_plan
@@ -190,18 +190,18 @@ def terms(question: Question, opens: str) -> Terms:
     moved = sensitivity(plan.root, plan.parts[0])
     return Terms(
         tuple(key.name for key in keys),
-        tuple(str(plan.keys[key.index].type) for key in keys),
+        tuple(str(key.type_of(plan.keys[key.index])) for key in keys),
         outputs[0].name,
-        _cells(plan, [key.index for key in keys]),
+        _cells(plan, keys),
         step,
         moved.each if opens == "largest" else moved.l1,
     )
 
 
-def _cells(plan: Plan, order: Sequence[int]) -> tuple[tuple[Any, ...], ...]:
+def _cells(plan: Plan, order: Sequence[Output]) -> tuple[tuple[Any, ...], ...]:
     """The groups in the order of the exact vector, each with its keys in the order of the answer's columns."""
     groups = itertools.product(*(key.groups or () for key in plan.keys))
-    return tuple(tuple(plain(group[place]) for place in order) for group in groups)
+    return tuple(tuple(plain(key.shown(group[key.index])) for key in order) for group in groups)
 
 
 def _number(value: Fraction) -> int | float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,8 @@ from kinds import examples
 
 EXACT = 10**20
 CLAMP = 10**10
+GROUPS = 1e-7
+"""The delta of a question with private groups."""
 
 COLUMNS = {
     "d": {"type": "number", "min": 0, "max": 0.99, "step": 0.01, "nulls": False},
@@ -54,7 +57,7 @@ def curator() -> Iterator[discreet.Curator]:
     }
     frame = pandas.DataFrame({**columns, "i": range(100)})
     people = discreet.Table(frame, one_row_per_person=True, columns=COLUMNS)
-    with discreet.Curator({"t": people}, epsilon=10**27) as one:
+    with discreet.Curator({"t": people}, epsilon=10**27, delta=1e-3, keys_delta=9e-4) as one:
         yield one
 
 
@@ -275,6 +278,19 @@ def test_sums_of_formulas_are_those_of_fractions(curator: discreet.Curator, one:
     text = f"SELECT SUM({one.text}, contribution_bounds_per_row => (-{CLAMP}, {CLAMP})) AS n FROM t"
     found = value(curator, text)
     assert math.isclose(float(found), float(sum(known)), rel_tol=1e-14, abs_tol=1e-12), (one.text, found, sum(known))
+
+
+@settings(max_examples=examples(30), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(FORMULAS)
+def test_formulas_group_by_the_values_of_fractions(curator: discreet.Curator, one: Formula) -> None:
+    """Each group is shown as the double nearest to its key, with all rows that have it. Of private keys, those of two
+    rows or more are shown at this price."""
+    rows = curator.ask(f"SELECT {one.text} AS k, COUNT(*) AS n FROM t GROUP BY 1", epsilon=EXACT, delta=GROUPS).rows
+    exact = Counter(None if (found := one.of(row)) is None else float(found) for row in ROWS)
+    shown = {row["k"]: row["n"] for row in rows}
+    assert len(shown) == len(rows)
+    assert all(exact[key] == count for key, count in shown.items()), one.text
+    assert all(key in shown for key, count in exact.items() if count >= 2), one.text
 
 
 # where decimals come from

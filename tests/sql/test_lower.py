@@ -218,7 +218,7 @@ QUESTIONS = [
     ("SELECT city FROM visits", "ungrouped", "add city to GROUP BY and count"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY smoker", "ungrouped", "add city to GROUP BY and count"),
     ("SELECT person, COUNT(*) FROM visits GROUP BY person", "person-key", "group by something that many persons share"),
-    ("SELECT cost, COUNT(*) FROM visits GROUP BY cost", "number-key", "declare values for cost"),
+    ("SELECT SQRT(cost), COUNT(*) FROM visits GROUP BY 1", "number-key", "group by FLOOR(SQRT(cost) / 10) * 10"),
     # types
     ("SELECT SUM(city) FROM visits", "type", "write CAST(city AS INTEGER) where it holds numbers"),
     ("SELECT AVG(smoker) FROM visits", "type", "write COUNTIF(smoker)"),

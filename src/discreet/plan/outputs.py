@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
+from discreet.dialect.counted import Scale
 from discreet.trusted.ring_a.expressions import Expression
-from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_a.nodes import Key
+from discreet.trusted.ring_a.table import Type, Value
 
 
 class AggregateKind(StrEnum):
@@ -72,3 +74,13 @@ class Output:
     formula: Expression | None = None
     moment: Type | None = None
     """What is made of a special's days or seconds since 1970: a date or a timestamp."""
+    scale: Scale | None = None
+    """What a key stands for that is counted in steps."""
+
+    def shown(self, key: Value | None) -> Value | None:
+        """A key as the answer shows it."""
+        return key if self.scale is None else self.scale.of(key)
+
+    def type_of(self, key: Key) -> Type:
+        """The type of a key as the answer shows it."""
+        return key.type if self.scale is None else self.scale.type

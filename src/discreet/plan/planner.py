@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TypeVar
 
+from discreet.dialect.counted import Scale
 from discreet.dialect.nulls import may_be_null
 from discreet.dialect.quantization import clamping, lattice, sized
 from discreet.dialect.ranges import interval
@@ -85,6 +86,8 @@ class Request:
     """Bounds that were found for expressions without declared ones."""
     formulas: tuple[Expression, ...] = ()
     """Columns that are computed from aggregates, which stand in them as columns named by `part_name`."""
+    scales: tuple[Scale | None, ...] = ()
+    """What the keys stand for that are counted in steps."""
 
 
 def plan(request: Request) -> Plan:
@@ -119,7 +122,8 @@ def plan(request: Request) -> Plan:
 
     for name, kind, index in request.columns:
         if kind == "key":
-            outputs.append(Output(name, OutputKind.KEY, index, text=request.keys[index].name))
+            scale = request.scales[index] if request.scales else None
+            outputs.append(Output(name, OutputKind.KEY, index, text=request.keys[index].name, scale=scale))
         elif kind == "formula":
             formula = request.formulas[index]
             needed = [place for place in range(len(request.wanted)) if part_name(place) in columns_of(formula)]

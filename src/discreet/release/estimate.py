@@ -59,9 +59,9 @@ def answer(
     types: dict[str, str] = {}
     for output in visible:
         if output.kind is OutputKind.KEY:
-            types[output.name] = str(plan.keys[output.index].type)
+            types[output.name] = str(output.type_of(plan.keys[output.index]))
             for row, key in zip(rows, noisy.keys, strict=True):
-                row[output.name] = plain(key[output.index])
+                row[output.name] = plain(output.shown(key[output.index]))
             continue
         values, first = columns.of(output, 1 - CONFIDENCE)
         _, second = columns.of(output, (1 - CONFIDENCE) / (cells * together))

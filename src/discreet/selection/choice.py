@@ -60,8 +60,8 @@ class Select:
         """The content of the release: the winners' keys, best first."""
         outputs = [output for output in self.plan.outputs if output.kind == "key"]
         names = [output.name for output in outputs]
-        types = {output.name: str(self.plan.keys[output.index].type) for output in outputs}
-        rows = [{output.name: plain(keys[output.index]) for output in outputs} for keys in chosen.keys]
+        types = {output.name: str(output.type_of(self.plan.keys[output.index])) for output in outputs}
+        rows = [{output.name: plain(output.shown(keys[output.index])) for output in outputs} for keys in chosen.keys]
         if chosen.gap is not None:
             beside = "gap"
             while beside in names:

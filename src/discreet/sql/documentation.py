@@ -20,6 +20,9 @@ Where the table says nothing else:
   BETWEEN, FLOOR, CEIL, ROUND, TRUNC, WIDTH_BUCKET, casts and CASE are exact while every result between is at most 2^50
   of its steps (a product's is the product of both) and a step has at most 15 digits: `price * 100 = 7`,
   `FLOOR(price * 100)`. SUM counts such a result in its own step, unless its bounds are further than 2^50 steps from 0.
+- **Groups by numbers with fractions** are those of whole numbers: of the steps of a decimal, of `FLOOR(x / 2.5) * 2.5`,
+  `ROUND(x, 1)`, `TRUNC(x, 1)`, `x - x % 10` and CASE of constants, whatever x is. The answer shows each key as the
+  double nearest to it.
 - **Overflow**: other arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it
   grows too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
 - **Not a number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain

@@ -11,6 +11,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration, writable
+from discreet.dialect.counted import Scale, counted
 from discreet.dialect.normal import normal
 from discreet.dialect.nulls import known_where, may_be_null, without_nulls
 from discreet.errors import QuestionError
@@ -30,7 +31,7 @@ from discreet.sql.refusals import STAR, only, refused, spelled_as_declared, unkn
 from discreet.sql.scope import Scope
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
-from discreet.trusted.ring_a.exact import fraction
+from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.public_groups import group_count
@@ -138,6 +139,7 @@ class _Select:
         self.aggregates.clause = self.options.given
         self.keys: list[Key] = []
         self.groups: list[Expression] = []
+        self.scales: list[Scale | None] = []
         self.labels: list[str] = []
         self.computed: list[tuple[str, Expression]] = []
         self.wanted: list[WantedAggregate] = []
@@ -268,6 +270,7 @@ class _Select:
             options.rows,
             options.least,
             formulas=tuple(_moved(formula, places["aggregate"]) for formula in self.formulas),
+            scales=tuple(self.scales[place] for place in groups),
         )
         if not self.wanted and not any(key.values is None for key in self.keys):
             fix = "add an aggregate such as COUNT(*)"
@@ -310,10 +313,10 @@ class _Select:
         ):
             return
         place = next((place for place, key in enumerate(self.keys) if key.groups == ()), 0)
-        groups = [str(one) for one in before[place].values or ()]
-        fix = (
-            f"compare with what {self.labels[place]} can be: {', '.join(groups[:5])}{', …' if len(groups) > 5 else ''}"
-        )
+        scale, groups = self.scales[place], list(before[place].values or ())
+        shown = [one if scale is None else scale.of(one) for one in groups]
+        words = [show(one) if isinstance(one, Fraction) else str(one) for one in shown]
+        fix = f"compare with what {self.labels[place]} can be: {', '.join(words[:5])}{', …' if len(words) > 5 else ''}"
         raise QuestionError("no-group", "no group can meet WHERE: there is nothing to measure", where="WHERE", fix=fix)
 
     def _columns_of(self, wanted: WantedAggregate) -> WantedAggregate:
@@ -339,16 +342,24 @@ class _Select:
             node = group_item(self.tree, written, self.scope)
             if node.find(exp.AggFunc) or isinstance(node, exp.Literal | exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise refused(node, "group by columns or expressions of one row")
-            expression = self._normal(self.reader.read(node))
             label = node.name if isinstance(node, exp.Column) else ""
+            expression, scale = self._counted(self._normal(self.reader.read(node)))
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
                 column = derived(_computed_name(expression), expression, self.shape.by_name)
+            self._key(column, label or node.sql()[:60], expression, scale)
+            if not isinstance(expression, ColumnOf):
                 self.computed.append((column.name, expression))
-            self._key(column, label or node.sql()[:60], expression)
 
-    def _key(self, column: Column, label: str, expression: Expression) -> None:
+    def _counted(self, expression: Expression) -> tuple[Expression, Scale | None]:
+        """What a key is grouped by: itself, or the whole number that it counts, and what that stands for."""
+        known = self.shape.by_name
+        column = known[expression.name] if isinstance(expression, ColumnOf) else derived("", expression, known)
+        found = counted(expression, known) if column.values is None else None
+        return (expression, None) if found is None or found[0] == expression else found
+
+    def _key(self, column: Column, label: str, expression: Expression, scale: Scale | None) -> None:
         if expression in self.groups:
             raise QuestionError("twice", f"{label} stands there twice", where="GROUP BY", fix="group by it once")
         assert column.type is not None
@@ -357,11 +368,13 @@ class _Select:
             fix = "group by something that many persons share"
             raise QuestionError("person-key", "groups of one person cannot be shown", where="GROUP BY", fix=fix)
         if values is None and column.type is Type.NUMBER:
-            fix = f"declare values for {label}, or its type as integer; or group by FLOOR({label})"
-            message = f"{label} is a number with fractions: it cannot be grouped by"
+            fix = f"group by FLOOR({label} / 10) * 10 or ROUND({label}, 1)"
+            fix += f"; or declare a step, as step = 0.01, for {label}" if isinstance(expression, ColumnOf) else ""
+            message = f"{label} is a number without a declared step: it cannot be grouped by as it is"
             raise QuestionError("number-key", message, where="GROUP BY", fix=fix)
         self.keys.append(Key(column.name, column.type, values, self._may_be_null(column, expression)))
         self.groups.append(expression)
+        self.scales.append(scale)
         self.labels.append(label)
 
     def _may_be_null(self, column: Column, expression: Expression) -> bool:
@@ -445,16 +458,26 @@ class _Select:
 
     def _grouped(self, node: exp.Expression) -> int:
         """Which group key stands here."""
-        if not isinstance(node, exp.Column) and (node.find(exp.AggFunc) or not self.computed):
+        if not isinstance(node, exp.Column) and (node.find(exp.AggFunc) or not self._computes()):
             raise self._not_selectable(node)
-        expression = normal(self.reader.read(node))
-        if expression not in self.groups:
+        found = self._place_of(node)
+        if found is None:
             if not isinstance(node, exp.Column):
                 raise self._not_selectable(node)
             fix = f"add {node.name} to GROUP BY and count with COUNT(*), or aggregate it; single rows are never shown"
             message = f"{node.name} is neither grouped nor aggregated"
             raise QuestionError("ungrouped", message, where="SELECT", fix=fix)
-        return self.groups.index(expression)
+        return found
+
+    def _computes(self) -> bool:
+        """Whether some key is more than a column."""
+        return bool(self.computed) or any(self.scales)
+
+    def _place_of(self, node: exp.Expression) -> int | None:
+        """Which key an expression of one row is; None where it is none."""
+        wanted = self._counted(normal(self.reader.read(node)))
+        known = list(zip(self.groups, self.scales, strict=True))
+        return known.index(wanted) if wanted in known else None
 
     def _not_selectable(self, node: exp.Expression) -> QuestionError:
         if isinstance(node, exp.Star):
@@ -495,7 +518,8 @@ class _Select:
         def place(index: int) -> Expression:
             name, kind, which = columns[index]
             if kind == "key":
-                return ColumnOf(name, self.keys[which].type)
+                scale = self.scales[which]
+                return ColumnOf(name, self.keys[which].type if scale is None else scale.type)
             if kind == "aggregate" and (self.wanted[which].many or self.wanted[which].report):
                 fix = "take it from the answer: it is a list or a text"
                 raise QuestionError("not-allowed", f"{name[:60]} cannot be compared", where=name[:60], fix=fix)
@@ -540,13 +564,13 @@ class _Select:
         self, node: exp.Expression, columns: Sequence[tuple[str, str, int]], place: Callable[[int], Expression]
     ) -> Expression | None:
         """A group's expression, written again in HAVING or ORDER BY."""
-        if not self.computed or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
+        if not self._computes() or isinstance(node, exp.Column | exp.Literal) or node.find(exp.AggFunc):
             return None
         try:
-            expression = normal(self.reader.read(node))
+            key = self._place_of(node)
         except QuestionError:
             return None
-        found = [i for i, (_, kind, which) in enumerate(columns) if kind == "key" and self.groups[which] == expression]
+        found = [i for i, (_, kind, which) in enumerate(columns) if kind == "key" and which == key]
         return place(found[0]) if found else None
 
     def _having(self, columns: Sequence[tuple[str, str, int]]) -> Expression | None:

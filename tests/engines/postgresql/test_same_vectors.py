@@ -96,6 +96,8 @@ QUESTIONS = (
     "SELECT AVG(f), SUM(u) FROM t",
     "SELECT YEAR(d) AS y, COUNT(*) FROM t GROUP BY y",
     "SELECT UPPER(h) AS y, SUM(MOD(v, 3) * s) FROM t GROUP BY y",
+    "SELECT FLOOR(w / 2.0) * 2.0 AS y, ROUND(f, 1) AS z, COUNT(*) FROM t GROUP BY y, z",
+    "SELECT s, w - w % 3 AS y, f - MOD(f, 7) AS z, COUNT(*) FROM t GROUP BY s, y, z",
     "SELECT COUNT(*) FROM t WHERE d + INTERVAL 1 MONTH > DATE '2020-01-01'",
     "SELECT COUNT(*) FROM (SELECT p, SUM(v * 2.5 + 1) AS z, AVG(w * s) AS y, MAX(b) AS x FROM t GROUP BY p) "
     "WHERE z > 1 AND y < 100 OR x",

@@ -53,6 +53,7 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM t WHERE h LIKE '%a%' OR UPPER(h) = 'Ü'",
     "SELECT MEDIAN(w), VARIANCE(s) FROM t",
     "SELECT MIN(v) FROM t WHERE u > 5",
+    "SELECT FLOOR(w / 2.0) * 2.0 AS x, ROUND(f, 1) AS y, s, COUNT(*) FROM t GROUP BY x, y, s",
 ]
 """Counts, sums, means, moments, quantiles and different values; rows and groups in windows, with WHERE and without."""
 
