@@ -232,6 +232,8 @@ def _moments(expression: Expression, columns: Mapping[str, Column]) -> _Moments:
         results = [*expression.arguments[1:-1:2], expression.arguments[-1]]  # type: ignore[union-attr]
         sides = [_moments(one, columns) for one in results if getattr(one, "value", one) is not None]
         return (min(low for low, _ in sides), max(high for _, high in sides)) if sides else _ALWAYS
+    elif (moved := _MOVED.get(getattr(expression, "operator", ""))) is not None:
+        return moved(expression, columns)  # type: ignore[arg-type]
     else:
         return _ALWAYS
     low, high = (_at(end, other) for end, other in zip(ends, _ALWAYS, strict=True))
@@ -242,6 +244,71 @@ def _at(end: object, otherwise: datetime.datetime) -> datetime.datetime:
     if isinstance(end, datetime.datetime):
         return end
     return datetime.datetime.combine(end, datetime.time()) if isinstance(end, datetime.date) else otherwise
+
+
+def _midnights(call: Call, columns: Mapping[str, Column]) -> _Moments:
+    """CAST(x AS DATE): the first moment of the day. Of a text nothing is known."""
+    if call.arguments[0].type is Type.TEXT:
+        return _ALWAYS
+    low, high = _moments(call.arguments[0], columns)
+    return datetime.datetime.combine(low, datetime.time()), high
+
+
+def _as_they_are(call: Call, columns: Mapping[str, Column]) -> _Moments:
+    return _ALWAYS if call.arguments[0].type is Type.TEXT else _moments(call.arguments[0], columns)
+
+
+_LONGEST = {"year": 366, "quarter": 92, "month": 31, "week": 7, "day": 1, "hour": 1, "minute": 1, "second": 1}
+"""At most so many days a unit has."""
+
+
+def _begun(call: Call, columns: Mapping[str, Column]) -> _Moments:
+    """DATE_TRUNC: the beginning of the unit."""
+    unit = str(getattr(call.arguments[0], "value", ""))
+    low, high = _moments(call.arguments[1], columns)
+    day = low.replace(hour=0, minute=0, second=0, microsecond=0)
+    if unit in ("year", "quarter", "month"):
+        month = {"year": 1, "quarter": (low.month - 1) // 3 * 3 + 1, "month": low.month}[unit]
+        return day.replace(month=month, day=1), high
+    if unit == "week":
+        return _shifted_by(day, -datetime.timedelta(days=low.weekday())), high
+    return day, high
+
+
+def _last_days(call: Call, columns: Mapping[str, Column]) -> _Moments:
+    low, high = _moments(call.arguments[0], columns)
+    return low, _shifted_by(high, datetime.timedelta(days=31))
+
+
+def _added(call: Call, columns: Mapping[str, Column]) -> _Moments:
+    """A constant interval later, or earlier: of months and years, with room for the days that they differ by."""
+    unit, number = (getattr(call.arguments[place], "value", None) for place in (0, 2))
+    if not isinstance(number, int) or unit not in _LONGEST:
+        return _ALWAYS
+    low, high = _moments(call.arguments[1], columns)
+    if unit in ("hour", "minute", "second"):
+        ends = [datetime.timedelta(seconds=number * {"hour": 3_600, "minute": 60, "second": 1}[unit])] * 2
+    else:
+        least = {"year": 365, "quarter": 84, "month": 28}.get(unit, _LONGEST[unit])
+        ends = sorted(datetime.timedelta(days=number * days) for days in (least, _LONGEST[unit]))
+    return _shifted_by(low, ends[0]), _shifted_by(high, ends[1])
+
+
+def _shifted_by(moment: datetime.datetime, by: datetime.timedelta) -> datetime.datetime:
+    try:
+        return moment + by
+    except OverflowError:
+        return _ALWAYS[0] if by < datetime.timedelta() else _ALWAYS[1]
+
+
+_MOVED: Mapping[str, Callable[[Call, Mapping[str, Column]], _Moments]] = {
+    "to_date": _midnights,
+    "to_timestamp": _as_they_are,
+    "date_trunc": _begun,
+    "last_day": _last_days,
+    "date_add": _added,
+}
+"""For each function that makes a moment of another, between which moments it lies."""
 
 
 def _year(call: Call, _sides: Sequence[Interval], columns: Mapping[str, Column]) -> Interval:
