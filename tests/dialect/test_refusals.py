@@ -30,7 +30,7 @@ REFUSALS = [
     *("DATE_TRUNC('era', date_1) = date_2", "DATE_TRUNC(text_1, date_1) = date_2", "EXTRACT(ERA FROM date_1) = 1"),
     *("FORMAT_DATE('%Q', date_1) = 'x'", "FORMAT_DATE(text_1, date_1) = 'x'", "MAKE_DATE(2020, 2, 30) = date_1"),
     *("date_1 AT TIME ZONE 'UTC' = date_2", "STRPTIME(text_1, '%Y') = date_1", "CAST(date_1 AS INTEGER) = 1"),
-    *("CAST(text_1 AS JSON) = '1'", "CAST(text_1 AS DECIMAL(3, 1)) = 1", "CAST(text_1 AS VARCHAR(3)) = 'x'"),
+    *("CAST(text_1 AS JSON) = '1'", "CAST(text_1 AS DECIMAL(40, 20)) = 1", "CAST(text_1 AS VARCHAR(3)) = 'x'"),
     *("CAST(text_1 AS UUID) = 'x'", "CAST('2020-13-01' AS DATE) = date_1", "CAST(NULL AS INTEGER) = 1"),
     *("UPPER(integer_1) = 'X'", "SQRT(text_1) = 1", "YEAR(integer_1) = 1", "SQRT(1, 2) = 1", "PI(1) = 1"),
     *("GREATEST(text_1, integer_1) = 1", "UPPER() = 'X'", "IF(boolean_1, 1, 2, 3) = 1", "text_1[1] = 'a'"),

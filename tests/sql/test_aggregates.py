@@ -154,7 +154,7 @@ REFUSED = [
     ("SELECT ANY_VALUE(x) FROM s", "not-allowed", ""),
     ("SELECT VAR_POP(x, y) FROM s", "arguments", "write VAR_POP(x)"),
     ("SELECT CORR(x) FROM s", "arguments", "write CORR(x, y)"),
-    ("SELECT SUM(DISTINCT x) FROM s", "not-allowed", "without DISTINCT"),
+    ("SELECT SUM(DISTINCT x) FROM s", "not-allowed", "COUNT(DISTINCT x)"),
     ("SELECT MEDIAN(cat) FROM s", "type", "numbers"),
     ("SELECT PERCENTILE_CONT(x, 2) FROM s", "arguments", "write PERCENTILE_CONT(x, 0.5)"),
     ("SELECT PERCENTILE_CONT(x, x) FROM s", "arguments", "write PERCENTILE_CONT(x, 0.5)"),

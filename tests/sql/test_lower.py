@@ -159,7 +159,7 @@ QUESTIONS = [
     ("SELECT city, COUNT(*) FROM visits GROUP BY 3", "position", "name the column"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY city ORDER BY 3", "position", "name the column"),
     # functions
-    ("SELECT STRING_AGG(note) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
+    ("SELECT STRING_AGG(note) FROM visits", "not-allowed", "write SELECT note, COUNT(*) … GROUP BY note"),
     ("SELECT nonsense(age) FROM visits", "not-allowed", "ask for COUNT, SUM or AVG"),
     ("SELECT COUNT(*) FROM visits WHERE nonsense(age)", "not-allowed", ALLOWED),
     ("SELECT COUNT(*) FROM visits WHERE random() < 0.5", "not-allowed", "a question must mean the same"),
@@ -176,7 +176,7 @@ QUESTIONS = [
     ("SELECT COUNT(*) FROM visits WHERE note LIKE 'a%' ESCAPE '%'", "not-allowed", "let the pattern not end"),
     ("SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1", "not-allowed", "conditions on COUNT(*) are written in HAVING"),
     ("SELECT SUM(COUNT(*)) FROM visits", "not-allowed", "conditions on COUNT(*) are written in HAVING"),
-    ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", "write SUM without DISTINCT"),
+    ("SELECT SUM(DISTINCT age) FROM visits", "not-allowed", "write SUM(age), COUNT(DISTINCT age)"),
     # more than one question, and other statements
     ("", "empty", "write SELECT COUNT(*) FROM table"),
     ("-- nothing", "empty", "write SELECT COUNT(*) FROM table"),
@@ -221,7 +221,7 @@ QUESTIONS = [
     ("SELECT SQRT(cost), COUNT(*) FROM visits GROUP BY 1", "number-key", "group by FLOOR(SQRT(cost) / 10) * 10"),
     # types
     ("SELECT SUM(city) FROM visits", "type", "write CAST(city AS INTEGER) where it holds numbers"),
-    ("SELECT AVG(smoker) FROM visits", "type", "write COUNTIF(smoker)"),
+    ("SELECT AVG(smoker + 1) FROM visits", "type", "write COUNTIF(smoker)"),
     ("SELECT COUNT(*) FROM visits WHERE age", "type", "write a comparison such as x > 1"),
     ("SELECT COUNT(*) FROM visits WHERE age = 'x'", "type", "compare values of one type"),
     ("SELECT COUNT(*) FROM visits WHERE city > 5", "type", "compare values of one type"),

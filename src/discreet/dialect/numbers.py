@@ -144,7 +144,7 @@ CASTS = (
         None,
         f"{_TEXTUAL}; true is 1",
         "TRY_CAST",
-        "CAST(x AS DOUBLE) (FLOAT, FLOAT64, REAL, NUMERIC, DECIMAL)",
+        "CAST(x AS DOUBLE) (FLOAT, FLOAT64, REAL, NUMERIC, DECIMAL; DECIMAL(10, 2) rounds to 2 digits)",
         form="cast",
     ),
     SqlFunction(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +15,10 @@ from discreet.plan.outputs import AggregateKind
 from discreet.plan.planner import WantedAggregate
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import STATISTICS, Statistic
-from discreet.sql.refusals import dated, only, refused
+from discreet.sql.put_together import one_text
+from discreet.sql.refusals import dated, only, place, refused
+from discreet.sql.single_persons import histogram, refusal
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
 
@@ -158,9 +162,32 @@ class Aggregates:
             return self._extreme(name, node.this, NamedArguments([], name, self.reader), node.sql())
         if isinstance(node, Statistic):
             return self._statistic(node)
+        if isinstance(node, exp.ApproxDistinct):
+            only(node, "this")
+            return self._count(
+                exp.Distinct(expressions=[node.this]), NamedArguments([], "COUNT", self.reader), node.sql()
+            )
+        if isinstance(node, exp.Anonymous) and node.name.upper() == "HISTOGRAM":
+            raise self._histogram(node)
+        if (error := refusal(node)) is not None:
+            raise error
         if isinstance(node, exp.AggFunc):
             raise refused(node, "ask for COUNT, SUM or AVG")
         return None
+
+    def _histogram(self, node: exp.Expression) -> QuestionError:
+        """The refusal of HISTOGRAM, with the bounds that are declared."""
+        counted = (
+            self.declared(node.expressions[0])
+            if node.expressions and isinstance(node.expressions[0], exp.Column)
+            else None
+        )
+        if counted is None or counted.type is None or not counted.type.numeric or counted.values is not None:
+            return histogram(node, *(("0", "100") if counted is None else ("", "")))
+        ends = [
+            show(Fraction(end)) if isinstance(end, int | Fraction) else "" for end in (counted.minimum, counted.maximum)
+        ]
+        return histogram(node, *(ends if all(ends) else ("0", "100")))
 
     def _filtered(self, node: exp.Filter) -> WantedAggregate | None:
         """FILTER (WHERE …): the rows for which it is not true count as rows without a value."""
@@ -168,6 +195,14 @@ class Aggregates:
         if isinstance(inner, exp.Count) and isinstance(inner.this, exp.Star):
             inner = inner.copy()
             inner.set("this", _if(condition, exp.Literal.number(1)))
+        elif isinstance(inner, exp.ApproxDistinct):
+            inner = exp.Count(this=exp.Distinct(expressions=[_if(condition, inner.this)]))
+        elif isinstance(inner, exp.Count) and _several(inner.this):
+            wanted = self.read(inner)
+            assert wanted is not None
+            assert wanted.expression is not None
+            counted = (self.reader.boolean(condition), wanted.expression, Literal(None, Type.TEXT))
+            return replace(wanted, expression=Call("case", counted, Type.TEXT))
         elif isinstance(inner, exp.Count | exp.Sum | exp.Avg | exp.Min | exp.Max):
             inner = inner.copy()
             distinct = isinstance(inner.this, exp.Distinct)
@@ -192,9 +227,17 @@ class Aggregates:
             return wanted
         if isinstance(counted, exp.Distinct):
             only(counted, "expressions")
-            inner = counted.expressions[0] if len(counted.expressions) == 1 else None
-            if inner is None:
-                raise refused(counted, "count one expression")
+            inner = (
+                counted.expressions[0] if len(counted.expressions) == 1 else exp.Tuple(expressions=counted.expressions)
+            )
+            if inner.find(exp.Star) is not None:
+                fix = "write COUNT(*) for rows, COUNT(DISTINCT person) for persons, or name columns"
+                raise refused(inner, fix)
+            if isinstance(inner, exp.Tuple):
+                whole = len(counted.expressions) == 1  # COUNT(DISTINCT (a, b)) counts what has no value in one of them
+                return replace(
+                    wanted, kind=AggregateKind.DISTINCT, expression=one_text(self.reader, inner, nulls=whole)
+                )
             column = self.declared(inner) if isinstance(inner, exp.Column) else None
             if column is not None and column.name in self.persons:
                 if bounds is not None and bounds[1] != 1:
@@ -206,7 +249,10 @@ class Aggregates:
 
     def _total(self, function: str, inner: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
         if isinstance(inner, exp.Distinct):
-            raise refused(inner, f"write {function} without DISTINCT")
+            what = ", ".join(one.sql() for one in inner.expressions)[:60]
+            message = f"{function}(DISTINCT …) would tell which values one person alone has"
+            fix = f"write {function}({what}), COUNT(DISTINCT {what}), or GROUP BY {what}"
+            raise QuestionError("not-allowed", message, where=f"{function}(DISTINCT {what})"[:60], fix=fix)
         expression = self._number(function, inner)
         epsilon, report = named.epsilon(), named.report()
         bounds, rows = named.bounds(GROUP_BOUNDS), named.bounds(ROW_BOUNDS)
@@ -234,7 +280,7 @@ class Aggregates:
             what = node.sql()[:60]
             fix = f"write MEDIAN({what}), or {function}(DATE_DIFF({what}, DATE '2000-01-01', DAY)) for days since then"
             raise QuestionError("type", f"there is no {function} of a {expression.type}", where=what, fix=fix)
-        return self.reader.numeric(expression, node)
+        return self.reader.numeric(counting(expression), node)
 
     def _statistic(self, node: Statistic) -> WantedAggregate:
         name = str(node.this)
@@ -288,6 +334,8 @@ class Aggregates:
         )
 
     def _extreme(self, name: str, inner: exp.Expression, named: NamedArguments, text: str) -> WantedAggregate:
+        if isinstance(inner, exp.Distinct) and len(inner.expressions) == 1:
+            (inner,) = inner.expressions  # the largest of different values is the largest
         end = Fraction(0) if name == "MIN" else Fraction(1)
         return self._ranked(inner, (end,), named, text, many=False)
 
@@ -296,6 +344,8 @@ class Aggregates:
     ) -> WantedAggregate:
         if name == "MEDIAN":
             return self._ranked(plain[0], (Fraction(1, 2),), named, text, many=False)
+        if len(plain) > 1 and isinstance(plain[1], exp.Array):
+            return self._ranked(plain[0], self._shares(name, plain[1]), named, text, many=True)
         value = self.reader.number(plain[1]) if len(plain) > 1 else None
         if not isinstance(value, Literal) or not isinstance(value.value, int | Fraction):
             fix = f"write {name}({_example(name)})"
@@ -312,13 +362,36 @@ class Aggregates:
             raise QuestionError("arguments", message, where=name, fix=f"write {name}(x, 0.5)")
         return self._ranked(plain[0], (number,), named, text, many=False)
 
+    def _shares(self, name: str, node: exp.Expression) -> tuple[Fraction, ...]:
+        """The shares of a list, as in QUANTILE_CONT(x, [0.25, 0.5]): constants that rise."""
+        read = [self.reader.number(one) for one in node.expressions]
+        values = [
+            Fraction(one.value) for one in read if isinstance(one, Literal) and isinstance(one.value, int | Fraction)
+        ]
+        rising = all(one < other for one, other in itertools.pairwise(values))
+        if len(values) < len(read) or not values or not rising or not 0 <= values[0] <= values[-1] <= 1:
+            message = f"{name} takes constants from 0 to 1, the smallest first"
+            raise QuestionError("arguments", message, where=name, fix=f"write {name}(x, [0.25, 0.5, 0.75])")
+        if len(values) > _MOST_QUANTILES:
+            fix = "ask for fewer"
+            raise QuestionError("arguments", f"at most {_MOST_QUANTILES:,} quantiles", where=name, fix=fix)
+        return tuple(values)
+
     def _within(self, node: exp.WithinGroup) -> WantedAggregate:
-        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), as standard SQL has it."""
+        """PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x), as standard SQL has it; ORDER BY x DESC counts from above."""
         inner, order = node.this, node.expression
         ordered = order.expressions if isinstance(order, exp.Order) else []
-        if not isinstance(inner, Statistic) or len(inner.expressions) != 1 or len(ordered) != 1:
+        if (error := refusal(inner)) is not None:
+            raise error
+        mode = isinstance(inner, Statistic) and str(inner.this) == "MODE"
+        if not isinstance(inner, Statistic) or len(inner.expressions) != (0 if mode else 1) or len(ordered) != 1:
             raise refused(node, "write PERCENTILE_CONT(x, 0.5)")
-        only(ordered[0], "this", "nulls_first", fix="write PERCENTILE_CONT(x, 0.5)")
+        only(ordered[0], "this", "nulls_first", "desc", fix="write PERCENTILE_CONT(x, 0.5)")
+        if ordered[0].args.get("desc") and not mode:
+            share = self.reader.number(inner.expressions[0])
+            if not isinstance(share, Literal) or not isinstance(share.value, int | Fraction):
+                raise refused(node, "write PERCENTILE_CONT(x, 0.5)")
+            inner = Statistic(this=inner.this, expressions=[exp.Literal.number(show(1 - Fraction(share.value)))])
         call = Statistic(this=inner.this, expressions=[ordered[0].this, *inner.expressions])
         return self._statistic(call)
 
@@ -330,7 +403,7 @@ class Aggregates:
             moment = expression.type
             expression = Call(_SINCE_1970[moment], (expression,), Type.INTEGER)
         else:
-            expression = self.reader.numeric(expression, inner)
+            self._rankable(named.where, expression, inner)
         epsilon, report = named.epsilon(), named.report()
         bounds = named.bounds(ROW_BOUNDS, moment) or named.bounds(GROUP_BOUNDS, moment)
         named.end()
@@ -346,6 +419,24 @@ class Aggregates:
             many=many,
             moment=moment,
         )
+
+    def _rankable(self, name: str, expression: Expression, node: exp.Expression) -> None:
+        """Raises QuestionError unless values have ranks: numbers, dates and timestamps."""
+        what = place(node)
+        if expression.type is Type.BOOLEAN:
+            message = (
+                f"{name} of a condition would tell of one person"
+                if name in ("MIN", "MAX")
+                else "a condition has no ranks"
+            )
+            raise QuestionError("type", message, where=what, fix=f"write COUNTIF({what}), or AVG({what}) for the share")
+        if expression.type is Type.TEXT and not isinstance(expression, Literal):
+            message = f"{name} of a text would be the text of one person"
+            fix = (
+                f"write SELECT {what}, COUNT(*) … GROUP BY {what}, or {name}(CAST({what} AS INTEGER)) for numbers in it"
+            )
+            raise QuestionError("type", message, where=what, fix=fix)
+        self.reader.numeric(expression, node)
 
     def _winners(self, name: str, plain: Sequence[exp.Expression], named: NamedArguments, text: str) -> WantedAggregate:
         epsilon, report = named.epsilon(), named.report()
@@ -379,6 +470,11 @@ def called_after(node: exp.Expression) -> tuple[str, exp.Expression | None]:
     return node.key, node.this
 
 
+def counting(expression: Expression) -> Expression:
+    """A condition as 1 where it is true and 0 where it is false: its sum is COUNTIF, its mean the share."""
+    return Call("to_integer", (expression,), Type.INTEGER) if expression.type is Type.BOOLEAN else expression
+
+
 def clamped(expression: Expression, bounds: tuple[Fraction, Fraction]) -> Expression:
     """The expression, clamped to the bounds row by row."""
     low, high = (_constant(bound, expression.type) for bound in bounds)
@@ -391,6 +487,13 @@ def _constant(value: Fraction, kind: Type) -> Literal:
     if kind is Type.INTEGER and value.denominator == 1:
         return Literal(int(value), Type.INTEGER)
     return Literal(value, Type.NUMBER)
+
+
+def _several(node: exp.Expression) -> bool:
+    """Whether several values are counted together."""
+    return isinstance(node, exp.Distinct) and (
+        len(node.expressions) > 1 or any(isinstance(one, exp.Tuple) for one in node.expressions)
+    )
 
 
 def _if(condition: exp.Expression, value: exp.Expression) -> exp.Expression:

@@ -73,7 +73,7 @@ def _plain(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.Exp
         assert missing.default is not None
         arguments.append(Literal(missing.default, Type.TEXT if missing.kind is ArgumentKind.TEXT else Type.INTEGER))
     if row.operator.startswith("concatenate"):
-        _bounded(arguments, node)
+        bounded(arguments, node)
     return Call(row.operator, tuple(arguments), result_type(row, [one.type for one in arguments]))
 
 
@@ -119,7 +119,7 @@ def _constant(reader: ArgumentReader, row: SqlFunction, wanted: Argument, node: 
     return expression
 
 
-def _bounded(arguments: Sequence[Expression], node: exp.Expression) -> None:
+def bounded(arguments: Sequence[Expression], node: exp.Expression) -> None:
     """No text is put together from more columns than the table says: its length would multiply by nesting."""
     if sum(_leaves(one) for one in arguments) > MOST_TEXTS:
         fix = f"put at most {MOST_TEXTS} together"
@@ -249,11 +249,27 @@ def _cast(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """CAST(x AS type), TRY_CAST, SAFE_CAST and x::type."""
     only(node, "this", "to", "safe", fix="write CAST(x AS type)")
     kind = node.args["to"]
+    if isinstance(kind, exp.DataType) and (digits := _digits(kind)) is not None:
+        plain = _cast_to(reader, BY_OPERATOR["to_number"], [node.this], node)
+        return Call("round", (plain, Literal(digits, Type.INTEGER)), Type.NUMBER if digits else Type.INTEGER)
     name = kind.this.name if isinstance(kind, exp.DataType) and not kind.expressions else ""
     if name not in _TARGETS:
         fix = "cast to INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP; round with ROUND, shorten with LEFT"
         raise QuestionError("not-allowed", "this type cannot be cast to", where=place(node), fix=fix)
     return _cast_to(reader, BY_OPERATOR[_TARGETS[name]], [node.this], node)
+
+
+def _digits(kind: exp.DataType) -> int | None:
+    """How many digits behind the point DECIMAL(10, 2) has; None where that is not said."""
+    sizes = [one.this.name for one in kind.expressions if isinstance(one, exp.DataTypeParam)]
+    if kind.this.name != "DECIMAL" or not 1 <= len(sizes) <= 2 or not all(size.isdecimal() for size in sizes):
+        return None
+    digits = int(sizes[1]) if len(sizes) == 2 else 0
+    return digits if digits <= _MOST_DIGITS else None
+
+
+_MOST_DIGITS = 15
+"""Decimals have at most so many digits behind the point (`dialect.steps`)."""
 
 
 def _date_part(reader: ArgumentReader, nodes: Nodes, node: exp.Expression) -> Expression:
@@ -271,9 +287,27 @@ def _extract(reader: ArgumentReader, node: exp.Expression) -> Expression:
 
 def _part_of(reader: ArgumentReader, part: str, moment: exp.Expression, node: exp.Expression) -> Expression:
     operator = PARTS.get(part.upper())
+    if operator in _OF_DIFFERENCES and (seconds := _seconds_between(reader, moment)) is not None:
+        day = Literal(86_400, Type.INTEGER)
+        return Call("quotient", (seconds, day), Type.INTEGER) if operator == "day" else seconds
     if operator is None:
         raise refused(node, f"of parts there are {', '.join(PARTS)}")
     return _plain(reader, BY_OPERATOR[operator], [moment], node)
+
+
+_OF_DIFFERENCES = ("unix_seconds", "day")
+
+
+def _seconds_between(reader: ArgumentReader, node: exp.Expression) -> Expression | None:
+    """The seconds of end - start, where both are timestamps; None where it is anything else."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    if not isinstance(node, exp.Sub) or isinstance(node.expression, exp.Interval):
+        return None
+    end, start = (reader.read(one) for one in (node.this, node.expression))
+    if end.type is not Type.TIMESTAMP or start.type is not Type.TIMESTAMP:
+        return None
+    return Call("date_diff", (Literal("second", Type.TEXT), start, end), Type.INTEGER)
 
 
 def _substring(reader: ArgumentReader, node: exp.Expression) -> Expression:

@@ -93,6 +93,9 @@ class ExpressionReader:
             if expression.type is Type.TEXT and not isinstance(expression, Literal):
                 fix = f"write CAST({place(node)} AS INTEGER) where it holds numbers"
                 fix += f"; GROUP BY {place(node)} counts each, and a || b puts texts together"
+            if is_null(expression):
+                fix = "write a column, or a number such as 0"
+                raise QuestionError("type", "this must be a number, not NULL", where=place(node), fix=fix)
             if expression.type is Type.BOOLEAN:
                 fix = f"write COUNTIF({place(node)}), and COUNTIF({place(node)}) / COUNT(*) for the share"
             raise QuestionError("type", f"this must be a number, not {expression.type}", where=place(node), fix=fix)

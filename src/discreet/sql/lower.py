@@ -27,7 +27,7 @@ from discreet.sql.grammar import DifferentialPrivacy, parse
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
-from discreet.sql.refusals import STAR, only, refused, spelled_as_declared, unknown_name
+from discreet.sql.refusals import STAR, only, refused, several_groupings, spelled_as_declared, unknown_name
 from discreet.sql.scope import Scope
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
@@ -337,10 +337,14 @@ class _Select:
         group = self.tree.args.get("group")
         if group is None:
             return
-        only(group, "expressions", fix="group by columns or expressions, one after another")
-        for written in group.expressions:
+        only(group, "expressions", "all", fix="group by columns or expressions, one after another")
+        every = group.args.get("all") and not group.expressions  # GROUP BY ALL: by what is no aggregate
+        shown = [node.unalias() for node in self.tree.expressions if node.find(exp.AggFunc) is None]
+        for written in shown if every else group.expressions:
+            if isinstance(written, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise several_groupings(written)
             node = group_item(self.tree, written, self.scope)
-            if node.find(exp.AggFunc) or isinstance(node, exp.Literal | exp.Rollup | exp.Cube | exp.GroupingSets):
+            if node.find(exp.AggFunc) or isinstance(node, exp.Literal):
                 raise refused(node, "group by columns or expressions of one row")
             label = node.name if isinstance(node, exp.Column) else ""
             expression, scale = self._counted(self._normal(self.reader.read(node)))

@@ -25,9 +25,12 @@ STAR = "write COUNT(*), or SELECT column, COUNT(*) … GROUP BY column: single r
 
 AGGREGATES = {
     **dict.fromkeys(("STD", "STDEV", "STDDEV"), "write STDDEV_SAMP(x)"),
+    **dict.fromkeys(("VAR", "VARS", "VARIANCE_SAMP"), "write VAR_SAMP(x)"),
+    **dict.fromkeys(("VARP", "VARIANCE_POP"), "write VAR_POP(x)"),
+    "STDEVP": "write STDDEV_POP(x)",
     **dict.fromkeys(("MEAN", "AVERAGE"), "write AVG(x)"),
     **dict.fromkeys(("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT"), "write COUNT(DISTINCT x)"),
-    **dict.fromkeys(("PERCENTILE", "PERCENTILE_APPROX", "QUANTILES"), "write PERCENTILE_CONT(x, 0.9)"),
+    "QUANTILES": "write APPROX_QUANTILES(x, 4)",
     "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS k, COUNT(*) … GROUP BY k",
 }
 """Other systems' names of aggregates."""
@@ -74,6 +77,15 @@ def _instead(name: str) -> str:
         return REFUSED[name]
     near = difflib.get_close_matches(name, list(BY_NAME), 1, 0.75)
     return f"write {BY_NAME[near[0]].usage}" if near else f"use {ALLOWED}"
+
+
+def several_groupings(node: exp.Expression) -> QuestionError:
+    """The error for ROLLUP, CUBE and GROUPING SETS, each of which asks for the groups of several questions."""
+    word = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(node), "GROUPING SETS")
+    columns = dict.fromkeys(column.sql() for column in node.find_all(exp.Column))
+    fix = f"ask once for each: GROUP BY {', '.join(columns) or 'column'}, then the same with fewer columns"
+    message = f"{word} asks for the groups of several questions at once"
+    return QuestionError("not-allowed", message, where=word, fix=fix[:300])
 
 
 def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:

@@ -11,6 +11,7 @@ from discreet.dialect.quantization import lattice, sized
 from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
+from discreet.sql.aggregates import counting
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.refusals import only, refused
 from discreet.sql.scope import Scope
@@ -64,7 +65,8 @@ def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[PersonTo
         return PersonTotal("minimum" if isinstance(node, exp.Min) else "maximum", expression), known
     if isinstance(node, exp.Sum | exp.Avg):
         only(node, "this")
-        return _summed(node, reader.number(node.this), shape(below), rows)
+        expression = reader.numeric(counting(reader.read(node.this)), node.this)
+        return _summed(node, expression, shape(below), rows)
     if isinstance(node, exp.AggFunc):
         raise refused(node, "use COUNT, SUM, AVG, MIN or MAX in a subquery")
     return None
