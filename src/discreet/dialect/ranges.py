@@ -295,7 +295,10 @@ def _added(call: Call, columns: Mapping[str, Column]) -> _Moments:
 
 
 def _shifted_by(moment: datetime.datetime, by: datetime.timedelta) -> datetime.datetime:
+    """So much later, within the calendar. The calendar's own ends say that nothing is known, and stay."""
     try:
+        if moment in _ALWAYS:
+            return moment
         return moment + by
     except OverflowError:
         return _ALWAYS[0] if by < datetime.timedelta() else _ALWAYS[1]

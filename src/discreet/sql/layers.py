@@ -42,7 +42,8 @@ from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import Question, amount, lower_tree, options_of
 from discreet.sql.refusals import refused, unknown_name
 from discreet.sql.scope import Scope
-from discreet.sql.subquery import group_item, select
+from discreet.sql.subquery import select
+from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Type, Value
