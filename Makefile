@@ -8,7 +8,7 @@ PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
 COVERING = $(addprefix tests/,trusted accounting attacks learning neighbours plan reference selection textbook together)
 
-.PHONY: demo check test test-all cov mutants docs format bench lock clean
+.PHONY: demo check test test-all asked cov mutants docs format bench lock clean
 
 demo: .venv/run.stamp
 	.venv/bin/discreet demo --output out
@@ -26,6 +26,10 @@ test: check
 
 test-all: .venv/dev.stamp
 	$(PYTEST) -m "storm or power or outside or hypothesis" --hypothesis-profile thorough $(ARGS)
+
+# Asks the questions of tests/asked, and prints how many are answered as plain SQL answers them.
+asked: .venv/dev.stamp
+	.venv/bin/python -m tests.asked $(ARGS)
 
 # The tests of the parts that privacy rests on, and how many of the parts' lines they run: 95.8 % when the floor was set.
 cov: .venv/dev.stamp
