@@ -124,7 +124,7 @@ def _options(lines: Sequence[str]) -> dict[str, str]:
 def judged(asked: Asked, question: Question) -> Outcome:
     """Asks a question at a price that hides nothing, and compares what comes with plain SQL."""
     try:
-        release = _asked(asked, question, question.text)
+        release = asks(asked, question, question.text)
     except discreet.QuestionError as refusal:
         return _refused(asked, question, refusal)
     except Exception as error:
@@ -137,10 +137,10 @@ def judged(asked: Asked, question: Question) -> Outcome:
     return Outcome(DIFFERENT, f"{_some(found)} instead of {_some(expected)}")
 
 
-def _asked(asked: Asked, question: Question, text: str) -> discreet.Release:
+def asks(asked: Asked, question: Question, text: str, price: str = EXACT) -> discreet.Release:
     dialect = question.options.get("dialect")
     more: dict[str, Any] = {"dialect": dialect} if dialect and _takes_dialects(asked.curator) else {}
-    return asked.curator.ask(text, epsilon=EXACT, **more)
+    return asked.curator.ask(text, epsilon=price, **more)
 
 
 def _takes_dialects(curator: discreet.Curator) -> bool:
@@ -156,7 +156,7 @@ def _refused(asked: Asked, question: Question, refusal: discreet.QuestionError) 
     if missing:
         return Outcome(BADLY, f"{told} · it does not say {missing}")
     try:
-        _asked(asked, question, question.mended)
+        asks(asked, question, question.mended)
     except discreet.Error as error:
         return Outcome(BADLY, f"{told} · and then: {error}")
     return Outcome(WELL, told)

@@ -107,6 +107,9 @@ def words(text: str) -> None:
     if len(text) > LONGEST:
         message = f"the question is longer than {LONGEST:,} characters"
         raise QuestionError("too-long", message, where="question", fix="ask something shorter")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):  # no message could repeat it
+        message = "this is not SQL: it holds bytes that are no text"
+        raise QuestionError("syntax", message, where="question", fix="write the question in UTF-8")
     if next(islice(_WORD.finditer(text), MOST_WORDS, None), None) is not None:
         raise _too_many(MOST_WORDS, "words and signs", "name fewer columns and constants: a range, or a table to join")
 
