@@ -268,3 +268,10 @@ def test_of_soups_of_words_nothing_comes_but_plans_and_refusals() -> None:
             continue
         for root in checked.plan.roots:
             DIALECT.text(statement(root, checked.table, Salt.of("salt")))
+
+
+def test_half_a_letter_is_refused_in_words_that_can_be_printed() -> None:
+    with pytest.raises(QuestionError) as refusal:
+        lower("SELECT COUNT(*) FRO\ud800M t", DECLARED)
+    assert str(refusal.value).encode()
+    assert (refusal.value.code, "UTF-8" in refusal.value.fix) == ("syntax", True)
