@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "lib"))
 from bench import (
     accounting,
     accuracy,
+    asked,
     audit,
     big,
     kept,
@@ -23,6 +24,7 @@ from bench import (
     synthesis,
     textbook,
     together,
+    tpch,
     workload,
 )
 
@@ -51,6 +53,8 @@ def main() -> None:
         accounting.main()
         show("What the audit finds", audit.power())
         show("Ten million rows, a million people", big.ratios(place))
+        show("TPC-H's shapes, 600,000 lines", tpch.figures(place / "tpch"))
+        show("Questions torn by chance", asked.figures(place / "asked"))
         show("Tables kept in files", kept.figures(place))
         show("Kills and races of the ledger", storms())
 

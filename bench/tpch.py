@@ -46,6 +46,7 @@ class Took:
 
 def took(folder: Path, scale: float = 0.1, repetitions: int = 5) -> list[Took]:
     """Each question is asked once to see what comes of it, then in turn with plain DuckDB."""
+    folder.mkdir(exist_ok=True)
     made.tpch(folder, scale)
     tables = made.declared(folder)
     engine = {"work": data.WORK}

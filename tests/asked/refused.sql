@@ -85,21 +85,24 @@ SELECT MAX(spent) FROM (SELECT customer_id, SUM(total) AS spent FROM invoices GR
 --- texts put together
 SELECT city, STRING_AGG(name, ', ') AS names FROM customers GROUP BY city
 --- words
-COUNT(*)
+COUNT
+row / person
 --- mended
 SELECT city, COUNT(*) AS n FROM customers GROUP BY city
 
 --- rows in a list
 SELECT channel, ARRAY_AGG(total) AS totals FROM invoices GROUP BY channel
 --- words
-APPROX_QUANTILES
+COUNT / QUANTILES
+row / person
 --- mended
 SELECT channel, APPROX_QUANTILES(total, 4) AS totals FROM invoices GROUP BY channel
 
 --- any row
 SELECT city, ANY_VALUE(name) AS somebody FROM customers GROUP BY city
 --- words
-COUNT(*)
+COUNT
+row / person
 --- mended
 SELECT city, COUNT(*) AS n FROM customers GROUP BY city
 
@@ -113,7 +116,8 @@ SELECT COUNT(name) AS n FROM customers
 --- the name with the most
 SELECT ARG_MAX(name, points) AS best FROM customers
 --- words
-MAX(points)
+COUNT / MAX
+row / person
 --- mended
 SELECT MAX(points) AS most FROM customers
 
@@ -155,7 +159,7 @@ SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM customers d WHERE d
 --- names of others
 SELECT COUNT(*) FROM customers WHERE name IN (SELECT name FROM customers WHERE city = 'Genf')
 --- words
-id IN (SELECT id
+id IN (SELECT
 --- mended
 SELECT COUNT(*) FROM customers WHERE id IN (SELECT id FROM customers WHERE city = 'Genf')
 
@@ -247,7 +251,7 @@ having sum(l_quantity) > 150
 order by o_totalprice desc
 limit 100
 --- words
-c_custkey
+c_custkey / o_orderkey
 --- mended
 select c_mktsegment, sum(l_quantity) as quantity
 from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey

@@ -7,7 +7,8 @@ A file of `tests/asked` has questions one below the other:
     --- plain
     what plain DuckDB is asked instead, where that is not the same text
     --- words
-    what the refusal must say, where the question is to be refused: in its message or in what to write instead
+    what the refusal must say, where the question is to be refused: in its message or in what to write instead; a line
+    is a word, or several of which one will do, as `row / person`
     --- mended
     what a reader writes who follows the refusal
 
@@ -152,7 +153,9 @@ def _refused(asked: Asked, question: Question, refusal: discreet.QuestionError) 
     told = str(refusal)
     if not question.words:
         return Outcome(BADLY, told)
-    missing = [word for word in question.words if word.casefold() not in told.casefold()]
+    missing = [
+        line for line in question.words if not any(word.casefold() in told.casefold() for word in line.split(" / "))
+    ]
     if missing:
         return Outcome(BADLY, f"{told} · it does not say {missing}")
     try:

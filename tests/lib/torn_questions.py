@@ -109,6 +109,9 @@ FOREIGN = re.compile(
 """What would be the engine's own words, or the parser's."""
 
 
+ENDED = "or too much memory, to be read"
+
+
 @dataclass(frozen=True)
 class Came:
     """What came of a torn question."""
@@ -131,6 +134,8 @@ def came(asked: Asked, question: Question) -> Came:
             told.encode()
         except UnicodeEncodeError:
             return Came(False, refusal.code, f"it cannot be printed: {told!r}")
+        if ENDED in told:
+            return Came(False, refusal.code, "the process that reads texts ended: no torn question is long")
         if FOREIGN.search(told) and not FOREIGN.search(question.text):
             return Came(False, refusal.code, f"not our words: {told!r}")
         return Came(False, refusal.code)
