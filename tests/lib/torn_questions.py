@@ -16,6 +16,7 @@ from asked_data import Asked
 from asked_tools import Question, asks
 
 PIECE = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|\d+(?:\.\d+)?|\w+|=>|<=|>=|<>|\|\||::|\s+|\S")
+DIALECTS = ("postgres", "bigquery", "snowflake", "duckdb", "tsql", "mysql")
 SIGNS = "()[]{}'\"`,;.*+-/%=<>!|&^~?@#$:\\_ \n\t\0\x07\x1b\x7f\u00a0\u200b\u202e\u2028\ufeff\ud800ßİǆ²٣€𝟙"
 WORDS = r"""
     SELECT FROM WHERE GROUP BY HAVING ORDER LIMIT OFFSET FETCH TOP QUALIFY WINDOW OVER PARTITION ROWS RANGE FILTER
@@ -32,11 +33,13 @@ WORDS = r"""
 
 
 def torn(seed: int, questions: Sequence[Question]) -> Question:
-    """One of the questions, torn in one of four ways."""
+    """One of the questions, torn in one of four ways, and now and then in a dialect that is not its own."""
     random = Random(seed)
     one, other = random.choice(questions), random.choice(questions)
     way = (_words, _grafted, _cut, _signs)[seed % 4]
-    return replace(one, name=f"torn {seed}", text=way(one, other, random))
+    text = way(one, other, random)
+    dialect = random.choice(DIALECTS) if random.random() < 0.25 else one.options.get("dialect", "")
+    return replace(one, name=f"torn {seed}", text=text, options={**one.options, "dialect": dialect})
 
 
 def _words(one: Question, other: Question, random: Random) -> str:
