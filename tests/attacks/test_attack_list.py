@@ -75,6 +75,13 @@ QUESTIONS = [
     "SELECT COUNT(*), AVG(x) FROM (SELECT cust, k AS x FROM orders UNION ALL SELECT id, total FROM customers"
     " JOIN orders ON id = cust)",
     "SELECT COUNT(*) FROM solo s LEFT JOIN (SELECT cur, MAX(rate) AS m FROM rates GROUP BY cur) r ON s.cur = r.cur",
+    # lookups of the same person's rows
+    "SELECT COUNT(*) FROM customers c WHERE EXISTS (SELECT 1 FROM orders o WHERE o.cust = c.id AND o.big > c.age)",
+    "SELECT COUNT(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM lines l WHERE l.oid = o.oid AND qty / 0 > 1)",
+    "SELECT COUNT(*) FROM orders o WHERE o.big < (SELECT SUM(p.big) FROM orders p WHERE p.cust = o.cust AND p.k > 0)",
+    "SELECT COUNT(*) FROM orders o WHERE EXISTS (SELECT 1 FROM orders p WHERE p.cust = o.cust AND p.f <> o.f) OR k > 1",
+    "SELECT COUNT(*) FROM lines l, orders o, customers c WHERE l.oid = o.oid AND c.id = o.cust AND o.f / l.qty > c.age",
+    "SELECT r.word, COUNT(l.qty) FROM rates r LEFT JOIN lines l ON l.cur = r.cur AND l.qty / r.rate > 0 GROUP BY 1",
     # refused
     "SELECT COUNT(*) FROM orders WHERE f > (SELECT MAX(f) FROM orders)",
     "SELECT COUNT(*) FROM (SELECT cust, error(st) AS e FROM orders)",

@@ -364,6 +364,12 @@ REFUSED = [
     ),
     ("SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region)", "subquery", "write one aggregate"),
     # names
+    ("SELECT COUNT(DISTINCT o_custkey) FROM (SELECT o_totalprice FROM orders) t", "unknown-column", "write"),
+    (
+        "SELECT COUNT(*) FROM customer WHERE EXISTS (SELECT 1 FROM orders o WHERE o_custkey = c_custkey) AND o.x > 1",
+        "unknown",
+        "write",
+    ),
     ("SELECT COUNT(*) FROM orders o, orders O WHERE o.o_custkey = o.o_custkey", "names", "AS other"),
     ("SELECT COUNT(*) FROM (SELECT 1 AS a, 2 AS b FROM orders) t(x, X)", "names", "a name of its own"),
     ("SELECT COUNT(*) FROM (SELECT 1 AS a FROM orders) t(x, y)", "names", "one name"),

@@ -49,6 +49,9 @@ Queries = Mapping[str, Query]
 Select = Callable[["RelationReader", exp.Select, Queries], Relation]
 """Reads an inner SELECT into a relation."""
 
+_BESIDE_TABLES = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "version": "FOR VERSION", "when": "FOR TIME"}
+"""What may stand behind a table's name, and is not read."""
+
 MOST_TABLES = 16
 """How many tables a question may read, each as often as it is named."""
 
@@ -158,8 +161,15 @@ class RelationReader:
         if isinstance(node, exp.Lateral) or (isinstance(node, exp.Table) and isinstance(node.this, exp.Lateral)):
             fix = "write the condition in ON: JOIN (SELECT … GROUP BY key) AS name ON name.key = other.key"
             raise QuestionError("join", "LATERAL reads one row at a time of another table", where="LATERAL", fix=fix)
+        if isinstance(node, exp.Values | exp.Unnest):
+            fix = "have the owner declare a public table with these rows, or write CASE and IN (1, 2) for them"
+            raise QuestionError("source", "rows cannot be written into FROM", where=node.key.upper(), fix=fix)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise QuestionError("source", "this table is not declared", where="FROM", fix=self._tables_fix())
+        for name, value in node.args.items():
+            if value not in (None, False, [], "") and name in _BESIDE_TABLES:
+                word = _BESIDE_TABLES[name]
+                raise QuestionError("not-allowed", f"{word} cannot be used here", where=word, fix=self._tables_fix())
         only(node, "this", "alias", fix=self._tables_fix())
         named = queries.get(node.name.casefold())
         if named is not None:

@@ -414,9 +414,9 @@ class _Lookups:
             raise refused(query, "write (SELECT COUNT(*) FROM … WHERE …)")
         only(query, *_OF_TOTAL, fix="write (SELECT COUNT(*) FROM … WHERE …)")
         inner = query.copy()
-        (item, *more) = [one.unalias() for one in inner.expressions]
-        aggregates = list(_aggregates(item))
-        if more or not aggregates:
+        items = [one.unalias() for one in inner.expressions]
+        aggregates = list(_aggregates(items[0])) if len(items) == 1 else []
+        if not aggregates:
             fix = "write one aggregate: (SELECT MAX(x) FROM … WHERE …)"
             message = "a subquery in an expression gives one total"
             raise QuestionError("subquery", message, where=part.key.upper()[:60], fix=fix)
@@ -436,7 +436,7 @@ class _Lookups:
             message = f"{column.name} is neither grouped nor aggregated"
             raise QuestionError("ungrouped", message, where=column.sql()[:60], fix="aggregate it: MAX(x)")
 
-        return ExpressionReader(resolve, self.scope.shape.by_name, lambda one: known.get(id(one))).read(item)
+        return ExpressionReader(resolve, self.scope.shape.by_name, lambda one: known.get(id(one))).read(items[0])
 
     def _totals(
         self, inner: exp.Select, split: _Correlated, aggregates: Sequence[exp.Expression]
