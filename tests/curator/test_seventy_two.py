@@ -75,20 +75,20 @@ OWNERS = [
 """A line, how it was written, words of the fault, what to write after reading it (None: the line itself)."""
 
 ANALYSTS = [
-    ("SELECT TOP 10 sex, COUNT(*) AS n FROM people GROUP BY sex", "write LIMIT 10 at the end", "{g} LIMIT 10"),
+    ("SELECT TOP 10 PERCENT sex, COUNT(*) AS n FROM people GROUP BY sex", "write LIMIT 10", "{g} LIMIT 10"),
+    ("SELECT COUNT(*) FROM shop.people", "write public.people, or people alone", "SELECT COUNT(*) FROM public.people"),
+    (
+        "SELECT DATEPART(weekday, born) AS y, COUNT(*) FROM people GROUP BY y",
+        "of parts there are YEAR, ISOYEAR, QUARTER, MONTH, WEEK, ISOWEEK, DAY, DOY, DAYOFYEAR, DOW",
+        "SELECT DATEPART(dow, born) AS y, COUNT(*) FROM people GROUP BY y",
+    ),
+    (
+        "SELECT TO_CHAR(day, 'Month') AS m, COUNT(*) FROM visits GROUP BY m",
+        "FMMonth",
+        "SELECT TO_CHAR(day, 'FMMonth') AS m, COUNT(*) FROM visits GROUP BY m",
+    ),
     ("{c} WHERE age == 30 && sex = 'f'", "write AND for &&", "{c} WHERE age = 30 AND sex = 'f'"),
     ("{c} WHERE sex = 'f' || age > 30", "OR joins conditions", "{c} WHERE sex = 'f' OR age > 30"),
-    (
-        "SELECT DATEPART(year, born) AS y, COUNT(*) FROM people GROUP BY y",
-        "write EXTRACT(YEAR FROM date)",
-        "SELECT EXTRACT(YEAR FROM born) AS y, COUNT(*) FROM people GROUP BY y",
-    ),
-    (
-        "SELECT TO_CHAR(day, 'YYYY-MM') AS m, COUNT(*) FROM visits GROUP BY m",
-        "write FORMAT_DATE('%Y-%m', date)",
-        "SELECT FORMAT_DATE('%Y-%m', day) AS m, COUNT(*) FROM visits GROUP BY m",
-    ),
-    ("{c} WHERE born < GETDATE()", "write the date: DATE '2020-01-31'", "{c} WHERE born < DATE '2020-01-31'"),
     ("{c} WHERE born > '01.02.2020'", "year, month and day as DATE '2020-01-31'", "{c} WHERE born > DATE '2020-02-01'"),
     ("{c} WHERE age = NULL", "write age IS NULL", "{c} WHERE age IS NULL"),
     ("{c} WHERE age > '30'", "write 30 without quotes", "{c} WHERE age > 30"),
@@ -118,9 +118,9 @@ ANALYSTS = [
         "SELECT sex, COUNT(*) FROM people WHERE age > 30 GROUP BY sex",
     ),
     (
-        "SELECT COUNT(*) FROM people p, visits v WHERE p.id = v.patient",
-        "write JOIN … ON p.id = v.patient",
-        "SELECT COUNT(*) FROM people p JOIN visits v ON p.id = v.patient",
+        "SELECT COUNT(*) FROM people p, visits v WHERE v.patient <> ''",
+        "add p.id = v.patient to WHERE",
+        "SELECT COUNT(*) FROM people p, visits v WHERE v.patient <> '' AND p.id = v.patient",
     ),
     (
         "SELECT SUM(CONVERT(INT, income)) FROM people",

@@ -25,7 +25,7 @@ REFUSALS = [
     *("text_1 LIKE text_2", "text_1 ILIKE text_2", "text_1 LIKE 'a' ESCAPE 'ü'", "integer_1 << 3 = 1"),
     *("integer_1 >> integer_2 = 1", "integer_1 >> -1 = 1", "number_1 & 1 = 1", "ROUND(number_1, integer_1) = 1"),
     *("ROUND(number_1, 400) = 1", "WIDTH_BUCKET(number_1, 3, 3, 5) = 1", "WIDTH_BUCKET(number_1, 0, number_2, 5) = 1"),
-    *("date_1 + 1 = date_2", "date_1 + INTERVAL integer_1 DAY > date_2", "date_1 + INTERVAL 10000 YEAR > date_2"),
+    *("date_1 * 1 = date_2", "date_1 + INTERVAL integer_1 DAY > date_2", "date_1 + INTERVAL 10000 YEAR > date_2"),
     *("date_1 + INTERVAL '1 fortnight' > date_2", "DATE_ADD(date_1, 5) = date_2", "INTERVAL 1 DAY = 1"),
     *("DATE_TRUNC('era', date_1) = date_2", "DATE_TRUNC(text_1, date_1) = date_2", "EXTRACT(ERA FROM date_1) = 1"),
     *("FORMAT_DATE('%Q', date_1) = 'x'", "FORMAT_DATE(text_1, date_1) = 'x'", "MAKE_DATE(2020, 2, 30) = date_1"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import discreet.reading.worker as worker
 from discreet.catalog.model import Declaration
+from discreet.sql.asked import Asked
 
 _usual = worker.rehearsed
 
@@ -15,7 +16,8 @@ def main() -> None:
     worker.main()
 
 
-def _rehearsed(text: str, declaration: Declaration) -> Any:
+def _rehearsed(asked: Asked, declaration: Declaration) -> Any:
+    text = asked.text
     while "endless" in text:
         pass
     if "memory" in text:
@@ -24,4 +26,4 @@ def _rehearsed(text: str, declaration: Declaration) -> Any:
         worker.os._exit(0)
     if "nonsense" in text:
         return eval(text.partition(":")[2])
-    return _usual(text, declaration)
+    return _usual(asked, declaration)

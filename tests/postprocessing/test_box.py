@@ -179,7 +179,7 @@ def test_what_takes_too_long_is_refused_and_the_next_is_answered(
     engine: OuterEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("discreet.postprocessing.computing.SECONDS", 1.0)
-    joins = " CROSS JOIN ".join(f"t AS t{number}" for number in range(12))
+    joins = " CROSS JOIN ".join(f"t AS t{number}" for number in range(18))
     with pytest.raises(QuestionError, match="too long"):
         engine.compute(made(f"SELECT SUM(t1.n * t2.n * t3.n * t4.x) AS v FROM {joins}"), TABLES, some(random.Random(1)))
     monkeypatch.undo()

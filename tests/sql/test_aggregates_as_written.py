@@ -166,8 +166,6 @@ REFUSED = [
     ("MAX(city)", "write SELECT city, COUNT(*) … GROUP BY city"),
     ("SUM(NULL)", "write a column, or a number such as 0"),
     ("SUM(start)", "write MEDIAN(start)"),
-    ("VAR(x)", "write VAR_SAMP(x)"),
-    ("VARP(x)", "write VAR_POP(x)"),
     ("QUANTILE_CONT(x, [0.5, 0.25])", "write QUANTILE_CONT(x, [0.25, 0.5, 0.75])"),
     ("QUANTILE_CONT(x, [])", "write QUANTILE_CONT(x, [0.25, 0.5, 0.75])"),
     ("PERCENTILE_CONT(n) WITHIN GROUP (ORDER BY x DESC)", "write PERCENTILE_CONT(x, 0.5)"),

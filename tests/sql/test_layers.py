@@ -228,7 +228,7 @@ def test_an_aggregate_of_having_or_order_by_is_measured_and_paid(small: Curator)
 REFUSED = [
     ("SELECT * FROM visits v JOIN " + COUNTS + " t USING (city)", "join"),
     ("SELECT city, (SELECT COUNT(*) FROM visits v WHERE v.city = c.city) FROM cities c", "correlated"),
-    ("SELECT c.city FROM cities c, LATERAL (SELECT COUNT(*) AS n FROM visits v WHERE v.city = c.city) t", "lateral"),
+    ("SELECT c.city FROM cities c, LATERAL (SELECT COUNT(*) AS n FROM visits v WHERE v.city = c.city) t", "join"),
     ("SELECT city FROM cities WHERE city IN (SELECT city FROM visits)", "subquery"),
     ("SELECT city FROM cities UNION ALL SELECT city FROM visits", "union"),
     (f"SELECT * FROM {COUNTS} t WHERE m > 1", "unknown-column"),

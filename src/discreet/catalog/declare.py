@@ -40,7 +40,7 @@ MINIMUM_EPSILON = Fraction(1, 10**9)
 _INT64 = 2**63 - 1
 
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
-_TOP = {"budget", "question", "tables", "analysts", "ledger", "engine"}
+_TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine"}
 _TABLE = {
     "source",
     "person",
@@ -118,7 +118,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     base = (file.parent if file else Path()).resolve()
     budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
     question = reader.mapping("question", raw.get("question"))
-    reader.unknown("question", question, {"epsilon", "least"})
+    reader.unknown("question", question, {"epsilon", "least", "date"})
     question_epsilon = reader.epsilon("question.epsilon", question["epsilon"]) if "epsilon" in question else None
     if question_epsilon is not None and question_epsilon > budget.epsilon:
         reader.fault("question.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
@@ -127,6 +127,8 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.fault("question.least", "it is larger than the whole budget", "write at most budget.epsilon")
     if least is not None and question_epsilon is not None and question_epsilon < least:
         reader.fault("question.epsilon", "it is below question.least", "write at least question.least")
+    date = reader.date("question.date", question.get("date"))
+    schema = reader.schema(raw.get("schema"))
     analysts = {
         name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget)
         for name, value in reader.mapping("analysts", raw.get("analysts")).items()
@@ -143,7 +145,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
         raise DeclarationError(faults, file=str(file) if file else "")
-    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file)
+    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file, schema, date)
 
 
 class _DeclarationReader:
@@ -236,6 +238,23 @@ class _DeclarationReader:
         if not 0 < keys_delta < delta:
             self.fault(f"{where}.publish", "publishing a table needs a delta", "write delta = 1e-6, without keys_delta")
         return price
+
+    def schema(self, raw: Any) -> str | None:
+        """The name of the schema that questions may write before a table's."""
+        declared = self.mapping("schema", raw)
+        self.unknown("schema", declared, {"name"})
+        name = declared.get("name")
+        if name is not None and (not isinstance(name, str) or not writable(name)):
+            self.fault("schema.name", "it must be a name", 'write name = "public"')
+            return None
+        return name
+
+    def date(self, where: str, raw: Any) -> datetime.date | None:
+        """A day, without a time."""
+        if raw is None or (isinstance(raw, datetime.date) and not isinstance(raw, datetime.datetime)):
+            return raw
+        self.fault(where, "it must be a date", f"write {_UNQUOTED[Type.DATE][self.python]}")
+        return None
 
     def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | None:
         if raw is None:

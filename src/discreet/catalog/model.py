@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,9 @@ from discreet.trusted.ring_a.table import Table
 USUAL_GROUPS = 10
 """How many groups of a person count where nothing is declared, and no more than rows: a group of few persons is shown
 only where this is small."""
+
+USUAL_SCHEMAS = ("public", "main", "dbo")
+"""What databases call the schema of tables for which nobody named one."""
 
 MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
@@ -83,7 +87,8 @@ class EngineLimits:
 
 @dataclass(frozen=True, repr=False)
 class Declaration:
-    """Everything the owner declared, validated."""
+    """Everything the owner declared, validated. `question_date` is what NOW() and CURRENT_DATE mean; None: the day on
+    which a question is asked."""
 
     tables: Mapping[str, Table]
     budget: Budget
@@ -93,6 +98,13 @@ class Declaration:
     ledger: Path | None = None
     limits: EngineLimits = EngineLimits()
     file: Path | None = None
+    schema: str | None = None
+    question_date: datetime.date | None = None
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The names of the one schema that the tables are in: the declared one, or those that databases give it."""
+        return USUAL_SCHEMAS if self.schema is None else (self.schema,)
 
     def table(self, name: str) -> Table | None:
         """The table of that name, whatever its case."""

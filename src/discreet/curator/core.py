@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import logging
 from collections import OrderedDict
@@ -12,8 +13,6 @@ from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
-
-from sqlglot import exp
 
 from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
@@ -46,6 +45,7 @@ from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, 
 from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
+from discreet.sql.asked import Asked
 from discreet.sql.layers import Layers, MeasuredTable, filled, layers
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
@@ -77,6 +77,9 @@ class PricedLayers:
     """A question at its price. `outer` is computed from what its parts release, with `values` that some parts wait for;
     `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
 
+    asked: Asked
+    said: tuple[str, ...]
+    """What the answer says of the day that it takes for today."""
     layers: Layers
     parts: tuple[PricedPart, ...]
     outer: OuterQuery | None = None
@@ -87,7 +90,7 @@ class PricedLayers:
     @property
     def loss(self) -> Loss:
         """All that its parts lose together."""
-        return Batch(tuple(loss for part in self.parts for loss in part.measured.loss.parts))
+        return _together(self.parts)
 
     @property
     def cost(self) -> Cost:
@@ -100,7 +103,8 @@ class Asking:
 
     `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,
     over everybody who asks, for ever. With `ledger` (a path) what was spent lasts; without, it ends with this object.
-    `analysts` maps names to their own smaller budgets; `least` is the least price of a question. With
+    `analysts` maps names to their own smaller budgets; `least` is the least price of a question. `schema` is what
+    questions may write before a table's name, `date` what NOW() means in them. With
     `reserve={"publish": 1}` nothing is admitted after which a table could not be published at ε 1. A budget that is
     larger than the ledger's is refused, unless `raise_budget` says that it is the owner's word. Where `analysts` are
     declared, whatever costs or is priced names one of them, unless `owner` says that the owner asks.
@@ -119,6 +123,8 @@ class Asking:
         analysts: Mapping[str, Number] | None = None,
         engine: Mapping[str, int | str] | None = None,
         least: Number | None = None,
+        schema: str | None = None,
+        date: datetime.date | None = None,
         reserve: Mapping[str, Number] | None = None,
         raise_budget: bool = False,
         owner: bool = False,
@@ -134,7 +140,9 @@ class Asking:
             "tables": _named(tables, lambda table: getattr(table, "declaration", table)),
             "analysts": _named(analysts or {}, lambda own: {"epsilon": _written(own)}),
             "engine": engine or {},
-            "question": {} if least is None else {"least": _written(least)},
+            "question": ({} if least is None else {"least": _written(least)})
+            | ({} if date is None else {"date": date}),
+            "schema": {} if schema is None else {"name": schema},
             "ledger": ledger,
         }
         self._start(declare(raw, python=True), load=True, raise_budget=raise_budget, owner=owner)
@@ -210,6 +218,7 @@ class Asking:
         together: bool = False,
         analyst: str | None = None,
         request: str | None = None,
+        dialect: str | None = None,
     ) -> Release:
         """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget.
 
@@ -218,13 +227,14 @@ class Asking:
         warning says), with `confidence`, for one cell, or for all cells `together`.
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
         A question asked before, by anybody, is answered from the ledger with the same bytes.
+        `dialect` says whose SQL it is, as "postgres" or "bigquery": it is read as it is meant there.
 
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
         with self._on_schedule(self._turn) as slot:
             wanted, account = _wanted(within, confidence, together), self._account(analyst)
-            asked = self._priced_layers(question, epsilon, delta, wanted)
+            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
             slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
             self._warn(asked.loss)
             for part in asked.parts:
@@ -232,8 +242,8 @@ class Asking:
                     _log.warning("%s", words)
             if asked.outer is None:
                 (part,) = asked.parts
-                content, charged = self._measured(question, part.measured, part.table, account, request)
-                return self._release(content, asked.loss, content.cost if charged else FREE, account)
+                content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
+                return self._release(content, asked.loss, content.cost if charged else FREE, account, asked.said)
             return self._computed(asked, account, request)
 
     def _computed(self, asked: PricedLayers, account: str, request: str | None) -> Release:
@@ -257,7 +267,7 @@ class Asking:
                 measured, table = measurement(question.plan, measured.price), question.table
             own = None if request is None else f"{request}/{place + 1}"
             if not known and not self._answered(measured, table, account, own):
-                self._ledger.hold_room(PricedLayers(asked.layers, asked.parts[place:]).loss, account, self._kept)
+                self._ledger.hold_room(_together(asked.parts[place:]), account, self._kept)
                 known = True  # what comes is held against the budget as it is measured
             text = one.text if not one.waits else one.text_with(values)
             content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
@@ -267,7 +277,7 @@ class Asking:
                 charged = Cost({name: charged[name] + content.cost[name] for name in charged})
         computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
         content = computing.content(asked.outer, computed, parts, asked.cost)
-        return self._release(content, asked.loss, charged if charged else FREE, account)
+        return self._release(content, asked.loss, charged if charged else FREE, account, asked.said)
 
     def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
         """Whether a measurement's answer is stored, so that it costs whoever asks nothing."""
@@ -334,7 +344,7 @@ class Asking:
         if content is None:
             return None
         try:
-            checked, table = self._lowered(question)
+            checked, table = self._lowered(Asked.read(question))
         except QuestionError:
             return None
         stored = measurement(checked.plan, price_of(json.loads(content)))
@@ -343,9 +353,11 @@ class Asking:
         self._remember(key, stored)
         return stored
 
-    def _release(self, content: ReleaseContent, loss: Loss, charged: Cost, account: str) -> Release:
+    def _release(
+        self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, said: Sequence[str] = ()
+    ) -> Release:
         kept = self._declaration.budget.publish
-        notes = [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
+        notes = [*said, *self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         if (odds := best_guess(loss)) > ALMOST_SURE:
             notes.append(
                 f"hides almost nothing about a person: an attacker's guess is right {chance(odds)} of the time"
@@ -379,6 +391,7 @@ class Asking:
         confidence: Number = 0.95,
         together: bool = False,
         analyst: str | None = None,
+        dialect: str | None = None,
     ) -> Explanation:
         """Says the price and expected error of a question, or of a workload, and what `analyst` would have left.
 
@@ -397,7 +410,7 @@ class Asking:
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._priced_layers(question, epsilon, delta, wanted)
+            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
             percent, more, odds = self._takes(asked.loss, account)
             parts = [(part.measured, part.table) for part in asked.parts]
             remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
@@ -415,7 +428,7 @@ class Asking:
                 more,
                 expected,
                 tuple(one for priced, _ in parts for one in mechanisms(priced)),
-                tuple(dict.fromkeys(one.line for one in remarks)),
+                (*dict.fromkeys(one.line for one in remarks), *asked.said),
                 tuple(dict.fromkeys(words)),
                 tuple(name for priced, _ in parts for name in by_size(priced)),
                 *odds,
@@ -460,12 +473,12 @@ class Asking:
         if errors:
             raise together(errors, str(self._declaration.file or ""))
 
-    def engine_sql(self, question: str) -> str:
+    def engine_sql(self, question: str, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
 
         Raises QuestionError.
         """
-        found, outer, _ = self._read(question)
+        found, outer, _ = self._read(Asked.of(question, dialect, self._declaration))
         statements = [self._statements(one.question) for one in found.measured]
         return ";\n\n".join([*statements, *([] if outer is None else [chosen.OUTER.text(outer.tree)])])
 
@@ -479,6 +492,7 @@ class Asking:
         confidence: Number = 0.95,
         together: bool = False,
         analyst: str | None = None,
+        dialect: str | None = None,
     ) -> int:
         """Counts how many more questions of this one's price fit into what is left to `analyst`.
 
@@ -487,7 +501,8 @@ class Asking:
         """
         account = self._account(analyst)
         with self._on_schedule():
-            asked = self._priced_layers(question, epsilon, delta, _wanted(within, confidence, together))
+            wanted = _wanted(within, confidence, together)
+            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
             return self.balance(account).more(asked.loss)
 
     @property
@@ -583,11 +598,12 @@ class Asking:
         return on_schedule(self._declaration.limits.answer_seconds, turn)
 
     def _priced_layers(
-        self, text: str, epsilon: Number | None, delta: Number | None, within: Within | None
+        self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None
     ) -> PricedLayers:
         """A question at its price: its measured tables, each with its part of it, and its outer query, which was tried
         on tables without rows."""
         found, outer, values = self._read(text)
+        said = text.said(self._declaration)
         prices = shared(found, self._declaration, epsilon, delta, within)
         parts = []
         for one, (own_epsilon, own_delta) in zip(found.measured, prices, strict=True):
@@ -596,7 +612,7 @@ class Asking:
             self._least.check(priced.loss)
             parts.append(PricedPart(one, priced, one.question.table))
         if outer is None:
-            return PricedLayers(found, tuple(parts))
+            return PricedLayers(text, said, found, tuple(parts))
         tables = released_tables(found, self._declaration)
         data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
         for name in {name for query in (outer, *values.values()) for name in query.tables}:
@@ -605,12 +621,12 @@ class Asking:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
         for query in (*values.values(), outer):
             self._outer.compute(query, tables, {})
-        return PricedLayers(found, tuple(parts), outer, values, tables, data)
+        return PricedLayers(text, said, found, tuple(parts), outer, values, tables, data)
 
-    def _read(self, text: str) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
+    def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
         """The layers of a question, held against all that can be known before a price; the outer query, and those that
         give values to measured tables."""
-        found = layers(self._tree(text), self._declaration, self._holdings.public_values)
+        found = layers(self._reading.tree(text), self._declaration, self._holdings.public_values, text.day)
         for one in found.measured:
             self._admitted(one.question)
         if found.outer is None:
@@ -623,18 +639,13 @@ class Asking:
         enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
         return priced_at(question, self._declaration, epsilon, delta, within, enough)
 
-    def _lowered(self, question: str) -> tuple[Question, Table]:
+    def _lowered(self, question: str | Asked) -> tuple[Question, Table]:
         """A question that is one measured table."""
-        checked = lower_tree(self._tree(question), self._declaration, self._holdings.public_values)
+        asked = question if isinstance(question, Asked) else Asked.of(question, None, self._declaration)
+        tree = self._reading.tree(asked)  # refuses what takes too much to be read, lowered or written
+        checked = lower_tree(tree, self._declaration, self._holdings.public_values, asked.day)
         self._admitted(checked)
         return checked, checked.table
-
-    def _tree(self, question: str) -> exp.Expression:
-        if not isinstance(question, str):
-            raise QuestionError(
-                "syntax", "the question is not a string", where="question", fix='write "SELECT … FROM table"'
-            )
-        return self._reading.tree(question)  # refuses what takes too much to be read, lowered or written
 
     def _admitted(self, checked: Question) -> None:
         """Refuses what the engine would have to do too much for, or cannot do."""
@@ -678,6 +689,11 @@ class Asking:
 
 _FURTHER = 40
 """Calls in each other from where a question is tried to where it is measured are fewer than this."""
+
+
+def _together(parts: Sequence[PricedPart]) -> Loss:
+    """What parts of a question lose together."""
+    return Batch(tuple(loss for part in parts for loss in part.measured.loss.parts))
 
 
 def _unlike(name: str, taken: Mapping[str, object]) -> str:

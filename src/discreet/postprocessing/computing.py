@@ -184,7 +184,8 @@ def value_of(computed: Computed, *, many: bool) -> list[Any]:
     made = [_typed(one, kind) for one in values]
     if not many and len(made) > 1:
         fix = "write LIMIT 1, or an aggregate over its rows"
-        raise _refused("a subquery that is compared with gives more than one row", fix, paid=True)
+        message = "a subquery that is compared with gives more than one row"
+        raise QuestionError("subquery", message, where="subquery", fix=fix)
     return made if many else made or [None]
 
 

@@ -30,6 +30,7 @@ from sqlglot import exp
 from discreet.catalog.model import Declaration
 from discreet.engines.child import HEADER, Child, ChildGone
 from discreet.errors import QuestionError
+from discreet.sql.asked import Asked
 from discreet.sql.limits import LONGEST, small
 from discreet.sql.trees import read
 from discreet.trusted.ring_a.table import Source
@@ -71,16 +72,17 @@ class Reading:
         """Waits until the child is ready. What fails now fails again, and is said, when a question is read."""
         with self._lock, contextlib.suppress(ChildGone):
             if self._child is None or not self._child.lives or not self._knows:
-                self._call("")
+                self._call(Asked(""))
 
-    def tree(self, text: str) -> exp.Expression:
+    def tree(self, question: str | Asked) -> exp.Expression:
         """The tree of a question. Raises QuestionError where the text is none, or takes too much to be read."""
-        if len(text) > LONGEST:  # it need not even be sent
+        asked = question if isinstance(question, Asked) else Asked(question)
+        if len(asked.text) > LONGEST:  # it need not even be sent
             message = f"the question is longer than {LONGEST:,} characters"
             raise QuestionError("too-long", message, where="question", fix="ask something shorter")
         with self._lock:
             try:
-                answer = self._call(text)
+                answer = self._call(asked)
             except ChildGone:
                 fix = "ask something shorter, with fewer columns and constants"
                 message = "this takes too long, or too much memory, to be read"
@@ -98,7 +100,7 @@ class Reading:
         small(tree)
         return tree
 
-    def _call(self, text: str) -> dict[str, Any]:
+    def _call(self, asked: Asked) -> dict[str, Any]:
         """What the child says. Raises ChildGone where it died, was killed by a limit, or said what it cannot say."""
         child = self._start()
         deadline = time.monotonic() + _SECONDS
@@ -106,7 +108,7 @@ class Reading:
             if not self._knows:
                 pickle.dump(self._declaration, child.requests, protocol=5)
                 self._knows = True
-            request = json.dumps(text).encode()
+            request = json.dumps([asked.text, asked.dialect, str(asked.day)]).encode()
             child.requests.write(HEADER.pack(len(request)) + request)
             child.requests.flush()
             length = child.length(deadline)

@@ -26,6 +26,7 @@ from discreet.engines.child import HEADER, held, serve
 from discreet.engines.chosen import DIALECT, OUTER
 from discreet.errors import QuestionError
 from discreet.postprocessing.outer import outer_query, released_tables
+from discreet.sql.asked import Asked
 from discreet.sql.grammar import parse
 from discreet.sql.layers import layers
 from discreet.sql.limits import FRAMES, too_deep
@@ -61,29 +62,29 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     sys.setrecursionlimit(FRAMES)
     while header := requests.read(HEADER.size):
-        text = json.loads(requests.read(HEADER.unpack(header)[0]))
+        text, dialect, day = json.loads(requests.read(HEADER.unpack(header)[0]))
         used = resource.getrusage(resource.RUSAGE_SELF)
         last = math.ceil(used.ru_utime + used.ru_stime) + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (last, resource.RLIM_INFINITY))
-        _send(answers, _answer(text, declaration))
+        _send(answers, _answer(Asked(text, dialect, datetime.date.fromisoformat(day)), declaration))
 
 
-def _answer(text: str, declaration: Declaration) -> Any:
+def _answer(asked: Asked, declaration: Declaration) -> Any:
     try:
-        return {"tree": rehearsed(text, declaration)}
+        return {"tree": rehearsed(asked, declaration)}
     except QuestionError as error:
         return {"refused": [error.code, error.message, error.where, error.fix]}
     except MemoryError:
         os._exit(1)
 
 
-def rehearsed(text: str, declaration: Declaration) -> list[list[Any]]:
-    """The nodes of a text's tree, once the whole way to the engine's statement was gone with it.
+def rehearsed(asked: Asked, declaration: Declaration) -> list[list[Any]]:
+    """The nodes of a question's tree, once the whole way to the engine's statement was gone with it.
 
     Where groups come of a public table, one row of nothing stands for its rows."""
-    tree = parse(text)
+    tree = parse(asked.text)
     nodes = written(tree)
-    found = layers(tree, declaration, _one_row)
+    found = layers(tree, declaration, _one_row, asked.day)
     try:
         for checked in (one.question for one in found.measured):
             for root in checked.plan.roots:

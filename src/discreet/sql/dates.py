@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import calendar
+import datetime
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -76,6 +78,8 @@ def _truncate(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Ex
     text_first = isinstance(nodes[0], exp.Literal) and unit_of(nodes[0]) is not None
     one, other = nodes if text_first else (nodes[1], nodes[0])
     unit, value = _unit(one, row), moment(reader, other)
+    if isinstance(value, Literal) and isinstance(value.value, datetime.date):
+        return Literal(_begins(str(unit.value), value.value), value.type)
     return Call(row.operator, (unit, value), value.type)
 
 
@@ -100,7 +104,7 @@ def _addition(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Ex
     return shifted(moment(reader, nodes[0]), nodes[1], backwards=node.name.upper().endswith("_SUB"))
 
 
-def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Call:
+def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Expression:
     """A date or timestamp and a constant interval."""
     unit, words = unit_of(interval.args.get("unit")), interval.this
     sign = -1 if backwards else 1
@@ -115,7 +119,42 @@ def shifted(value: Expression, interval: exp.Interval, *, backwards: bool) -> Ca
         raise QuestionError("not-allowed", "this interval cannot be used", where=place(interval), fix=fix)
     kind = Type.TIMESTAMP if unit in FINE_UNITS else value.type
     number = Literal(sign * int(digits), Type.INTEGER)
+    if isinstance(value, Literal) and isinstance(value.value, datetime.date):
+        later = _later(value.value, unit, sign * int(digits), kind)
+        if later is not None:
+            return Literal(later, kind)
     return Call("date_add", (Literal(unit.lower(), Type.TEXT), value, number), kind)
+
+
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+
+
+def _later(start: datetime.date, unit: str, many: int, kind: Type) -> datetime.date | None:
+    """A constant moved by so many units, as the engine does it; None outside the calendar."""
+    if kind is Type.TIMESTAMP and not isinstance(start, datetime.datetime):
+        start = datetime.datetime.combine(start, datetime.time())
+    try:
+        if unit not in _MONTHS:
+            return start + datetime.timedelta(seconds=many * _SECONDS[unit])
+        month = start.year * 12 + start.month - 1 + many * _MONTHS[unit]
+        year, month = month // 12, month % 12 + 1
+        return start.replace(year=year, month=month, day=min(start.day, calendar.monthrange(year, month)[1]))
+    except (ValueError, OverflowError, calendar.IllegalMonthError):
+        return None
+
+
+def _begins(unit: str, inside: datetime.date) -> datetime.date:
+    """When the unit began that a constant lies in."""
+    day = inside
+    if isinstance(inside, datetime.datetime):
+        if unit in ("hour", "minute", "second"):
+            return inside - (inside - datetime.datetime.min) % datetime.timedelta(seconds=_SECONDS[unit])
+        day = datetime.datetime.combine(inside.date(), datetime.time())
+    if unit == "week":
+        return day - datetime.timedelta(days=day.weekday())  # the calendar begins on a Monday
+    month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1}.get(unit, day.month)
+    return day if unit in ("day", "hour", "minute", "second") else day.replace(month=month, day=1)
 
 
 def _formatted(reader: MomentReader, row: SqlFunction, nodes: Nodes, node: exp.Expression) -> Expression:

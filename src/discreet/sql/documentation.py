@@ -33,8 +33,43 @@ Where the table says nothing else:
 HAVING and ORDER BY work on the noisy answer and know the operators of SQL itself: `+ - * /`, comparisons,
 `AND OR NOT`, `IS NULL`, `IN`, `BETWEEN`, `LIKE`, `CASE`, `COALESCE`, `ABS`.
 
-Regular expressions have characters, `.`, `[a-z]`, `\\d \\w \\s \\b`, `^ $`, groups, `|`, and `* + ? {{2,5}}`; `(?i)` at
+Regular expressions have characters, `.`, `[a-z]`, `\\d \\w \\s \\b`, `^ $`, groups, `|`, and `* + ? {{2,5}}`; `(?i)` \
+at
 the start ignores case. At most 200 characters, and 250 with repetitions counted out.
+"""
+
+_SPELLINGS = """
+## As tools write it
+
+What databases and their tools call by other names is read as well, where it means the same of every row:
+
+| written | read as |
+|---|---|
+| `"public"."visits"."age"`, `warehouse.main.visits` | the table and the column, where the schema is the declared one \
+(`[schema] name`; without it `public`, `main` and `dbo`) |
+| `TOP 10`, `TOP (10)`, `FETCH FIRST 10 ROWS ONLY` | `LIMIT 10` |
+| `NOW()`, `CURRENT_TIMESTAMP`, `GETDATE()`, `CURRENT_DATE`, `CURDATE()` | the day of the question, in UTC, at its \
+midnight where a timestamp is meant; with `[question] date = 2024-05-01` that day. The answer says which |
+| `'2024-01-31T10:00:00Z'`, `TIMESTAMPTZ '…'`, `x AT TIME ZONE 'UTC'` | timestamps in UTC |
+| `INTERVAL '1 year 2 months'`, `7 * INTERVAL '1 day'`, `'3 days'::INTERVAL`, `date + 3`, `DATEADD(day, 3, x)`, \
+`DATE_SUB(x, 3)` | `x + INTERVAL 3 DAY`, one unit after another |
+| `DATEDIFF(end, start)`, `DATETRUNC(month, x)`, `DATE_TRUNC(x, WEEK(SUNDAY))`, `TIME_BUCKET(INTERVAL '15 minutes', \
+x)` | `DATE_DIFF`, `DATE_TRUNC` and choices between their values |
+| `DATEPART(year, x)`, `DATE_PART('year', x)`, `DATENAME(month, x)`, `EOMONTH(x)` | `EXTRACT`, `MONTHNAME`, \
+`DAYNAME`, `LAST_DAY` |
+| `TO_CHAR(x, 'YYYY-MM')`, `DATE_FORMAT(x, '%Y-%m')`, `DATE_FORMAT(x, 'yyyy-MM')`, `STRFTIME(x, '%F')` | \
+`FORMAT_DATE`; of DATE_FORMAT, a pattern with `%` is MySQL's and another one Spark's |
+| `TO_DATE(x, 'YYYY-MM-DD')`, `TO_TIMESTAMP`, `STRPTIME`, `PARSE_DATE`, `STR_TO_DATE` | a cast, where the pattern is \
+year, month and day, and hours to seconds behind it |
+| `DATEFROMPARTS(YEAR(x), MONTH(x), 1)`, `MAKE_DATE(2024, 1, 31)` | `DATE_TRUNC`, a constant |
+| `CAST(x AS DECIMAL(10, 2))`, `CAST(x AS VARCHAR(3))`, `x::int4`, `SMALLINT`, `TIMESTAMPTZ` | `ROUND(CAST(x AS \
+DOUBLE), 2)`, `LEFT(CAST(x AS TEXT), 3)`, and the types above |
+| `IIF`, `ISNULL(x, y)`, `CHARINDEX('a', x)`, `TRUNCATE(x, 2)`, `DECODE(x, 1, 'a', 'b')`, `x // y` | `IF`, \
+`COALESCE`, `STRPOS`, `TRUNC`, `CASE`, `DIV` |
+| `COUNT_BIG(*)`, `VAR`, `VARP`, `STD`, `STDEV`, `STDEVP`, `APPROX_QUANTILES(x, 4)[OFFSET(2)]` | `COUNT(*)`, \
+`VAR_SAMP`, `VAR_POP`, `STDDEV_SAMP` twice, `STDDEV_POP`, `PERCENTILE_CONT(x, 0.5)` |
+| `flag = 1`, `flag = 't'` beside a boolean, `N'text'`, `{d '2024-01-31'}`, `{fn YEAR(x)}` | `TRUE`, a text, a date, \
+the function |
 """
 
 _END = """
@@ -54,6 +89,7 @@ def page() -> str:
         parts.append(f"\n## {title}\n\n| how it is written | gives | special cases | guard | example |\n")
         parts.append("|---|---|---|---|---|\n")
         parts += [_line(row) for row in rows]
+    parts.append(_SPELLINGS)
     parts.append(_END)
     reasons: dict[str, list[str]] = {}
     for name, reason in REFUSED.items():

@@ -12,7 +12,18 @@ from discreet.dialect.table import ON_ANSWERS
 from discreet.errors import QuestionError
 from discreet.sql.calls import called, truth
 from discreet.sql.dates import difference, moment, shifted
-from discreet.sql.refusals import common_type, dated, is_null, number_value, only, place, refused, text_value
+from discreet.sql.refusals import (
+    common_type,
+    dated,
+    is_null,
+    moments,
+    number_value,
+    only,
+    place,
+    refused,
+    text_value,
+    truthful,
+)
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
@@ -155,6 +166,9 @@ class ExpressionReader:
         left, right = self.read(first), self.read(second)
         if operator == "subtract" and left.type is Type.DATE and right.type is Type.DATE:
             return self._usable(difference(Literal("day", Type.TEXT), right, left), node)
+        if operator in ("add", "subtract") and left.type is Type.DATE and _days(right):
+            days = exp.Interval(this=second.copy(), unit=exp.var("DAY"))
+            return self._usable(shifted(left, days, backwards=operator == "subtract"), node)
         left, right = self.numeric(left, first), self.numeric(right, second)
         whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
         call = Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
@@ -182,7 +196,10 @@ class ExpressionReader:
         kinds = {side.type for side in sides if not is_null(side)}
         if kinds & {Type.DATE, Type.TIMESTAMP}:
             target = Type.TIMESTAMP if Type.TIMESTAMP in kinds else Type.DATE
-            sides = [dated(side, target, where) for side in sides]
+            sides = moments([dated(side, target, where) for side in sides])
+            kinds = {side.type for side in sides if not is_null(side)}
+        if Type.BOOLEAN in kinds and len(kinds) > 1:
+            sides = [truthful(side) for side in sides]
             kinds = {side.type for side in sides if not is_null(side)}
         if len(kinds) > 1 and not all(kind.numeric for kind in kinds):
             words = " and ".join(sorted(kinds))
@@ -285,6 +302,11 @@ class ExpressionReader:
         alike = self.alike(chosen, node)
         arguments[results], arguments[-1] = alike[:-1], alike[-1]
         return Call(operator, tuple(arguments), common_type(alike, node))
+
+
+def _days(expression: Expression) -> bool:
+    """Whether a whole constant stands beside a date."""
+    return isinstance(expression, Literal) and expression.type is Type.INTEGER and expression.value is not None
 
 
 def _exact(call: Call) -> Literal | None:

@@ -5,6 +5,7 @@ Identifiers may stand in double quotes or backticks; strings stand in single quo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
@@ -86,7 +87,21 @@ def _as_written(name: str) -> Callable[[list[Any]], exp.Expression]:
     return lambda arguments: exp.Anonymous(this=name, expressions=arguments)
 
 
-_NAMES = (*BY_NAME, "DATE_SUB", "TIMESTAMP_SUB", "DATETIME_SUB", "DATE_PART")
+SPELLED = re.findall(
+    r"\w+",
+    """NOW GETDATE GETUTCDATE SYSDATETIME SYSUTCDATETIME SYSDATE TRANSACTION_TIMESTAMP STATEMENT_TIMESTAMP
+    CLOCK_TIMESTAMP UTC_TIMESTAMP CURRENT_TIMESTAMP CURRENT_DATETIME LOCALTIMESTAMP SYSTIMESTAMP TODAY CURDATE UTC_DATE
+    CURRENT_DATE DATEADD DATE_SUB TIMESTAMP_SUB DATETIME_SUB ADDDATE SUBDATE TIMESTAMPADD DATETRUNC TIME_BUCKET DATEPART
+    DATE_PART DATENAME DATEFROMPARTS DATE_FROM_PARTS MAKE_DATE EOMONTH DATE_FORMAT TO_CHAR TO_TIMESTAMP STRPTIME
+    PARSE_DATE PARSE_TIMESTAMP PARSE_DATETIME STR_TO_DATE FROM_UNIXTIME IIF ISNULL CHARINDEX TRUNCATE DECODE COUNT_BIG
+    VAR VARP STD STDEV STDEVP STDDEVP SAMPLE_VARIANCE OFFSET SAFE_OFFSET ORDINAL SAFE_ORDINAL""",
+)
+"""Functions that tools write, for which `spelling` puts those of the dialect."""
+
+_NAMES = (*BY_NAME, *SPELLED)
+
+
+_ONE_UNIT = re.compile(r"\s*-?[0-9]+\s*[a-zA-Z]*\s*")
 
 
 class Questions(Dialect):
@@ -94,7 +109,11 @@ class Questions(Dialect):
 
     class Tokenizer(BaseTokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
-        KEYWORDS: ClassVar[dict[str, TokenType]] = {**BaseTokenizer.KEYWORDS, "XOR": TokenType.XOR}
+        KEYWORDS: ClassVar[dict[str, TokenType]] = {
+            **BaseTokenizer.KEYWORDS,
+            "XOR": TokenType.XOR,
+            "//": TokenType.DIV,
+        }
 
     class Parser(Counted):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
@@ -114,13 +133,36 @@ class Questions(Dialect):
             name: parser
             for name, parser in BaseParser.FUNCTION_PARSERS.items()
             if (name not in BY_NAME or name in ("SUBSTRING", "TRIM"))  # SUBSTRING(x FROM 1), TRIM(BOTH 'x' FROM y)
-            and name not in ("CONVERT", "TRY_CONVERT")  # refused by their names
+            and name not in ("CONVERT", "TRY_CONVERT", *SPELLED)  # read, or refused, by their names
         } | {"COUNT": lambda self: self._parse_count()}
+        ODBC_DATETIME_LITERALS: ClassVar[dict[str, type[exp.Expr]]] = {"d": exp.Date, "ts": exp.Timestamp}
         FUNC_TOKENS: ClassVar[set[TokenType]] = {*BaseParser.FUNC_TOKENS, TokenType.DIV}
         DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
 
         def _warn_unsupported(self) -> None:
             """Does nothing, so that a question's text goes to no log."""
+
+        def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
+            """TOP 10 and TOP (10), behind SELECT: elsewhere TOP is a name as any other."""
+            number = self._next.token_type if self._next is not None else None
+            if number is TokenType.L_PAREN and self._index + 2 < len(self._tokens):
+                number = self._tokens[self._index + 2].token_type
+            if top and number is TokenType.NUMBER and self._match_text_seq("TOP"):
+                wrapped = self._match(TokenType.L_PAREN)
+                many = self._parse_number()
+                if wrapped:
+                    self._match_r_paren()
+                return self.expression(exp.Limit(expression=many, limit_options=self._parse_limit_options()))
+            return super()._parse_limit(this, top, skip_limit_token)
+
+        def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
+            """The base reads '1 day ago' and '1 day 12:00:00' as one day: what is more than one unit stays a text."""
+            if isinstance(this, exp.Literal) and this.is_string and not _ONE_UNIT.fullmatch(this.name):
+                return self.expression(exp.Interval(this=this))
+            return super()._parse_interval_span(this, parse_function_unit)
+
+        def _parse_user_defined_type(self, identifier: exp.Identifier) -> Any:
+            self.raise_error(f"there is no type {identifier.name[:40]}")
 
         def _parse_count(self) -> exp.Expression:
             """COUNT, whose DISTINCT may be followed by named arguments."""

@@ -28,9 +28,9 @@ def unreadable(error: Mapping[str, Any], words: Sequence[str], text: str) -> tup
 
 
 def _instead(words: Sequence[str], stopped: str, said: str, missing: bool, text: str) -> str:
+    if said.startswith("there is no type"):
+        return "cast to INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP"
     pairs = list(zip(words, [*words[1:], ""], strict=True))
-    if "//" in text:
-        return "write DIV(a, b) for a // b"
     if ("IN" in words) and any(one == "IN" and other not in ("(", "UNNEST") for one, other in pairs):
         return "write IN (30, 31): a list is written in brackets"
     if any(one == "TOP" and other.isdigit() for one, other in pairs):

@@ -42,6 +42,7 @@ from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import Question, amount, lower_tree, options_of
 from discreet.sql.refusals import refused, unknown_name
 from discreet.sql.scope import Scope
+from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
@@ -107,12 +108,19 @@ class Layers:
     delta: Fraction | None = None
 
 
-def layers(tree: exp.Expression, declaration: Declaration, values: PublicValues | None = None) -> Layers:
+def layers(
+    tree: exp.Expression,
+    declaration: Declaration,
+    values: PublicValues | None = None,
+    today: datetime.date | None = None,
+) -> Layers:
     """The layers of a question that was parsed. Reads trees and declarations only, and public tables by `values`.
+    `today` is what NOW() means.
 
     Raises QuestionError where some part of it is not in the allow-list, with what to write instead."""
+    tree = spelled(tree, declaration, today)
     try:
-        return _whole(_question(tree, declaration, values))
+        return _whole(_question(tree.copy(), declaration, values))
     except QuestionError as direct:
         try:
             found = _Splitter(declaration, values).split(tree.copy())
@@ -267,7 +275,7 @@ class _Splitter:
     def _source(self, item: exp.Expr, names: Names) -> _Kind:
         if isinstance(item, exp.Lateral):
             fix = "write the subquery in FROM by itself, and join what it gives"
-            raise QuestionError("lateral", "LATERAL cannot be used", where="LATERAL", fix=fix)
+            raise QuestionError("join", "LATERAL cannot be used", where="LATERAL", fix=fix)
         if isinstance(item, exp.Subquery):
             inner = item.this
             if isinstance(inner, exp.Table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import itertools
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
 from discreet.sql.refusals import STAR, only, refused, several_groupings, spelled_as_declared, unknown_name
 from discreet.sql.scope import Scope
+from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.exact import fraction, show
@@ -80,9 +82,16 @@ def lower(text: str, declaration: Declaration, values: PublicValues | None = Non
     return lower_tree(parse(text), declaration, values)
 
 
-def lower_tree(tree: exp.Expression, declaration: Declaration, values: PublicValues | None = None) -> Question:
-    """The plan of a question that was parsed already. Nothing is taken from the tree but what the allow-list names."""
+def lower_tree(
+    tree: exp.Expression,
+    declaration: Declaration,
+    values: PublicValues | None = None,
+    today: datetime.date | None = None,
+) -> Question:
+    """The plan of a question that was parsed already, on a day. Nothing is taken from the tree, which is changed, but
+    what the allow-list names."""
     try:
+        tree = spelled(tree, declaration, today)
         question = _Select(tree, declaration, values).question()
         short(question.plan.roots)
         return question

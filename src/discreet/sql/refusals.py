@@ -177,6 +177,42 @@ def number_value(text: str, node: exp.Expression) -> Literal:
     return Literal(Fraction(value), Type.NUMBER)
 
 
+def moments(sides: Sequence[Expression]) -> list[Expression]:
+    """Dates beside timestamps: constants at midnight become dates, else dates become their midnight."""
+    found = {side.type for side in sides}
+    if not {Type.DATE, Type.TIMESTAMP} <= found:
+        return list(sides)
+    constants = [side for side in sides if side.type is Type.TIMESTAMP]
+    if all(isinstance(one, Literal) and _midnight(one.value) for one in constants):
+        return [_date_of(side) for side in sides]
+    return [Call("to_timestamp", (side,), Type.TIMESTAMP) if side.type is Type.DATE else side for side in sides]
+
+
+def _midnight(value: object) -> bool:
+    return isinstance(value, datetime.datetime) and value.time() == datetime.time()
+
+
+def _date_of(side: Expression) -> Expression:
+    if isinstance(side, Literal) and isinstance(side.value, datetime.datetime):
+        return Literal(side.value.date(), Type.DATE)
+    return side
+
+
+_TRUTHS = {
+    **dict.fromkeys((1, "1", "t", "true", "y", "yes", "on"), True),
+    **dict.fromkeys((0, "0", "f", "false", "n", "no", "off"), False),
+}
+
+
+def truthful(side: Expression) -> Expression:
+    """1, 0, 't' and 'f' beside a condition, as TRUE and FALSE; anything else as it is."""
+    value = side.value if isinstance(side, Literal) else None
+    value = value.lower() if isinstance(value, str) else value
+    if isinstance(value, int | str) and not isinstance(value, bool) and value in _TRUTHS:
+        return Literal(_TRUTHS[value], Type.BOOLEAN)
+    return side
+
+
 def dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
     """A text literal beside a date, read as a date; a date literal beside a timestamp, at midnight."""
     if not isinstance(side, Literal) or side.value is None:
@@ -188,14 +224,14 @@ def dated(side: Expression, target: Type, where: exp.Expression) -> Expression:
                 value
             )
             if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-                raise ValueError
+                value = value.astimezone(datetime.UTC).replace(tzinfo=None)
         if isinstance(value, datetime.datetime):
             return Literal(value, Type.TIMESTAMP)
         if isinstance(value, datetime.date):
             if target is Type.TIMESTAMP:
                 return Literal(datetime.datetime.combine(value, datetime.time()), target)
             return Literal(value, Type.DATE)
-    except ValueError:
+    except (ValueError, OverflowError):
         fix = "write year, month and day as DATE '2020-01-31', or TIMESTAMP '2020-01-31 12:00:00'"
         raise QuestionError("date", "not a valid date", where=place(where), fix=fix) from None
     return side
