@@ -62,8 +62,11 @@ HOLE = re.compile(rf"\{{({NUMBER})(?:±({NUMBER}))?\}}")
 EXTRAS = {
     "arrow": {"pyarrow"},
     "delta": {"deltalake", "pyarrow"},
+    "excel": {"xlsxwriter"},
     "functions": {"cloudpickle", "pandas", "pyarrow"},
+    "ibis": {"ibis"},
     "mpc": {"mpyc"},
+    "notebook": {"IPython"},
     "pandas": {"pandas", "pyarrow"},
     "plot": {"matplotlib"},
     "polars": {"polars", "pyarrow"},

@@ -46,6 +46,7 @@ from discreet.release.stored import measured, price_of, read, written
 from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.asked import Asked
+from discreet.sql.compiled import Askable, as_text
 from discreet.sql.layers import Layers, MeasuredTable, filled, layers
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
@@ -209,7 +210,7 @@ class Asking:
 
     def ask(
         self,
-        question: str,
+        question: Askable,
         epsilon: Number | None = None,
         *,
         delta: Number | None = None,
@@ -222,6 +223,7 @@ class Asking:
     ) -> Release:
         """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget.
 
+        The question is a text, a tree of sqlglot, or an expression of Ibis on the tables of `curator.ibis()`.
         `within` asks instead for the smallest price at which a column's error stays that small: {"n": 100}, {"n": "5 %
         of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows; of 1,000 where none are named, which a
         warning says), with `confidence`, for one cell, or for all cells `together`.
@@ -234,7 +236,7 @@ class Asking:
         """
         with self._on_schedule(self._turn) as slot:
             wanted, account = _wanted(within, confidence, together), self._account(analyst)
-            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
+            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
             slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
             self._warn(asked.loss)
             for part in asked.parts:
@@ -383,7 +385,7 @@ class Asking:
 
     def explain(
         self,
-        question: str | Workload,
+        question: Askable | Workload,
         epsilon: Number | None = None,
         *,
         delta: Number | None = None,
@@ -398,7 +400,7 @@ class Asking:
         The arguments are those of `ask`. Nothing is spent, no row is read, and what was asked before is not told.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        account = self._account(analyst)
+        account, question = self._account(analyst), as_text(question)
         if not isinstance(question, str):
             from discreet.workload.answers import answering
 
@@ -410,7 +412,7 @@ class Asking:
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
+            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
             percent, more, odds = self._takes(asked.loss, account)
             parts = [(part.measured, part.table) for part in asked.parts]
             remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
@@ -473,18 +475,18 @@ class Asking:
         if errors:
             raise together(errors, str(self._declaration.file or ""))
 
-    def engine_sql(self, question: str, *, dialect: str | None = None) -> str:
+    def engine_sql(self, question: Askable, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
 
         Raises QuestionError.
         """
-        found, outer, _ = self._read(Asked.of(question, dialect, self._declaration))
+        found, outer, _ = self._read(self._asked(question, dialect))
         statements = [self._statements(one.question) for one in found.measured]
         return ";\n\n".join([*statements, *([] if outer is None else [chosen.OUTER.text(outer.tree)])])
 
     def left(
         self,
-        question: str,
+        question: Askable,
         epsilon: Number | None = None,
         *,
         delta: Number | None = None,
@@ -502,7 +504,7 @@ class Asking:
         account = self._account(analyst)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._priced_layers(Asked.of(question, dialect, self._declaration), epsilon, delta, wanted)
+            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
             return self.balance(account).more(asked.loss)
 
     @property
@@ -597,6 +599,10 @@ class Asking:
             self._reading.wait()
         return on_schedule(self._declaration.limits.answer_seconds, turn)
 
+    def _asked(self, question: Askable, dialect: str | None) -> Asked:
+        """A question as it is asked now."""
+        return Asked.of(as_text(question), dialect, self._declaration)
+
     def _priced_layers(
         self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None
     ) -> PricedLayers:
@@ -641,7 +647,7 @@ class Asking:
 
     def _lowered(self, question: str | Asked) -> tuple[Question, Table]:
         """A question that is one measured table."""
-        asked = question if isinstance(question, Asked) else Asked.of(question, None, self._declaration)
+        asked = question if isinstance(question, Asked) else self._asked(question, None)
         tree = self._reading.tree(asked)  # refuses what takes too much to be read, lowered or written
         checked = lower_tree(tree, self._declaration, self._holdings.public_values, asked.day)
         self._admitted(checked)

@@ -17,6 +17,7 @@ from discreet.release import Release
 from discreet.release.content import FREE, ReleaseContent
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
+from discreet.sql.compiled import Askable, as_text, unbound
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
 from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
@@ -47,9 +48,16 @@ class Curator(Asking):
     DeclarationError with every fault at once, LedgerError.
     """
 
+    def ibis(self) -> Mapping[str, Any]:
+        """Gives the declared tables by name, as unbound tables of Ibis: `ask` takes an expression on them.
+
+        They hold no row. Needs the extra `ibis`. Raises QuestionError without it.
+        """
+        return unbound(self._declaration)
+
     def select(
         self,
-        question: str,
+        question: Askable,
         *,
         k: int = 1,
         epsilon: Number | None = None,
@@ -66,7 +74,7 @@ class Curator(Asking):
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
-        account = self._account(analyst)
+        account, question = self._account(analyst), as_text(question)
         checked, table = self._lowered(question)
         price = self._price(checked, epsilon, None, None)
         call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)

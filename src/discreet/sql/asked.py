@@ -9,6 +9,7 @@ from typing import Self
 
 from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
+from discreet.sql.compiled import WRITE
 from discreet.sql.spelling import PRESENT, now
 
 _HEADER = re.compile(r"/\* asked(?: on (\d{4}-\d\d-\d\d))?(?: in ([a-z]+))? \*/ ", re.ASCII)
@@ -30,8 +31,7 @@ class Asked:
     def of(cls, text: str, dialect: str | None, declaration: Declaration) -> Self:
         """Raises QuestionError where the text or the dialect is none."""
         if not isinstance(text, str):
-            fix = 'write "SELECT … FROM table"'
-            raise QuestionError("syntax", "the question is not a string", where="question", fix=fix)
+            raise QuestionError("syntax", "the question is not a string or an expression", where="question", fix=WRITE)
         return cls(text, (dialect or "").lower(), declaration.question_date or now())
 
     @property
