@@ -55,6 +55,16 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'discreet' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Gives a notebook `%discreet` and `%%discreet`: what `%load_ext discreet` calls."""
+    import_module("discreet.notebook").load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Takes them away again, and closes the curator that they opened: what `%unload_ext discreet` calls."""
+    import_module("discreet.notebook").unload(shell)
+
+
 def __dir__() -> list[str]:
     """What there is to use: what completion offers, before it is loaded."""
     return [*__all__, "__version__"]

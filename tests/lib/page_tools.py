@@ -1,7 +1,7 @@
 """Pages held against what the program prints, and written anew from it.
 
 A page is README or one of docs. Its blocks run in order, in a folder of its own: `toml` is written to the file that its
-first line names, `python` is executed, `text` is what the Python before it printed, `console` has commands after `$`
+first line names, `python` is executed, and `ipython` as a cell of a notebook; `text` is what they printed, `console` has commands after `$`
 with what they print below. Every character counts, but for
 
 * what differs whatever the program does: the closed list `CHANGING`;
@@ -138,12 +138,28 @@ def followed(page: Path, folder: Path) -> Iterator[Shown]:
                 with redirect_stdout(io.StringIO()) as stream:
                     exec(compile(block.body, str(page), "exec"), names)
                 printed = stream.getvalue()
+            elif block.kind == "ipython":
+                assert not printed, f"{page.name} does not show what is printed: {printed}"
+                printed = cell(block.body, names)
             elif block.kind == "text":
                 yield Shown("what Python prints", block.body, printed, block.noisy, block.start, block.end)
                 printed = ""
             elif block.kind == "console":
                 yield from session(block)
     assert not printed, f"{page.name} does not show what is printed: {printed}"
+
+
+def cell(body: str, names: dict[str, object]) -> str:
+    """What a cell of a notebook shows, as text: a page names no picture. It knows the names of the page."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    shell = InteractiveShell.instance()
+    shell.push(names)
+    with capture_output() as captured:
+        shell.run_cell(body).raise_error()
+    shown = [output.data.get("text/plain", "") for output in captured.outputs]
+    return captured.stdout + "".join(f"{text}\n" for text in shown if not text.startswith("<"))
 
 
 @contextmanager

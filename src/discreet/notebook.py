@@ -1,0 +1,154 @@
+"""Questions in the cells of a notebook: `%load_ext discreet`, `%discreet clinic.toml`, and cells that begin with
+`%%discreet --epsilon 0.5`. Needs the extra `notebook`, or any program that runs IPython."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shlex
+from pathlib import Path
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+from IPython.display import display
+
+from discreet.curator import Curator, open
+from discreet.errors import Error, QuestionError
+from discreet.release.plot import figure_class
+
+
+class _Words(argparse.ArgumentParser):
+    """Options of a line; what is wrong in it is said as IPython says it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}. {' '.join(self.format_usage().split())}")
+
+
+def _opening() -> _Words:
+    words = _Words(prog="%discreet", add_help=False)
+    words.add_argument("declaration", nargs="?", help="a declaration file, or the name of a curator")
+    words.add_argument("--owner", action="store_true", help="the owner asks: no analyst's account pays")
+    words.add_argument("--name", help="the curator's name in Python")
+    return words
+
+
+def _asking() -> _Words:
+    words = _Words(prog="%%discreet", add_help=False)
+    words.add_argument("--epsilon", help="the price")
+    words.add_argument("--delta", help="with public groups: may buy smaller noise")
+    words.add_argument("--within", action="append", metavar="COLUMN=ERROR", help="instead of a price: the wanted error")
+    words.add_argument("--confidence", default="0.95", help="with --within")
+    words.add_argument("--together", action="store_true", help="with --within: for all cells at once")
+    words.add_argument("--analyst", help="who asks")
+    words.add_argument("--request", help="an id that makes a retry safe")
+    words.add_argument("--name", help="the answer's name in Python")
+    words.add_argument("--explain", action="store_true", help="say the price and the expected error; spend nothing")
+    words.add_argument("--no-plot", action="store_true", help="draw no picture")
+    return words
+
+
+class Magic:
+    """What `%discreet` and `%%discreet` do in one shell."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._curator: Curator | None = None
+        self._own = False
+
+    def __call__(self, line: str, cell: str | None = None) -> None:
+        """Opens a declaration, or answers the question of a cell. Raises UsageError, which is shown without a trace."""
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            raise UsageError("close every quote of this line") from None
+        try:
+            if cell is None:
+                self._open(_opening().parse_args(words))
+            else:
+                self._ask(cell, _asking().parse_args(words))
+        except Error as error:
+            raise UsageError(str(error)) from None
+
+    def close(self) -> None:
+        """Closes the curator that was opened here."""
+        if self._curator is not None and self._own:
+            self._curator.close()
+        self._curator = None
+
+    def _open(self, said: argparse.Namespace) -> None:
+        name = _name(said.name) if said.name else None
+        if said.declaration is not None:
+            named = self._shell.user_ns.get(said.declaration)
+            known = isinstance(named, Curator)
+            found = named if known else open(Path(said.declaration), owner=said.owner)
+            self.close()
+            self._curator, self._own = found, not known
+        curator = self._known()
+        if name is not None:
+            self._shell.push({name: curator})
+        display(curator.tables)
+        display(curator)
+
+    def _known(self) -> Curator:
+        if self._curator is None:
+            raise UsageError("no declaration is open: write %discreet clinic.toml in a cell before this one")
+        return self._curator
+
+    def _ask(self, question: str, said: argparse.Namespace) -> None:
+        name = _name(said.name) if said.name else None
+        price = {
+            "epsilon": said.epsilon,
+            "delta": said.delta,
+            "within": _within(said.within),
+            "confidence": said.confidence,
+            "together": said.together,
+            "analyst": said.analyst,
+        }
+        curator = self._known()
+        if said.explain:
+            answer: Any = curator.explain(question, **price)
+        else:
+            answer = curator.ask(question, **price, request=said.request)
+        if name is not None:
+            self._shell.push({name: answer})
+        display(answer)
+        if not said.explain and not said.no_plot and answer.rows:
+            with contextlib.suppress(QuestionError):  # without matplotlib there is the table alone
+                figure_class()
+                display(answer.plot())
+
+
+def _within(pairs: list[str] | None) -> dict[str, str] | None:
+    found = {}
+    for pair in pairs or ():
+        name, separator, error = pair.rpartition("=")
+        if not separator:
+            raise UsageError(f"{pair[:60]!r} is not a valid column=error: write --within n=100")
+        found[name] = error
+    return found or None
+
+
+def _name(word: str) -> str:
+    if not word.isidentifier():
+        raise UsageError(f"{word[:60]!r} cannot be a name in Python: write --name answer")
+    return word
+
+
+_KEPT = "_discreet_magic"
+
+
+def load(shell: Any) -> None:
+    """Gives a shell of IPython `%discreet` and `%%discreet`."""
+    magic = Magic(shell)
+    setattr(shell, _KEPT, magic)
+    shell.register_magic_function(magic, "line_cell", "discreet")
+
+
+def unload(shell: Any) -> None:
+    """Closes what `%discreet` opened, and takes it away."""
+    magic = getattr(shell, _KEPT, None)
+    if magic is not None:
+        magic.close()
+        delattr(shell, _KEPT)
+        for kind in shell.magics_manager.magics.values():
+            kind.pop("discreet", None)
