@@ -1,8 +1,8 @@
 """Pages held against what the program prints, and written anew from it.
 
 A page is README or one of docs. Its blocks run in order, in a folder of its own: `toml` is written to the file that its
-first line names, `python` is executed, and `ipython` as a cell of a notebook; `text` is what they printed, `console` has commands after `$`
-with what they print below. Every character counts, but for
+first line names, `python` is executed, and `ipython` as a cell of a notebook; `text` is what they printed,
+`console` has commands after `$` with what they print below. Every character counts, but for
 
 * what differs whatever the program does: the closed list `CHANGING`;
 * a number before `±`. It is noisy, its interval stands beside it: the page's must lie within `PAGE` times that of the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import date, timedelta
 
@@ -62,6 +63,73 @@ def test_dates_and_numbers_are_a_line_in_a_band(curator: Curator) -> None:
     assert axes[0].get_title(loc="left").startswith("where day is NULL: ")
     (axis,) = curator.ask("SELECT age, COUNT(*) AS n FROM t GROUP BY age", epsilon=5).plot().axes
     assert len(axis.lines[0].get_xdata()) == 40
+
+
+def test_bins_are_a_histogram(curator: Curator) -> None:
+    release = curator.ask("SELECT FLOOR(age / 5) * 5 AS bin, COUNT(*) AS n FROM t GROUP BY 1", epsilon=5)
+    (axis,) = release.plot().axes
+    assert [(bar.get_x(), bar.get_width(), bar.get_height()) for bar in axis.patches] == [
+        (row["bin"], 5, row["n"]) for row in release.rows
+    ]
+    assert axis.get_xlabel() == "bin, in bins of 5"
+    assert len(axis.collections) == 1  # the intervals
+
+
+def test_a_date_beside_a_few_groups_is_a_line_for_each(curator: Curator) -> None:
+    release = curator.ask("SELECT sex, day, COUNT(*) AS n FROM t GROUP BY sex, day", epsilon=5)
+    (axis,) = release.plot().axes
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["f", "m"]
+    for line, sex in zip(axis.lines, ["f", "m"], strict=True):
+        assert list(line.get_xdata()) == DAYS
+        counts = {row["day"]: row["n"] for row in release.rows if row["sex"] == sex}
+        assert list(line.get_ydata()) == [counts[day] for day in DAYS]
+    assert len(axis.collections) == 2
+
+
+def test_two_keys_are_a_map(curator: Curator) -> None:
+    release = curator.ask("SELECT sex, FLOOR(age / 10) AS decade, COUNT(*) AS n FROM t GROUP BY 1, 2", epsilon=5)
+    (axis,) = release.plot().axes
+    cells = axis.images[0].get_array()
+    assert cells.shape == (2, 4)
+    for row in release.rows:
+        assert cells[["f", "m"].index(row["sex"])][int(row["decade"])] == row["n"]
+    words = {text.get_text() for text in axis.texts}
+    assert len(axis.texts) == 8
+    assert all("±" in one for one in words)
+    both = curator.ask(
+        "SELECT sex, FLOOR(age / 10) AS decade, COUNT(*) AS n, AVG(age) AS a FROM t GROUP BY 1, 2", epsilon=5
+    )
+    assert [axis.get_title() for axis in both.plot().axes] == ["n, 95 % intervals", "a, 95 % intervals"]
+
+
+def test_a_large_map_says_its_largest_error(curator: Curator) -> None:
+    release = curator.ask("SELECT code, age, COUNT(*) AS n FROM t GROUP BY code, age", epsilon=5)
+    axis, beside = release.plot().axes
+    assert axis.images[0].get_array().shape == (81, 40)
+    assert not axis.texts
+    assert beside.get_label() == "<colorbar>"
+    most = max(
+        high - row["n"] for row, one in zip(release.rows, release.intervals, strict=True) for _, high in [one["n"]]
+    )
+    assert axis.get_title() == f"n, 95 % intervals of at most ±{most:,.3g}"
+
+
+def test_cells_that_are_not_shown_are_empty(curator: Curator) -> None:
+    release = curator.ask("SELECT sex, age, COUNT(*) AS n FROM t GROUP BY sex, age HAVING n < 25 OR n > 33", epsilon=5)
+    (axis,) = release.plot().axes
+    assert axis.images[0].get_array().mask.any() or any(map(math.isnan, axis.images[0].get_array().ravel()))
+    (axis,) = (
+        curator.ask("SELECT sex, age, COUNT(*) AS n FROM t WHERE age < 2 GROUP BY 1, 2 HAVING n < -99", epsilon=5)
+        .plot()
+        .axes
+    )
+    assert not axis.patches
+
+
+def test_keys_that_are_left_out_of_the_list_make_no_line(curator: Curator) -> None:
+    release = curator.ask("SELECT day, COUNT(*) AS n FROM t GROUP BY day, sex", epsilon=5)
+    (axis,) = release.plot().axes
+    assert len(axis.patches) == len(release.rows)
 
 
 def test_medians_are_drawn(curator: Curator) -> None:

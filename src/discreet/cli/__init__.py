@@ -33,6 +33,9 @@ from discreet.texts import visible
 USUAL = 0.7311
 """The odds of ε 1."""
 
+MOST_READ = 1 << 20
+"""Bytes of a file or of standard input that are read for a question; far shorter ones are refused as too long."""
+
 BUG = "this is a bug in discreet; nothing private is shown here. Please report the command, not the data."
 
 
@@ -107,7 +110,13 @@ def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
     """The argument QUESTION, or a file that holds it."""
 
     @click.argument("question", required=False)
-    @click.option("-f", "--file", "file", metavar="FILE", help="A file that holds the question, instead of QUESTION.")
+    @click.option(
+        "-f",
+        "--file",
+        "file",
+        metavar="FILE",
+        help="A file with the question, instead of QUESTION; - is standard input.",
+    )
     @functools.wraps(command)
     def given(question: str | None, file: str | None, **said: Any) -> Any:
         if str(said["declaration"]).lstrip()[:6].upper() == "SELECT":
@@ -121,17 +130,31 @@ def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
 def _question(question: str | None, file: str | None) -> str:
     if (question is None) == (file is None):
         message = "there is no question" if file is None else "there are two questions"
-        raise QuestionError("question", message, where="QUESTION", fix='write "SELECT …", or --file question.sql')
+        raise QuestionError(
+            "question", message, where="QUESTION", fix='write "SELECT …", --file question.sql, or - for standard input'
+        )
+    if "-" in (question, file):
+        return _decoded(sys.stdin.buffer.read(MOST_READ), "standard input", "-")
     if file is None:
         if str(question).endswith(".sql"):
             fix = f"write --file {question}"
             raise QuestionError("question", "this is the name of a file", where="QUESTION", fix=fix)
         return str(question)
     try:
-        return Path(file).read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
+        with Path(file).open("rb") as stream:
+            return _decoded(stream.read(MOST_READ), file, "--file")
+    except OSError:
         fix = "name a text file in UTF-8"
         raise QuestionError("question", f"{file} cannot be read", where="--file", fix=fix) from None
+
+
+def _decoded(text: bytes, what: str, where: str) -> str:
+    """The text of a question. Raises QuestionError where it is none."""
+    try:
+        return text.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        fix = "name a text file in UTF-8" if where == "--file" else "write it in UTF-8"
+        raise QuestionError("question", f"{what} cannot be read", where=where, fix=fix) from None
 
 
 def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -177,7 +200,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
-@click.option("-o", "--output", metavar="FILE", help="Also write the answer: .csv, .json or .parquet.")
+@click.option("-o", "--output", metavar="FILE", help="Also write the answer: .csv, .parquet, .xlsx, .html or .json.")
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
 @_machine
 def ask(

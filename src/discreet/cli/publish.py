@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv, .json or .parquet.")
+@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv, .parquet, .xlsx, .html or .json.")
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(

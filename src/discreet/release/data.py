@@ -130,7 +130,7 @@ class ReleaseData:
                     beside = f"{name}_{end}"
                     while beside in table or beside in self.columns:
                         beside += "_"
-                    table[beside] = [interval[name][place] for interval in self.intervals]
+                    table[beside] = [interval.get(name, (None, None))[place] for interval in self.intervals]
         return table
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -1,15 +1,18 @@
-"""A picture of a release: bars with their errors, or a line in its band. Needs matplotlib, from the extra `plot`."""
+"""A picture of a release: bars with their errors, a line in its band, or a map of two keys. Needs matplotlib, from the
+extra `plot`."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import io
+import itertools
 import math
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +21,18 @@ from discreet.release.data import ReleaseData
 from discreet.release.render import estimate
 from discreet.release.save import given
 from discreet.texts import visible
+from discreet.trusted.ring_a.exact import figure as figure_of
+from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.table import Type
 
 LEAST_OF_A_LINE = 3
 """Fewer points make no line."""
+
+MOST_LINES = 6
+"""More lines than these in one picture are not told apart."""
+
+MOST_CELLS = 400
+"""A map of more cells than these has no numbers in them."""
 
 MOST_INCHES = 300
 """The height of a picture, of which no pixel is lost at 200 an inch."""
@@ -79,14 +90,27 @@ def figure_class() -> Any:
     return Picture
 
 
+def drawing(release: ReleaseData) -> str:
+    """The picture as SVG, to stand in a page; empty without matplotlib, and where there is nothing to draw."""
+    if find_spec("matplotlib") is None or not release.rows:
+        return ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _svg(plot(release, None))
+
+
+def _svg(figure: Any) -> str:
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg")
+    drawn = buffer.getvalue()
+    return drawn[drawn.index("<svg") :]
+
+
 def _write(figure: Any, path: Path) -> None:
     if path.suffix.lower() != ".html":
         figure.savefig(path, dpi=150)
         return
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg")
-    drawing = buffer.getvalue()
-    page = f"<!doctype html><meta charset='utf-8'><title>discreet</title>{drawing[drawing.index('<svg') :]}"
+    page = f"<!doctype html><meta charset='utf-8'><title>discreet</title>{_svg(figure)}"
     path.write_text(page, "utf-8")
 
 
@@ -100,6 +124,18 @@ class _Drawn:
     high: list[float]
     dates: bool = False
     """Whether the numbers are days, as the axes count them."""
+
+    @property
+    def ends(self) -> list[list[float]]:
+        """How far the intervals reach below and above."""
+        below = [value - low for value, low in zip(self.values, self.low, strict=True)]
+        return [below, [high - value for value, high in zip(self.values, self.high, strict=True)]]
+
+    @property
+    def widest(self) -> str:
+        """The name, with the largest error of all."""
+        reach = max((end for side in self.ends for end in side if not math.isnan(end)), default=math.nan)
+        return self.name if math.isnan(reach) else f"{self.name}, 95 % intervals of at most ±{reach:,.3g}"
 
     @property
     def label(self) -> str:
@@ -122,44 +158,198 @@ def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:
 
 
 def _figure(release: ReleaseData, kind: Any) -> Any:
-    """Bars for each group; over one key that has an order, a line in a band. All rows are drawn."""
+    """The picture that follows from the keys; bars for each group where no other does. All rows are drawn."""
     types = release.holds.types
     about = types if release.holds.keys is None else release.holds.keys
     keys = [name for name in about if name in types]
     numbers = [name for name in release.columns if name not in keys and types.get(name, "number") in _ORDERED]
     drawn = numbers if release.holds.drawn is None else release.holds.drawn
     names = [name for name in drawn if name in release.columns]
-    ordered = keys[0] if len(keys) == 1 and types[keys[0]] in _ORDERED else None
-    if ordered is not None and names:
-        places = [place for place, row in enumerate(release.rows) if row[ordered] is not None]
+    once = len({tuple(str(row[key]) for key in keys) for row in release.rows}) == len(release.rows)
+    if names and once and len(keys) == 1 and types[keys[0]] in _ORDERED:
+        key = keys[0]
+        places = [place for place, row in enumerate(release.rows) if row[key] is not None]
+        places.sort(key=lambda place: release.rows[place][key])
         if len(places) >= LEAST_OF_A_LINE:
-            return _lines(release, kind, ordered, names, sorted(places, key=lambda place: release.rows[place][ordered]))
+            if width := _width([release.rows[place][key] for place in places]):
+                return _bins(release, kind, key, names, places, width)
+            return _lines(release, kind, key, names, {"": places})
+    if names and once and len(keys) == 2 and release.holds.drawn is None:
+        return _of_two(release, kind, keys, names)
     return _bars(release, kind, keys, names)
 
 
-def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], places: Sequence[int]) -> Any:
-    """One axis below the other, for each column a line in the band of its intervals."""
-    across = [release.rows[place][key] for place in places]
-    height = 2.6 * len(names) + 0.6
-    figure = kind(figsize=(8, height), layout="constrained")
+def _of_two(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
+    """Of two keys: lines over dates, one for each value of the other key where these are few; else a map."""
+    for key, other in (keys, reversed(keys)):
+        values = list(dict.fromkeys(row[other] for row in release.rows))
+        if release.holds.types[key] in _MOMENTS and len(values) <= MOST_LINES:
+            lines = {_label({other: value}, [other]): _along(release, key, other, value) for value in values}
+            if all(len(places) >= LEAST_OF_A_LINE for places in lines.values()):
+                return _lines(release, kind, key, names, lines)
+    if min(len({row[key] for row in release.rows}) for key in keys) < 2:
+        return _bars(release, kind, keys, names)
+    return _map(release, kind, keys, names)
+
+
+def _along(release: ReleaseData, key: str, other: str, value: Any) -> list[int]:
+    """The rows of one line, in the order of the key."""
+    places = [at for at, row in enumerate(release.rows) if row[other] == value and row[key] is not None]
+    return sorted(places, key=lambda place: release.rows[place][key])
+
+
+def _width(values: Sequence[Any]) -> float:
+    """The width of the bins whose lower ends these are: 0 where they are none. Whole numbers one apart are values."""
+    if not all(isinstance(value, int | float) for value in values):
+        return 0
+    steps = [after - before for before, after in itertools.pairwise(values)]
+    least = min(steps)
+    whole = all(abs(step / least - round(step / least)) < 1e-6 for step in steps)
+    return least if whole and least not in (0, 1) and max(steps) < 20 * least else 0
+
+
+def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], lines: Mapping[str, Sequence[int]]) -> Any:
+    """One axis below the other, for each column its lines in the bands of their intervals."""
+    figure, axes = _below(kind, len(names))
+    kept = {place for places in lines.values() for place in places}
+    without = [row for row in range(len(release.rows)) if row not in kept]
+    for axis, name in zip(axes, names, strict=True):
+        known: list[float] = []
+        for at, (label, places) in enumerate(lines.items()):
+            across = [release.rows[place][key] for place in places]
+            drawn = _drawn(release, name, places)
+            dark, pale = (_DARK, _PALE) if len(lines) == 1 else (f"C{at}", f"C{at}")
+            axis.fill_between(
+                across, drawn.low, drawn.high, color=pale, alpha=0.5 if len(lines) == 1 else 0.2, linewidth=0
+            )
+            axis.plot(across, drawn.values, color=dark, marker="o", markersize=3, label=label)
+            known += drawn.values
+        _upright(axis, drawn, known)
+        if len(lines) > 1:
+            axis.legend(fontsize=7, loc="best")
+        _missing(axis, release, key, name, without)
+    axes[-1].tick_params(axis="x", labelrotation=0 if release.holds.types[key] in _NUMBERS else 20)
+    axes[-1].set_xlabel(key, parse_math=False)
+    return _signed(release, figure)
+
+
+def _bins(release: ReleaseData, kind: Any, key: str, names: Sequence[str], places: Sequence[int], width: float) -> Any:
+    """A histogram: a bar over each bin, from its lower end to the next one's, with its interval."""
+    figure, axes = _below(kind, len(names))
     without = [row for row in range(len(release.rows)) if row not in set(places)]
-    for axis, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
+    across = [release.rows[place][key] for place in places]
+    middle = [value + width / 2 for value in across]
+    for axis, name in zip(axes, names, strict=True):
         drawn = _drawn(release, name, places)
-        axis.fill_between(across, drawn.low, drawn.high, color=_PALE, alpha=0.5, linewidth=0)
-        axis.plot(across, drawn.values, color=_DARK, marker="o", markersize=3)
+        if drawn.dates:
+            axis.plot(middle, drawn.values, "o", color=_DARK)
+        else:
+            axis.bar(across, drawn.values, width=width, align="edge", color=_PALE, edgecolor="white", linewidth=0.5)
+        axis.errorbar(middle, drawn.values, yerr=drawn.ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
         axis.set_ylabel(drawn.label, parse_math=False)
         _plain(axis, "y")
         if drawn.dates:
             axis.yaxis_date()
-        elif all(value >= 0 for value in drawn.values) and not _narrow(drawn.values):
-            axis.set_ylim(bottom=0)
-        for place in without:
-            value, interval = release.rows[place][name], release.intervals[place].get(name)
-            shown = value if value is None or interval is None else estimate(value, interval)
-            axis.set_title(f"where {key} is NULL: {shown}", fontsize=8, loc="left", parse_math=False)
-    axis.tick_params(axis="x", labelrotation=0 if release.holds.types[key] in _NUMBERS else 20)
-    axis.set_xlabel(key, parse_math=False)
+        _missing(axis, release, key, name, without)
+    axes[-1].set_xlabel(f"{key}, in bins of {figure_of(fraction(width))}", parse_math=False)
     return _signed(release, figure)
+
+
+def _map(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
+    """One map beside the other: a cell for each pair of keys, the darker the larger, with number and error in it."""
+    down, across = keys
+    if release.holds.types[down] in _ORDERED and release.holds.types[across] not in _ORDERED:
+        down, across = across, down
+    sides = [_side(release, key) for key in (down, across)]
+    size = (len(sides[0]), len(sides[1]))
+    few = size[0] * size[1] <= MOST_CELLS
+    wide = min(MOST_INCHES / 10, max(4.0, (0.75 if few else 0.25) * size[1] + 1.5))
+    height = min(MOST_INCHES, max(2.4, (0.35 if few else 0.2) * size[0] + 1.4))
+    figure = kind(figsize=(1.5 + wide * len(names), height), layout="constrained")
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    places = range(len(release.rows))
+    for axis, name in zip(axes, names, strict=True):
+        drawn = _drawn(release, name, places)
+        cells = [[math.nan] * size[1] for _ in range(size[0])]
+        for place in places:
+            row = release.rows[place]
+            cells[sides[0][row[down]]][sides[1][row[across]]] = drawn.values[place]
+        known = [value for value in drawn.values if not math.isnan(value)]
+        low = min([*known, 0]) if not drawn.dates else min(known, default=0)
+        axis.set_facecolor("#eeeeee")  # a cell that is not shown
+        high = max(known, default=1)
+        image = axis.imshow(cells, cmap="Blues", aspect="auto", interpolation="nearest", vmin=low, vmax=high)
+        if few:
+            _written_in(axis, release, name, (down, across), sides, low + 0.6 * (high - low), drawn)
+        else:
+            figure.colorbar(image, ax=axis, shrink=0.6)
+        for side, (labels, axle) in enumerate(zip(sides, (axis.yaxis, axis.xaxis), strict=True)):
+            every = max(1, math.ceil(size[side] * 0.12 / (height, wide)[side]))
+            words = [_label({"": value}, [""]) for value in labels]
+            axle.set_ticks(list(range(size[side]))[::every], words[::every], parse_math=False)
+        axis.tick_params(axis="x", labelrotation=20 if size[1] > 4 else 0)
+        axis.set_ylabel(down, parse_math=False)
+        axis.set_xlabel(across, parse_math=False)
+        axis.set_title(drawn.label if few else drawn.widest, fontsize=9, parse_math=False)
+    return _signed(release, figure)
+
+
+def _written_in(
+    axis: Any,
+    release: ReleaseData,
+    name: str,
+    keys: tuple[str, str],
+    sides: Sequence[Mapping[Any, int]],
+    dark: float,
+    drawn: _Drawn,
+) -> None:
+    """Each cell's number with its error, light on what is darker than `dark`."""
+    for place, row in enumerate(release.rows):
+        value, interval = row[name], release.intervals[place].get(name)
+        words = (
+            "NULL" if value is None else str(value) if interval is None or drawn.dates else estimate(value, interval)
+        )
+        at = (sides[1][row[keys[1]]], sides[0][row[keys[0]]])
+        colour = "white" if drawn.values[place] > dark else "black"
+        axis.text(*at, words, ha="center", va="center", fontsize=7, color=colour, parse_math=False)
+
+
+def _side(release: ReleaseData, key: str) -> dict[Any, int]:
+    """The values of a key with their places: in their order where they have one, else as they come; NULL is last."""
+    values = list(dict.fromkeys(row[key] for row in release.rows))
+    ordered = release.holds.types[key] in _ORDERED
+    known = [value for value in values if value is not None]
+    known = sorted(known) if ordered else known
+    return {value: place for place, value in enumerate([*known, *([None] if None in values else [])])}
+
+
+def _below(kind: Any, number: int) -> tuple[Any, Any]:
+    """A figure with so many axes, one below the other."""
+    figure = kind(figsize=(8, 2.6 * number + 0.6), layout="constrained")
+    return figure, figure.subplots(number, 1, sharex=True, squeeze=False)[:, 0]
+
+
+def _upright(axis: Any, drawn: _Drawn, values: list[float]) -> None:
+    """The axis of the values: from zero, where that hides no difference."""
+    axis.set_ylabel(drawn.label, parse_math=False)
+    _plain(axis, "y")
+    if drawn.dates:
+        axis.yaxis_date()
+    elif all(value >= 0 for value in values) and not _narrow(values):
+        axis.set_ylim(bottom=0)
+
+
+def _missing(axis: Any, release: ReleaseData, key: str, name: str, places: Sequence[int]) -> None:
+    """What has no place on the axis, in words."""
+    words = []
+    for place in places:
+        row, interval = release.rows[place], release.intervals[place].get(name)
+        shown = row[name] if row[name] is None or interval is None else estimate(row[name], interval)
+        others = [one for one in release.holds.types if one != key and one in row]
+        beside = f" and {_label(row, others)}" if others else ""
+        words.append(f"where {key} is NULL{beside}: {shown}")
+    if words:
+        axis.set_title("; ".join(words), fontsize=8, loc="left", parse_math=False)
 
 
 def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
@@ -173,10 +363,6 @@ def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[
     places = list(range(len(rows)))
     for axis, name in zip(axes, names, strict=False):
         drawn = _drawn(release, name, places)
-        ends = [
-            [value - low for value, low in zip(drawn.values, drawn.low, strict=True)],
-            [high - value for value, high in zip(drawn.values, drawn.high, strict=True)],
-        ]
         if drawn.dates:
             axis.xaxis_date()
             axis.tick_params(axis="x", labelrotation=20)
@@ -184,7 +370,7 @@ def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[
             axis.plot(drawn.values, places, "o", color=_DARK)
         else:
             axis.barh(places, drawn.values, color=_PALE)
-        axis.errorbar(drawn.values, places, xerr=ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
+        axis.errorbar(drawn.values, places, xerr=drawn.ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
         axis.set_xlabel(drawn.label, parse_math=False)
         _plain(axis, "x")
     every = max(1, math.ceil(len(rows) * 0.12 / height))  # as many labels as there is room for

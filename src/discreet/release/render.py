@@ -33,15 +33,17 @@ def text(release: ReleaseData) -> str:
     return "\n".join([*lines, footer(release), *remarks(release.bounds)])
 
 
-def html(release: ReleaseData) -> str:
-    """The same for a notebook."""
+def html(release: ReleaseData, most: int = MOST_ROWS) -> str:
+    """The same for a notebook, or a page."""
+    cells = _cells(release)
     sides = ["right" if number else "left" for number in _numbers(release)]
     head = "".join(map(_in_html, itertools.repeat("th"), release.columns, sides))
     body = "".join(
-        "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>"
-        for row in _cells(release)[:MOST_ROWS]
+        "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>" for row in cells[:most]
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    if len(cells) > most:
+        table += f"<p>… {len(cells) - most:,} more rows</p>"
     items = "".join(f"<li>{escape.escape(visible(one))}</li>" for one in release.bounds)
     return f"{table}<p>{escape.escape(footer(release))}</p><ul>{items}</ul>"
 
