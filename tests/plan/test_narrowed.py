@@ -269,7 +269,7 @@ INSIDE = [
     ("(SELECT * FROM t WHERE g IN ('a', 'B'))", "g", ["a", "B"]),
     ("(SELECT id, g AS other, k AS g FROM t WHERE g = 'a')", "other", ["a"]),
     ("(SELECT id, g AS other, k AS g FROM t WHERE g = 'a' AND k < -10)", "g", [-12, -11]),
-    ("(SELECT id, g, k + 1 AS k FROM t WHERE k = 5 AND g = 'a')", "k", list(range(-11, 31))),
+    ("(SELECT id, g, k + 1 AS k FROM t WHERE k = 5 AND g = 'a')", "k", [6]),
     ("(SELECT id, g, MAX(k) AS k FROM t WHERE g = 'a' OR (g = 'B' AND k > 3) GROUP BY id, g)", "g", ["a", "B"]),
     ("t a JOIN t b ON a.id = b.id AND b.g IN ('a', 'é')", "b.g", ["a", "é"]),
     ("(SELECT id, g FROM t WHERE g = 'a') a JOIN t b ON a.id = b.id", "a.g", ["a"]),

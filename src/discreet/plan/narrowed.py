@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,13 +28,13 @@ from discreet.trusted.ring_b.relations import Computed, Joined, ListedKeys, Matc
 
 
 @dataclass(frozen=True)
-class _Other:
+class Other:
     """A value of a column that is none of these."""
 
     values: frozenset[Held]
 
 
-Held: TypeAlias = float | str | bool | datetime.date | _Other | None
+Held: TypeAlias = float | str | bool | datetime.date | Other | None
 """A value as it is compared here: numbers as doubles, NULL as None."""
 
 Values: TypeAlias = frozenset[Held] | None
@@ -100,18 +101,18 @@ def narrowed(key: Key, expression: Expression, predicates: Sequence[Expression],
         column = columns[name]
         assert column.type is not None
         candidates = _candidates(column)
-        if candidates and len(candidates) * (_size(where) + _size(expression)) <= MOST_STEPS:
+        if candidates and len(candidates) * (size(where) + size(expression)) <= MOST_STEPS:
             source = ColumnOf(name, column.type)
-            possible, made = _reading(where, source), _reading(expression, source)
-            key = _restricted(key, [made(one) for one in candidates if _may_be_true(possible(one))])
-    if not isinstance(expression, ColumnOf) and len(key.groups or ()) * _size(where) <= MOST_STEPS:
-        possible = _reading(where, expression)
+            possible, made = reading(where, source), reading(expression, source)
+            key = _restricted(key, [made(one) for one in candidates if may_be_true(possible(one))])
+    if not isinstance(expression, ColumnOf) and len(key.groups or ()) * size(where) <= MOST_STEPS:
+        possible = reading(where, expression)
         held = [_held(one) for one in key.groups or ()]
-        key = _restricted(key, [one for one in held if _may_be_true(possible(one))])
+        key = _restricted(key, [one for one in held if may_be_true(possible(one))])
     return key
 
 
-def _may_be_true(values: Values) -> bool:
+def may_be_true(values: Values) -> bool:
     return values is None or True in values
 
 
@@ -133,7 +134,7 @@ def _candidates(column: Column) -> list[Values]:
     if column.values is not None:  # in the column may stand what is no key
         complete = all(one is not None for one in known)
         listed: frozenset[Held] = frozenset().union(*(one for one in known if one is not None))
-        known.append(frozenset([_Other(listed)]) if complete else ANY)
+        known.append(frozenset([Other(listed)]) if complete else ANY)
     return [*known, _NULL] if column.nulls else known
 
 
@@ -149,16 +150,16 @@ def _held(value: Value | None) -> Values:
         return ANY
 
 
-def _size(expression: Expression) -> int:
+def size(expression: Expression) -> int:
     """How many steps it takes to read an expression; the constants of a list are looked up in one."""
     if not isinstance(expression, Call):
         return 1
     if expression.operator == "in":
-        return 1 + _size(expression.arguments[0])
-    return 1 + sum(map(_size, expression.arguments))
+        return 1 + size(expression.arguments[0])
+    return 1 + sum(map(size, expression.arguments))
 
 
-def _reading(expression: Expression, subject: Expression) -> _Reading:
+def reading(expression: Expression, subject: Expression) -> _Reading:
     """What the expression may be, once it is known what the subject, a part of it or another expression of the same
     row, may be."""
     if expression == subject:
@@ -170,7 +171,7 @@ def _reading(expression: Expression, subject: Expression) -> _Reading:
         return lambda known: ANY  # noqa: ARG005
     if (through := _through(expression, subject)) is not None:
         return through
-    arguments = [_reading(one, subject) for one in expression.arguments]
+    arguments = [reading(one, subject) for one in expression.arguments]
     name = expression.operator
     if name in ("and", "or"):
         return lambda known: _joined(name == "and", *(_truth(one(known)) for one in arguments))
@@ -235,7 +236,7 @@ def _in(arguments: Sequence[_Reading]) -> _Reading:
     def one(held: Held) -> frozenset[Held]:
         if held is None:
             return _NULL
-        if isinstance(held, _Other):
+        if isinstance(held, Other):
             return frozenset([missing]) if listed <= held.values else _TRUTH
         return frozenset([True if held in listed else missing])
 
@@ -282,7 +283,7 @@ def _comparison(name: str) -> _Function:
             return _NULL
         if name in ("equal", "not_equal") and (_apart(left, right) or _apart(right, left)):
             return frozenset([name == "not_equal"])
-        if type(left) is not type(right) or isinstance(left, _Other):
+        if type(left) is not type(right) or isinstance(left, Other):
             return _TRUTH
         return frozenset([compare(left, right)])
 
@@ -290,7 +291,7 @@ def _comparison(name: str) -> _Function:
 
 
 def _apart(left: Held, right: Held) -> bool:
-    return isinstance(left, _Other) and right in left.values
+    return isinstance(left, Other) and right in left.values
 
 
 def _same(left: Held, right: Held) -> Values:
@@ -416,6 +417,55 @@ def _midnight(moment: datetime.date) -> datetime.datetime:
     return datetime.datetime.combine(moment, datetime.time())
 
 
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_UNITS = ("year", "quarter", "month", "week", "day")
+
+
+def _begun(unit: Held, value: Held) -> Values:
+    """When the unit began in which a moment lies. A date stays one, and a week begins on Monday."""
+    if value is None:
+        return _NULL
+    if not isinstance(value, datetime.date) or unit not in (*_UNITS, "hour", "minute"):
+        return ANY
+    if unit in ("hour", "minute"):
+        if not isinstance(value, datetime.datetime):
+            return frozenset([value])
+        return frozenset([value.replace(minute=0 if unit == "hour" else value.minute, second=0, microsecond=0)])
+    month = {"year": 1, "quarter": (value.month - 1) // 3 * 3 + 1}.get(str(unit), value.month)
+    if unit == "week" and value.toordinal() < 8:
+        return ANY
+    if unit in ("week", "day"):
+        begun = value - datetime.timedelta(days=value.weekday() if unit == "week" else 0)
+    else:
+        begun = value.replace(month=month, day=1)
+    clock = {"hour": 0, "minute": 0, "second": 0, "microsecond": 0} if isinstance(value, datetime.datetime) else {}
+    return frozenset([begun.replace(**clock)])
+
+
+_WRITTEN: Mapping[str, Callable[[datetime.date], str]] = {
+    "Y": lambda moment: f"{moment.year:04}",
+    "y": lambda moment: f"{moment.year % 100:02}",
+    "m": lambda moment: f"{moment.month:02}",
+    "d": lambda moment: f"{moment.day:02}",
+    "j": lambda moment: f"{moment.timetuple().tm_yday:03}",
+    "H": lambda moment: f"{getattr(moment, 'hour', 0):02}",
+    "M": lambda moment: f"{getattr(moment, 'minute', 0):02}",
+    "%": lambda moment: "%",  # noqa: ARG005
+}
+"""The signs of a format that are numbers."""
+
+
+def _formatted(value: Held, form: Held) -> Values:
+    if value is None:
+        return _NULL
+    if not isinstance(value, datetime.date) or not isinstance(form, str) or value.year < 1000:
+        return ANY
+    signs = re.findall(r"%(.)", form)
+    if not set(signs) <= _WRITTEN.keys():
+        return ANY
+    return frozenset([re.sub(r"%(.)", lambda found: _WRITTEN[found[1]](value), form)])
+
+
 _FUNCTIONS: Mapping[str, _Function] = {
     **{name: _comparison(name) for name in _COMPARED},
     **{name: _number(compute) for name, compute in _NUMBERS.items()},
@@ -434,6 +484,17 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "quarter": _moment(lambda moment: float((moment.month + 2) // 3)),
     "month": _moment(lambda moment: float(moment.month)),
     "day": _moment(lambda moment: float(moment.day)),
+    "iso_year": _moment(lambda moment: float(moment.isocalendar().year)),
+    "week": _moment(lambda moment: float(moment.isocalendar().week)),
+    "day_of_year": _moment(lambda moment: float(moment.timetuple().tm_yday)),
+    "day_of_week": _moment(lambda moment: float(moment.isoweekday() % 7 + 1)),
+    "day_of_week_0": _moment(lambda moment: float(moment.isoweekday() % 7)),
+    "day_of_week_iso": _moment(lambda moment: float(moment.isoweekday())),
+    "hour": _moment(lambda moment: float(getattr(moment, "hour", 0))),
+    "minute": _moment(lambda moment: float(getattr(moment, "minute", 0))),
+    "unix_date": _moment(lambda moment: float(moment.toordinal() - _EPOCH)),
+    "date_trunc": _begun,
+    "format_moment": _formatted,
     "to_date": _moment(lambda moment: moment.date() if isinstance(moment, datetime.datetime) else moment),
     "to_timestamp": _moment(_midnight),
 }
@@ -466,7 +527,7 @@ def _through(call: Call, subject: Expression) -> _Reading | None:
     if subject == value or not _rises(subject, value):
         return None
     compare, step = _THROUGH[call.operator]
-    made = _reading(subject, value)
+    made = reading(subject, value)
     ends: list[Held] = []
     for constant in others:
         held = _held(constant.value) if isinstance(constant, Literal) else ANY
@@ -476,7 +537,7 @@ def _through(call: Call, subject: Expression) -> _Reading | None:
         ends += end
 
     def read(known: Values) -> Values:
-        if known is None or any(held is None or isinstance(held, _Other) for held in known):
+        if known is None or any(held is None or isinstance(held, Other) for held in known):
             return ANY
         near = any(type(held) is not type(end) or compare(held, end) for held in known for end in ends)
         return ANY if near else _FALSE

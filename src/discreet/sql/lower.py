@@ -20,6 +20,7 @@ from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
 from discreet.plan.outputs import AggregateKind
 from discreet.plan.planner import Request, WantedAggregate, part_name, plan
+from discreet.plan.ranged import below, ranged
 from discreet.sql import lookups
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, ExpressionReader
@@ -261,6 +262,7 @@ class _Select:
         keys come in an order of their own, and what stands in the answer refers to them."""
         self._group()
         columns = self._columns()
+        self._range()
         self._public_groups()
         self._narrow()
         options = self.options
@@ -306,6 +308,18 @@ class _Select:
             raise QuestionError("option", message, where="OPTIONS", fix=fix)
         if self.options.least is not None:
             self.keys = [replace(key, values=None) for key in self.keys]
+
+    def _range(self) -> None:
+        """Keys that follow from a range of dates are public, and those of a subquery what it can give; unless the
+        clause asks for a threshold."""
+        if self.options.strategy == "LAPLACE_THRESHOLD":
+            return
+        for place, (key, expression) in enumerate(zip(self.keys, self.groups, strict=True)):
+            deep, where, columns = below(self.scope.relation, expression, self.predicate)
+            where = tuple(map(normal, where))
+            found = narrowed(ranged(key, normal(deep), where, columns), normal(deep), where, columns)
+            if found.groups != ():  # else it is said below that there is none
+                self.keys[place] = found
 
     def _narrow(self) -> None:
         """Public keys with which no row meets WHERE, here or in a subquery, are no groups: that follows from the
