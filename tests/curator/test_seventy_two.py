@@ -204,7 +204,7 @@ ENGINEERS: list[tuple[Call, str, Call]] = [
         'write release.rows[0]["n"]',
         lambda c: c.ask(COUNT, 0.01).rows[0]["n"],
     ),
-    (lambda c: c.ask(COUNT, 0.01).save("a.xlsx"), "end it in .csv", lambda c: c.ask(COUNT, 0.01).save("a.csv")),
+    (lambda c: c.ask(COUNT, 0.01).save("a.xls"), "end it in .csv", lambda c: c.ask(COUNT, 0.01).save("a.csv")),
     (
         lambda c: c.explain(COUNT + " WHERE age > ?", 0.1),
         "write the value itself",
