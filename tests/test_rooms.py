@@ -287,6 +287,7 @@ NAMING = {
     "engines/chosen.py": "says which engine the house runs on",
     "trusted/ring_a/table.py": "the kind of a source: the format of a file, whatever engine reads it",
     "synthesis/query.py": "runs SQL on synthetic rows, which are public",
+    "sql/dialects.py": "a question may be written in its SQL, whatever engine runs it",
     "local/store.py": "keeps reports, which are randomised already, in a file",
 }
 """Who names the database beside its own package, and why."""

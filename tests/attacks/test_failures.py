@@ -249,7 +249,7 @@ def test_what_runs_on_public_tables_suspends_nobody(holder: Curator, monkeypatch
 
 
 def test_what_fails_after_the_noise_is_no_failure(holder: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> object:
+    def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError
 
     monkeypatch.setattr("discreet.curator.core.answer", broken)

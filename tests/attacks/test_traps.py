@@ -200,7 +200,7 @@ REFUSED = {
     "an ASOF join": "SELECT COUNT(*) FROM orders a ASOF JOIN orders b ON a.cust = b.cust AND a.k >= b.k",
     "a lateral join": "SELECT COUNT(*) FROM customers c, LATERAL (SELECT cust FROM orders WHERE cust = c.id) o",
     "a table function": "SELECT COUNT(*) FROM read_csv('x.csv')",
-    "a schema": "SELECT COUNT(*) FROM main.orders",
+    "a schema": "SELECT COUNT(*) FROM shop.orders",
     "a union of other columns": "SELECT COUNT(*) FROM (SELECT cust, k FROM orders UNION ALL SELECT cust FROM orders)",
     "an intersection": "SELECT COUNT(*) FROM (SELECT cust FROM orders INTERSECT SELECT id FROM customers)",
     "a union by name": "SELECT COUNT(*) FROM (SELECT cust FROM orders UNION ALL BY NAME SELECT cust FROM orders)",

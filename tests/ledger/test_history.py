@@ -79,7 +79,7 @@ def test_the_sets_that_matter_are_named_at_the_command_line(cli: Command, clinic
 
 def test_an_answer_is_written_to_a_file(cli: Command, clinic: Path) -> None:
     question = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
-    refused = cli("ask", clinic, question, "-o", "answer.xlsx")
+    refused = cli("ask", clinic, question, "-o", "answer.docx")
     assert refused.code == 2
     assert "committed" not in cli("ledger", clinic).out
     assert cli("ask", clinic, question, "-o", "answer.csv").code == 0

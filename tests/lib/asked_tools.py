@@ -141,6 +141,8 @@ def judged(asked: Asked, question: Question) -> Outcome:
 def asks(asked: Asked, question: Question, text: str, price: str = EXACT) -> discreet.Release:
     dialect = question.options.get("dialect")
     more: dict[str, Any] = {"dialect": dialect} if dialect and _takes_dialects(asked.curator) else {}
+    if re.search(r"\bepsilon\s*=", text):  # it names its price itself
+        return asked.curator.ask(text, **more)
     return asked.curator.ask(text, epsilon=price, **more)
 
 

@@ -41,6 +41,8 @@ FOLLOWED = [
     "SELECT k, v * 2 AS w FROM (SELECT k, n + 1 AS v FROM t) s",
     "WITH s AS (SELECT k, n AS v FROM t), r AS (SELECT k, SUM(v) AS v FROM s GROUP BY k) SELECT k, v FROM r",
     "SELECT k, n AS v FROM t UNION ALL SELECT 'all', SUM(n) FROM t",
+    "SELECT k, n AS v FROM t UNION ALL SELECT k || 'u', y FROM u UNION ALL SELECT 'z', 3 ORDER BY k",
+    "SELECT k, n FROM t WHERE k = (SELECT MAX(k) FROM p)",
     "SELECT k, n FROM t WHERE n > 3 ORDER BY n DESC LIMIT 2",
     "SELECT t.k, t.n FROM t LEFT JOIN p USING (k) ORDER BY t.k LIMIT 3",
 ]

@@ -22,6 +22,7 @@ from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.release import Release
 from discreet.sql import lower
+from discreet.trusted.ring_a.table import Type
 
 PUBLIC = Price(Fraction(1))
 GAUSSIAN = Price(Fraction(1), Fraction(1, 100))
@@ -75,8 +76,10 @@ def asked_of(table: Table, *, each: bool) -> list[AskedAggregate]:
 def _every(table: Table) -> Iterator[AskedAggregate]:
     single = table.person is None or table.one_row_per_person
     keys = [column for column in table.columns if column.name != table.person]
-    groupings: list[tuple[Column, ...]] = [(), *((column,) for column in keys)]
-    public = sorted((column for column in keys if column.keys()), key=lambda column: len(column.keys() or ()))
+    # keys with fractions are counted in a relation: the hunt asks about those
+    grouped = [column for column in keys if column.type is not Type.NUMBER]
+    groupings: list[tuple[Column, ...]] = [(), *((column,) for column in grouped)]
+    public = sorted((column for column in grouped if column.keys()), key=lambda column: len(column.keys() or ()))
     if len(public) > 1:
         groupings.append((public[0], public[1]))
     for grouping in groupings:

@@ -197,6 +197,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.argument("declaration")
 @_asked
 @_priced
+@click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
@@ -211,6 +212,7 @@ def ask(
     within: tuple[str, ...],
     confidence: str,
     together: bool,
+    dialect: str | None,
     analyst: str | None,
     owner: bool,
     request: str | None,
@@ -237,6 +239,7 @@ def ask(
             together=together,
             analyst=analyst,
             request=request,
+            dialect=dialect,
         )
         click.echo(release.to_json() if as_json else repr(release))
         if output:
@@ -249,6 +252,7 @@ def ask(
 @click.argument("declaration")
 @_asked
 @_priced
+@click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
@@ -261,6 +265,7 @@ def explain(
     within: tuple[str, ...],
     confidence: str,
     together: bool,
+    dialect: str | None,
     analyst: str | None,
     owner: bool,
     sql: bool,
@@ -276,14 +281,15 @@ def explain(
             confidence=confidence,
             together=together,
             analyst=analyst,
+            dialect=dialect,
         )
         if as_json:
-            extra = {"sql": curator.engine_sql(question)} if sql else {}
+            extra = {"sql": curator.engine_sql(question, dialect=dialect)} if sql else {}
             click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
         else:
             click.echo(repr(explanation))
             if sql:
-                click.echo(curator.engine_sql(question))
+                click.echo(curator.engine_sql(question, dialect=dialect))
 
 
 @main.command()

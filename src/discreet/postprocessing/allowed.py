@@ -23,7 +23,7 @@ _NODES: tuple[type[exp.Expr], ...] = (
     *(exp.Window, exp.WindowSpec, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls),
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead),
     *(exp.FirstValue, exp.LastValue, exp.NthValue),
-    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous),
+    *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous, exp.GroupConcat),
     *(exp.Trim, exp.CurrentDate, exp.PropertyEQ, exp.Dot),
 )
 _NEVER: tuple[type[exp.Expr], ...] = (exp.CurrentDate,)

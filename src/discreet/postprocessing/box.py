@@ -130,27 +130,29 @@ def _together(query: exp.SetOperation, tables: Mapping[str, Box]) -> Box:
             known.append(Followed.PASSED if Followed.BOXED not in (one, two) else Followed.BOXED)
         else:
             known.append(Followed.UNKNOWN)
-    for side, columns in (("this", first), ("expression", second)):
-        _conform(query.args[side], columns, known)
+    for side in ("this", "expression"):
+        _conform(query.args[side], known)
     names = [name for name, _ in first]
     picked = any(side.picked for side in sides) or (noisy and not all_rows)
     return Box(tuple(zip(names, known, strict=False)), picked or _limited(query, dict(zip(names, known, strict=False))))
 
 
-def _conform(query: exp.Expr, columns: Sequence[tuple[str, Followed]], known: Sequence[Followed]) -> None:
+def _conform(query: exp.Expr, known: Sequence[Followed]) -> None:
     """Gives a side of UNION the intervals' columns that the whole has: what is exact is its own interval."""
     while isinstance(query, exp.Subquery):
         query = query.this
     if isinstance(query, exp.SetOperation):
         for side in ("this", "expression"):
-            _conform(query.args[side], columns, known)
+            _conform(query.args[side], known)
         return
-    own = {one.alias: one for one in query.expressions}
-    made = [own[name] for name, _ in columns]
-    for (name, _), wanted in zip(columns, known, strict=False):
+    own = {one.alias_or_name: one for one in query.expressions}
+    items = query.expressions[: len(known)]
+    made = list(items)
+    for item, wanted in zip(items, known, strict=True):
+        name = item.alias_or_name
         for ending in extra("", wanted):
             there = own.get(name + ending)
-            made.append(there if there is not None else exp.alias_(own[name].this.copy(), name + ending, quoted=True))
+            made.append(there if there is not None else exp.alias_(item.unalias().copy(), name + ending, quoted=True))
     query.set("expressions", made)
 
 
@@ -174,7 +176,7 @@ class _Rows:
         self.query = query
         self.tables = tables
         self.sources: dict[str, Columns] = {}
-        self.picked = False
+        self.picked = self.mixed = False
         source = query.args.get("from_")
         joins = query.args.get("joins") or []
         for item in [source.this] if source is not None else []:
@@ -259,9 +261,13 @@ class _Rows:
         return not (self._gathers(node) and (self.picked or self.mixed))
 
     def _gathers(self, node: exp.Expr) -> bool:
-        return node.find(exp.AggFunc, exp.Window) is not None or any(
-            str(one.this).upper() not in ROW_BY_ROW for one in node.find_all(exp.Anonymous)
-        )
+        """Whether an expression reads several rows of this SELECT."""
+        for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+            if isinstance(one, exp.AggFunc | exp.Window):
+                return True
+            if isinstance(one, exp.Anonymous) and str(one.this).upper() not in ROW_BY_ROW:
+                return True
+        return False
 
     def _followed(self, node: exp.Expr) -> Followed:
         if isinstance(node, exp.Column):

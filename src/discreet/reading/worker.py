@@ -27,7 +27,7 @@ from discreet.engines.chosen import DIALECT, OUTER
 from discreet.errors import QuestionError
 from discreet.postprocessing.outer import outer_query, released_tables
 from discreet.sql.asked import Asked
-from discreet.sql.grammar import parse
+from discreet.sql.dialects import read
 from discreet.sql.layers import layers
 from discreet.sql.limits import FRAMES, too_deep
 from discreet.sql.trees import written
@@ -82,8 +82,11 @@ def rehearsed(asked: Asked, declaration: Declaration) -> list[list[Any]]:
     """The nodes of a question's tree, once the whole way to the engine's statement was gone with it.
 
     Where groups come of a public table, one row of nothing stands for its rows."""
-    tree = parse(asked.text)
-    nodes = written(tree)
+    tree = read(asked.text, asked.dialect)
+    try:
+        nodes = written(tree)
+    except ValueError:  # what no question has
+        raise QuestionError("syntax", "this cannot be read", where="question", fix="write plain SQL") from None
     found = layers(tree, declaration, _one_row, asked.day)
     try:
         for checked in (one.question for one in found.measured):

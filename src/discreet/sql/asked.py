@@ -32,6 +32,8 @@ class Asked:
         """Raises QuestionError where the text or the dialect is none."""
         if not isinstance(text, str):
             raise QuestionError("syntax", "the question is not a string or an expression", where="question", fix=WRITE)
+        if dialect is not None and not isinstance(dialect, str):
+            raise QuestionError("dialect", "a dialect is a name", where="dialect", fix='write dialect="postgres"')
         return cls(text, (dialect or "").lower(), declaration.question_date or now())
 
     @property

@@ -235,6 +235,9 @@ def _cast_to(reader: ArgumentReader, row: SqlFunction, nodes: Nodes, node: exp.E
     return Call(row.operator, (inner,), target)
 
 
+_CUT = "truncate"
+"""What a cast to whole numbers does with a fraction in SQL Server; else it is rounded."""
+
 _TARGETS = {
     **dict.fromkeys(("INT", "BIGINT"), "to_integer"),
     **dict.fromkeys(("FLOAT", "DOUBLE", "DECIMAL", "BIGDECIMAL"), "to_number"),
@@ -247,7 +250,7 @@ _TARGETS = {
 
 def _cast(reader: ArgumentReader, node: exp.Expression) -> Expression:
     """CAST(x AS type), TRY_CAST, SAFE_CAST and x::type."""
-    only(node, "this", "to", "safe", fix="write CAST(x AS type)")
+    only(node, "this", "to", "safe", "action", fix="write CAST(x AS type)")
     kind = node.args["to"]
     if isinstance(kind, exp.DataType) and (digits := _digits(kind)) is not None:
         plain = _cast_to(reader, BY_OPERATOR["to_number"], [node.this], node)
@@ -256,7 +259,13 @@ def _cast(reader: ArgumentReader, node: exp.Expression) -> Expression:
     if name not in _TARGETS:
         fix = "cast to INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP; round with ROUND, shorten with LEFT"
         raise QuestionError("not-allowed", "this type cannot be cast to", where=place(node), fix=fix)
-    return _cast_to(reader, BY_OPERATOR[_TARGETS[name]], [node.this], node)
+    found = _cast_to(reader, BY_OPERATOR[_TARGETS[name]], [node.this], node)
+    if node.args.get("action") not in (None, _CUT):
+        raise refused(node, "write CAST(x AS type)")
+    if node.args.get("action") and isinstance(found, Call) and found.arguments[0].type is Type.NUMBER:
+        cut = Call(BY_NAME["TRUNC"].operator, (*found.arguments, Literal(0, Type.INTEGER)), Type.INTEGER)
+        return Call(found.operator, (cut,), found.type)
+    return found
 
 
 def _digits(kind: exp.DataType) -> int | None:

@@ -6,6 +6,7 @@ import sys
 
 from discreet.dialect.functions import SqlFunction
 from discreet.dialect.table import CHAPTERS, REFUSED, TABLE
+from discreet.sql.dialects import LANGUAGES
 
 _BEGINNING = """# The dialect
 
@@ -72,6 +73,33 @@ DOUBLE), 2)`, `LEFT(CAST(x AS TEXT), 3)`, and the types above |
 the function |
 """
 
+_OTHERS = """
+## In another database's SQL
+
+`curator.ask(question, dialect="postgres")`, and `--dialect postgres` in a shell, read a question as that database \
+does: {names}. Its signs, \
+quotes and operators are its own, and of its functions those are read whose meaning is known for every row:
+
+| what | where |
+|---|---|
+| `7 / 2` is 3 for whole numbers; of aggregates such a quotient is refused unless one side has fractions, as `1.0 * \
+SUM(x) / COUNT(*)` has | postgres, redshift, tsql |
+| `"text"` is a text, `\\|\\|` is OR, STDDEV and VARIANCE are of the population, LENGTH counts bytes | mysql |
+| `DATE_TRUNC(x, WEEK)` begins on Sunday; EXTRACT(WEEK …) is refused | bigquery |
+| a match that is not found is NULL, RLIKE and REGEXP_LIKE match the whole text, DAYNAME is short, NUMBER without \
+digits is rounded | snowflake |
+| CAST to INT cuts the fraction off, VARCHAR without a length has 30 letters, weeks are read as ISO_WEEK alone | tsql |
+| GREATEST, LEAST and CONCAT leave NULLs out | postgres, duckdb, tsql |
+| `x ~ 'a'` matches the whole text; `//` cuts whole numbers alone; DAYOFWEEK begins with 0 | duckdb |
+| `LIKE 'a\\_b'` looks for `_` itself | postgres, redshift, mysql, bigquery |
+
+What stays ours everywhere: texts are compared letter by letter, large and small, whatever the database's collation \
+says; what does not convert, and \
+what fails there, is NULL; halves are rounded away from zero; a date stays a date where an interval of days is added \
+to it; SECOND and EPOCH are \
+whole; the mean of whole numbers keeps its fraction.
+"""
+
 _END = """
 ## Refused
 
@@ -90,6 +118,7 @@ def page() -> str:
         parts.append("|---|---|---|---|---|\n")
         parts += [_line(row) for row in rows]
     parts.append(_SPELLINGS)
+    parts.append(_OTHERS.format(names=", ".join(f"`{name}`" for name in LANGUAGES)))
     parts.append(_END)
     reasons: dict[str, list[str]] = {}
     for name, reason in REFUSED.items():

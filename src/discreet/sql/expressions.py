@@ -170,7 +170,10 @@ class ExpressionReader:
             days = exp.Interval(this=second.copy(), unit=exp.var("DAY"))
             return self._usable(shifted(left, days, backwards=operator == "subtract"), node)
         left, right = self.numeric(left, first), self.numeric(right, second)
-        whole = left.type is Type.INTEGER and right.type is Type.INTEGER and operator != "divide"
+        both = left.type is Type.INTEGER and right.type is Type.INTEGER
+        if operator == "divide" and both and node.args.get("typed"):  # as in PostgreSQL: the fraction is cut off
+            return self._usable(Call("quotient", (left, right), Type.INTEGER), node)
+        whole = both and operator != "divide"
         call = Call(operator, (left, right), Type.INTEGER if whole else Type.NUMBER)
         return _exact(call) or call
 

@@ -6,7 +6,7 @@ Identifiers may stand in double quotes or backticks; strings stand in single quo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.generator import Generator as BaseGenerator
 from sqlglot.parser import Parser as BaseParser
 from sqlglot.parser import binary_range_parser
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer as BaseTokenizer
 
 from discreet.dialect.table import BY_NAME
@@ -82,10 +82,19 @@ def _statistic(name: str) -> Callable[[list[Any]], exp.Expression]:
     return lambda arguments: Statistic(this=name, expressions=arguments)
 
 
-def _as_written(name: str) -> Callable[[list[Any]], exp.Expression]:
+def as_written(name: str) -> Callable[[list[Any]], exp.Expression]:
     """A function of the dialect, with its name and its arguments in the order in which they stand."""
     return lambda arguments: exp.Anonymous(this=name, expressions=arguments)
 
+
+AGGREGATES: Mapping[str, Callable[[list[Any]], exp.Expression]] = {
+    **{name: _statistic(name) for name in STATISTICS},
+    "SUM": _with_named_arguments(exp.Sum, "SUM"),
+    "AVG": _with_named_arguments(exp.Avg, "AVG"),
+    "MIN": _with_named_arguments(exp.Min, "MIN"),
+    "MAX": _with_named_arguments(exp.Max, "MAX"),
+}
+"""How aggregates are read."""
 
 SPELLED = re.findall(
     r"\w+",
@@ -104,8 +113,65 @@ _NAMES = (*BY_NAME, *SPELLED)
 _ONE_UNIT = re.compile(r"\s*-?[0-9]+\s*[a-zA-Z]*\s*")
 
 
+class Reader(Counted):
+    """What is read alike in every dialect: the clause, COUNT, TOP and intervals; nothing of a text is logged."""
+
+    def _warn_unsupported(self) -> None:
+        """Does nothing, so that a question's text goes to no log."""
+
+    def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
+        """TOP 10 and TOP (10), behind SELECT: elsewhere TOP is a name as any other."""
+        number = self._next.token_type if self._next is not None else None
+        if number is TokenType.L_PAREN and self._index + 2 < len(self._tokens):
+            number = self._tokens[self._index + 2].token_type
+        if top and number is TokenType.NUMBER and self._match_text_seq("TOP"):
+            wrapped = self._match(TokenType.L_PAREN)
+            many = self._parse_number()
+            if wrapped:
+                self._match_r_paren()
+            return self.expression(exp.Limit(expression=many, limit_options=self._parse_limit_options()))
+        return super()._parse_limit(this, top, skip_limit_token)
+
+    def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
+        """The base reads '1 day ago' and '1 day 12:00:00' as one day: what is more than one unit stays a text."""
+        if isinstance(this, exp.Literal) and this.is_string and not _ONE_UNIT.fullmatch(this.name):
+            return self.expression(exp.Interval(this=this))
+        return super()._parse_interval_span(this, parse_function_unit)
+
+    def _parse_user_defined_type(self, identifier: exp.Identifier) -> Any:
+        self.raise_error(f"there is no type {identifier.name[:40]}")
+
+    def _parse_count(self) -> exp.Expression:
+        """COUNT, whose DISTINCT may be followed by named arguments."""
+        distinct = self._match(TokenType.DISTINCT)
+        arguments = self._parse_csv(lambda: self._parse_lambda(alias=False))
+        named = [argument for argument in arguments if isinstance(argument, exp.Kwarg)]
+        plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
+        if distinct:
+            return self.expression(exp.Count(this=exp.Distinct(expressions=plain), expressions=named))
+        if len(plain) != 1:
+            self.raise_error("COUNT takes * or one expression")
+        return self.expression(exp.Count(this=plain[0], expressions=named, big_int=True))
+
+    def _parse_hint(self) -> Any:
+        """The clause stands where other dialects have a hint: right after SELECT."""
+        if not self._match_text_seq("WITH", "DIFFERENTIAL_PRIVACY"):
+            return super()._parse_hint()
+        options = []
+        if self._match_text_seq("OPTIONS"):
+            options = self._parse_wrapped_csv(self._parse_assignment, optional=False)
+        return self.expression(DifferentialPrivacy(expressions=options))
+
+
+def unread(_dialect: Dialect, path: Any) -> Any:
+    """A path into JSON, which no question can use: the base would read it, and log what it cannot read."""
+    return path
+
+
 class Questions(Dialect):
     """The dialect of questions."""
+
+    to_json_path = unread
 
     class Tokenizer(BaseTokenizer):
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
@@ -115,15 +181,11 @@ class Questions(Dialect):
             "//": TokenType.DIV,
         }
 
-    class Parser(Counted):
+    class Parser(Reader):
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expression]]] = {
             **BaseParser.FUNCTIONS,
-            **{name: _statistic(name) for name in STATISTICS},
-            "SUM": _with_named_arguments(exp.Sum, "SUM"),
-            "AVG": _with_named_arguments(exp.Avg, "AVG"),
-            "MIN": _with_named_arguments(exp.Min, "MIN"),
-            "MAX": _with_named_arguments(exp.Max, "MAX"),
-            **{name: _as_written(name) for name in _NAMES},
+            **AGGREGATES,
+            **{name: as_written(name) for name in _NAMES},
         }
         RANGE_PARSERS: ClassVar[dict[Any, Any]] = {
             **BaseParser.RANGE_PARSERS,
@@ -138,52 +200,6 @@ class Questions(Dialect):
         ODBC_DATETIME_LITERALS: ClassVar[dict[str, type[exp.Expr]]] = {"d": exp.Date, "ts": exp.Timestamp}
         FUNC_TOKENS: ClassVar[set[TokenType]] = {*BaseParser.FUNC_TOKENS, TokenType.DIV}
         DISJUNCTION: ClassVar[dict[Any, Any]] = {**BaseParser.DISJUNCTION, TokenType.XOR: exp.Xor}
-
-        def _warn_unsupported(self) -> None:
-            """Does nothing, so that a question's text goes to no log."""
-
-        def _parse_limit(self, this: Any = None, top: bool = False, skip_limit_token: bool = False) -> Any:
-            """TOP 10 and TOP (10), behind SELECT: elsewhere TOP is a name as any other."""
-            number = self._next.token_type if self._next is not None else None
-            if number is TokenType.L_PAREN and self._index + 2 < len(self._tokens):
-                number = self._tokens[self._index + 2].token_type
-            if top and number is TokenType.NUMBER and self._match_text_seq("TOP"):
-                wrapped = self._match(TokenType.L_PAREN)
-                many = self._parse_number()
-                if wrapped:
-                    self._match_r_paren()
-                return self.expression(exp.Limit(expression=many, limit_options=self._parse_limit_options()))
-            return super()._parse_limit(this, top, skip_limit_token)
-
-        def _parse_interval_span(self, this: Any, parse_function_unit: bool = True) -> Any:
-            """The base reads '1 day ago' and '1 day 12:00:00' as one day: what is more than one unit stays a text."""
-            if isinstance(this, exp.Literal) and this.is_string and not _ONE_UNIT.fullmatch(this.name):
-                return self.expression(exp.Interval(this=this))
-            return super()._parse_interval_span(this, parse_function_unit)
-
-        def _parse_user_defined_type(self, identifier: exp.Identifier) -> Any:
-            self.raise_error(f"there is no type {identifier.name[:40]}")
-
-        def _parse_count(self) -> exp.Expression:
-            """COUNT, whose DISTINCT may be followed by named arguments."""
-            distinct = self._match(TokenType.DISTINCT)
-            arguments = self._parse_csv(lambda: self._parse_lambda(alias=False))
-            named = [argument for argument in arguments if isinstance(argument, exp.Kwarg)]
-            plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
-            if distinct:
-                return self.expression(exp.Count(this=exp.Distinct(expressions=plain), expressions=named))
-            if len(plain) != 1:
-                self.raise_error("COUNT takes * or one expression")
-            return self.expression(exp.Count(this=plain[0], expressions=named, big_int=True))
-
-        def _parse_hint(self) -> Any:
-            """The clause stands where other dialects have a hint: right after SELECT."""
-            if not self._match_text_seq("WITH", "DIFFERENTIAL_PRIVACY"):
-                return super()._parse_hint()
-            options = []
-            if self._match_text_seq("OPTIONS"):
-                options = self._parse_wrapped_csv(self._parse_assignment, optional=False)
-            return self.expression(DifferentialPrivacy(expressions=options))
 
     class Generator(BaseGenerator):
         TRANSFORMS: ClassVar[dict[Any, Callable[..., str]]] = {
@@ -202,12 +218,12 @@ def text_of(tree: exp.Expr) -> str:
     return tree.sql(dialect=Questions)
 
 
-def parse(text: str) -> exp.Expression:
-    """The tree of one statement. Raises QuestionError on anything else."""
+def parse(text: str, dialect: Dialect | None = None) -> exp.Expression:
+    """The tree of one statement, in our own dialect or another one. Raises QuestionError on anything else."""
     words(text)
-    tokens = []
+    dialect = dialect or Questions()
+    tokens: list[Token] = []
     try:
-        dialect = Questions()
         tokens = dialect.tokenize(text)
         shallow(tokens)
         for token in tokens:
@@ -225,6 +241,9 @@ def parse(text: str) -> exp.Expression:
         ) from None
     except (Endless, RecursionError, ValueError):
         raise too_deep() from None
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError):
+        # other databases' grammars do not look at all that they take
+        raise QuestionError("syntax", "this cannot be read", where="question", fix="write plain SQL") from None
     if not statements:
         raise QuestionError("empty", "the question is empty", where="question", fix="write SELECT COUNT(*) FROM table")
     if len(statements) > 1:

@@ -39,13 +39,13 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
 from discreet.sql.limits import few, too_deep
-from discreet.sql.lower import Question, amount, lower_tree, options_of
-from discreet.sql.refusals import refused, unknown_name
+from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
+from discreet.sql.refusals import only, refused, unknown_name
 from discreet.sql.scope import Scope
 from discreet.sql.spelling import spelled
-from discreet.sql.subquery import select
+from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
-from discreet.trusted.ring_a.expressions import ColumnOf, Expression
+from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Type, Value
 
@@ -166,6 +166,7 @@ class _Named:
     kind: _Kind
     tree: exp.Query
     before: Mapping[str, _Named]
+    alias: exp.TableAlias
 
 
 Names = Mapping[str, _Named]
@@ -234,7 +235,7 @@ class _Splitter:
         for query in clause.expressions:
             kind, inner = self._query(query.this, names)
             query.set("this", inner)
-            names = {**names, query.alias.casefold(): _Named(kind, inner, names)}
+            names = {**names, query.alias.casefold(): _Named(kind, inner, names, query.args["alias"])}
             if kind is not _Kind.ROWS:
                 kept.append(query)
         if kept:
@@ -262,6 +263,8 @@ class _Splitter:
         if _Kind.ROWS not in kinds:
             kinds += [self._beside(holder, names) for holder in _nested(node)]
             return (_Kind.RELEASED if _Kind.RELEASED in kinds else _Kind.PUBLIC), node
+        if _Kind.RELEASED in kinds and self._looked_up(node):
+            kinds = [self._source(item, names) for item in _sources(node)]
         if _Kind.RELEASED in kinds:
             message = "rows of people are joined with an answer"
             fix = "compare with it in WHERE: x > (SELECT AVG(x) FROM …); or join the answers, each grouped"
@@ -271,6 +274,32 @@ class _Splitter:
                 self._within_rows(holder, names)
             return _Kind.ROWS, node
         return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
+
+    def _looked_up(self, node: exp.Select) -> bool:
+        """Writes joins of rows with an answer as lookups, where they only keep the rows with some of its keys: JOIN (…)
+        AS top ON x = top.x becomes x IN (SELECT x FROM (…) AS top). The answer has one row for each key."""
+        for join in list(node.args.get("joins") or []):
+            item, on = join.this, join.args.get("on")
+            if not isinstance(item, exp.Subquery) or not item.alias or not isinstance(on, exp.EQ):
+                continue
+            read = [one.name for one in item.find_all(exp.Table)]
+            if len(read) != 1 or read[0] not in self.measured or len(self.measured[read[0]].question.plan.keys) != 1:
+                continue
+            given = {one.casefold() for one in _visible(item)}
+            named = [
+                one
+                for one in _columns_of(node)
+                if (one.table or item.alias).casefold() == item.alias.casefold() and one.name.casefold() in given
+            ]
+            sides = [side for side in (on.this, on.expression) if side in named]
+            if join.args.get("side") or join.args.get("using") or len(named) != 1 or len(sides) != 1:
+                continue
+            other = on.expression if sides[0] is on.this else on.this
+            key = exp.column(sides[0].name, table=item.alias, quoted=True)
+            keys = exp.Select(expressions=[key], from_=exp.From(this=item.copy()))
+            node.set("joins", [one for one in node.args["joins"] if one is not join])
+            node.where(exp.In(this=other.copy(), query=exp.Subquery(this=keys)), copy=False)
+        return True
 
     def _source(self, item: exp.Expr, names: Names) -> _Kind:
         if isinstance(item, exp.Lateral):
@@ -285,6 +314,8 @@ class _Splitter:
             item.set("this", inner)
             return kind
         if isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier):
+            if item.name in self.measured or item.name in self.groups:
+                return _Kind.RELEASED
             named = names.get(item.name.casefold())
             if named is not None:
                 return named.kind
@@ -366,24 +397,9 @@ class _Splitter:
 
     def _by_person(self, node: exp.Select, names: Names) -> bool:
         """Whether the person is among what a SELECT groups by: then each of its rows is of one person."""
-        scope = self.scope(node, names)
-        group = node.args.get("group")
-        items: list[exp.Expr] = []
-        if group is not None:
-            items = [group_item(node, one, scope) for one in group.expressions]
-        if group is not None and group.args.get("all"):
-            items += [one.unalias() for one in node.expressions if not _aggregated(one)]
-        elif group is None and not any(_aggregated(one) for one in node.expressions):
-            items = [one.unalias() for one in node.expressions]
-        persons = scope.shape.persons
-        for item in items:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                return bool(persons)
-            if isinstance(item, exp.Column):
-                read = scope.read(item)
-                if isinstance(read, ColumnOf) and read.name in persons:
-                    return True
-        return False
+        return about_persons(
+            RelationReader(self.declaration, self.public_values, select), node, self.scope(node, names)
+        )
 
     # names and prices
 
@@ -466,6 +482,9 @@ class _Measuring:
     """One SELECT that puts rows of several persons together."""
 
     def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
+        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset", "windows"))
+        if (distinct := node.args.get("distinct")) is not None:
+            only(distinct, fix="write SELECT DISTINCT a, b")
         self.splitter = splitter
         self.node = node
         self.names = names
@@ -668,6 +687,12 @@ def _sources(node: exp.Expr) -> list[exp.Expr]:
     return [source.this, *(join.this for join in [*_joins(node), *_joins(source.this)])]
 
 
+def _columns_of(node: exp.Select) -> list[exp.Column]:
+    """The columns that a SELECT itself names, not those of its subqueries."""
+    inside = {id(one) for query in node.find_all(exp.Select) if query is not node for one in query.find_all(exp.Column)}
+    return [one for one in node.find_all(exp.Column) if id(one) not in inside]
+
+
 def _joins(node: exp.Expr) -> list[exp.Expr]:
     return list(node.args.get("joins") or []) + [exp.Join(this=one) for one in node.args.get("laterals") or []]
 
@@ -749,11 +774,7 @@ def _attach(tree: exp.Expr, names: Names, *, released: bool = False) -> None:
                 reach(known[name].tree, known[name].before)
 
     reach(tree, names)
-    kept = [
-        exp.CTE(this=one.tree.copy(), alias=exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
-        for name, one in names.items()
-        if name in wanted
-    ]
+    kept = [exp.CTE(this=one.tree.copy(), alias=one.alias.copy()) for name, one in names.items() if name in wanted]
     if kept:
         own = tree.args.get("with_")
         tree.set("with_", exp.With(expressions=[*kept, *(own.expressions if own is not None else [])]))

@@ -25,7 +25,7 @@ from discreet.sql import lookups
 from discreet.sql.aggregates import Aggregates, called_after
 from discreet.sql.expressions import WINDOWS, ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
-from discreet.sql.grammar import DifferentialPrivacy, parse
+from discreet.sql.grammar import DifferentialPrivacy
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
@@ -50,6 +50,8 @@ _OPTIONS = (
     "group_selection_strategy",
     "min_privacy_units_per_group",
 )
+CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "with_")
+"""The clauses of a SELECT that is measured as it stands."""
 _CLAUSES = {
     "laterals": "join tables with JOIN … ON",
     "distinct": "write SELECT column, COUNT(*) … GROUP BY column, or COUNT(DISTINCT person)",
@@ -75,12 +77,14 @@ class Question:
     """What is read: a declared table, or what the question makes of several; its `bases` are the declared ones."""
 
 
-def lower(text: str, declaration: Declaration, values: PublicValues | None = None) -> Question:
+def lower(text: str, declaration: Declaration, values: PublicValues | None = None, dialect: str = "") -> Question:
     """The plan of a question. Reads text and declarations only; `values` reads public tables, where groups come of one.
 
     Raises QuestionError where the question is not in the allow-list, with what to write instead.
     """
-    return lower_tree(parse(text), declaration, values)
+    from discreet.sql.dialects import read  # it loads the grammars of all databases, which few need
+
+    return lower_tree(read(text, dialect), declaration, values)
 
 
 def lower_tree(
@@ -130,8 +134,8 @@ class _Select:
                 raise QuestionError("names", message, where=repr(written.name)[:60], fix="leave them out")
         self.tree = statement
         self.declaration = declaration
-        self._clauses()
-        sources = RelationReader(declaration, values, select)
+        known_clauses(statement, CLAUSES)
+        sources = self.sources = RelationReader(declaration, values, select)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
         self._where(scope)
@@ -155,14 +159,6 @@ class _Select:
         self.wanted: list[WantedAggregate] = []
         self._places: dict[WantedAggregate, int] = {}
         self.formulas: list[Expression] = []
-
-    def _clauses(self) -> None:
-        known = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "with_")
-        for name, value in self.tree.args.items():
-            if value not in (None, False, [], "") and name not in known:
-                fix = _CLAUSES.get(name, "leave it out")
-                word = name.rstrip("_").upper()
-                raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
 
     def _where(self, scope: Scope) -> None:
         """Refuses a condition of WHERE on what the answer calls so: it has to be measured first."""
@@ -391,8 +387,8 @@ class _Select:
             raise QuestionError("twice", f"{label} stands there twice", where="GROUP BY", fix="group by it once")
         assert column.type is not None
         values = column.keys()
-        if column.name in self.shape.persons:
-            fix = "group by something that many persons share"
+        if self.sources.of_one_person([expression], self.scope.relation):
+            fix = f"group by something that many persons share, without {label}"
             raise QuestionError("person-key", "groups of one person cannot be shown", where="GROUP BY", fix=fix)
         if values is None and column.type is Type.NUMBER:
             fix = f"group by FLOOR({label} / 10) * 10 or ROUND({label}, 1)"
@@ -637,6 +633,15 @@ class _Select:
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
+
+
+def known_clauses(tree: exp.Expr, known: Sequence[str]) -> None:
+    """Refuses a SELECT with a clause that nobody reads."""
+    for name, value in tree.args.items():
+        if value not in (None, False, [], "") and name not in known:
+            fix = _CLAUSES.get(name, "leave it out")
+            word = name.rstrip("_").upper()
+            raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
 
 
 def options_of(clause: DifferentialPrivacy) -> dict[str, exp.Expression]:

@@ -50,6 +50,9 @@ def _taken_off(node: exp.Expression, table: str, declaration: Declaration) -> No
     schema = node.args.get("db")
     if schema is None:
         return
+    if not isinstance(schema, exp.Identifier):  # database..table
+        fix = f"write {written_name(declaration.schemas[0])}.{written_name(table)}"
+        raise QuestionError("unknown-schema", "a schema without a name", where=node.sql()[:60], fix=fix)
     if schema.name.casefold() not in [one.casefold() for one in declaration.schemas]:
         message = f"there is no schema {schema.name[:60]!r}: the tables are in {declaration.schemas[0]}"
         fix = f"write {written_name(declaration.schemas[0])}.{written_name(table)}, or {written_name(table)} alone"

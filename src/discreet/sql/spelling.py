@@ -23,6 +23,7 @@ from discreet.sql.grammar import SPELLED, Statistic
 from discreet.sql.limits import LARGEST, small
 from discreet.sql.names import unqualified
 from discreet.sql.refusals import place, refused
+from discreet.trusted.ring_a.table import Type
 
 Nodes = Sequence[exp.Expression]
 
@@ -62,8 +63,19 @@ def spelled(tree: exp.Expression, declaration: Declaration, today: datetime.date
         if rule is not None and node.parent is not None and (new := rule(node, context)) is not None:
             node.replace(new)
     _ends(tree)
+    _divisions(tree, declaration)
     small(tree)
     return tree
+
+
+def _with_fractions(declaration: Declaration) -> Mapping[str, bool]:
+    """Of each column's name, whether all that are called so are numbers with fractions."""
+    found: dict[str, bool] = {}
+    for table in declaration.tables.values():
+        for column in table.columns:
+            name = column.name.casefold()
+            found[name] = found.get(name, True) and column.type is Type.NUMBER
+    return found
 
 
 def now() -> datetime.date:
@@ -167,12 +179,17 @@ _SHORT = {
 _PART = re.compile(r"\s*([+-]?\d{1,15})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"\s*([+-]?)(\d{1,6}):(\d\d)(?::(\d\d)(?:\.0*)?)?\s*$")
 
+_LONGEST = 200
+"""The letters of an interval."""
+
 Parts = list[tuple[int, str]]
 """How many of which unit, one after another."""
 
 
 def unit(node: exp.Expression | str | None) -> str | None:
     """The unit that a word names, also in short."""
+    if node == "":
+        return None
     found = unit_of(exp.var(node) if isinstance(node, str) else node)
     if found is None and node is not None:
         word = node if isinstance(node, str) else node.name if not isinstance(node, exp.Func) else ""
@@ -215,7 +232,7 @@ def _read(words: str, node: exp.Expression) -> Parts:
     """'1 year 2 months', '1 day 12:00:00'."""
     found: Parts = []
     rest = words.strip().removeprefix("@").strip()
-    while match := _PART.match(rest):
+    while len(words) <= _LONGEST and (match := _PART.match(rest)):
         name = unit(match[2])
         if name is None:
             break
@@ -646,6 +663,54 @@ def _one_of_many(node: exp.Expression, _context: Context) -> exp.Expression | No
     named = [one for one in inner.expressions if isinstance(one, exp.Kwarg)]
     share = exp.Div(this=number(wanted - first), expression=number(many), typed=False, safe=False)
     return Statistic(this="PERCENTILE_DISC", expressions=[plain[0], share, *named])
+
+
+def _divisions(tree: exp.Expression, declaration: Declaration) -> None:
+    """Quotients of aggregates where those of whole numbers are cut off: they keep their fractions where one side has
+    one for certain, and are refused else."""
+    typed = [node for node in tree.find_all(exp.Div) if node.args.get("typed")]
+    if not typed:
+        return
+    measured: set[int] = set()
+    for one in tree.find_all(exp.AggFunc):
+        above: exp.Expr | None = one
+        while above is not None and id(above) not in measured:
+            measured.add(id(above))
+            above = above.parent
+    fractions = _fractional(tree, _with_fractions(declaration))
+    for node in typed:
+        if id(node) in measured and not {id(node.this), id(node.expression)} & fractions:
+            fix = f"write 1.0 * {place(node)} for a quotient with its fraction"
+            raise QuestionError(
+                "division", "the fraction of this quotient is cut off there", where=place(node), fix=fix
+            )
+        if id(node) in measured:
+            node.set("typed", False)
+
+
+def _fractional(tree: exp.Expression, columns: Mapping[str, bool]) -> set[int]:
+    """The nodes whose values are of a type with fractions for certain."""
+    found: set[int] = set()
+    for node in reversed(list(tree.walk(bfs=True))):
+        if isinstance(node, exp.Literal):
+            certain = not node.is_string and not str(node.this).isdigit()
+        elif isinstance(node, exp.Column):
+            certain = columns.get(node.name.casefold(), False)
+        elif isinstance(node, exp.Cast | exp.TryCast):
+            kind = node.args["to"]
+            certain = isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
+        elif isinstance(node, exp.Paren | exp.Neg | exp.Filter | exp.Sum):
+            certain = id(node.this) in found
+        elif isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+            certain = bool({id(node.this), id(node.expression)} & found)
+        else:
+            certain = isinstance(node, exp.Avg) or (isinstance(node, Statistic) and node.this in _FRACTIONS)
+        if certain:
+            found.add(id(node))
+    return found
+
+
+_FRACTIONS = ("AVG", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "CORR")
 
 
 def _ends(tree: exp.Expression) -> None:

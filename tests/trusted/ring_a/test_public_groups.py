@@ -139,6 +139,6 @@ REFUSED = [
 @pytest.mark.parametrize("join", REFUSED, ids=range(len(REFUSED)))
 def test_what_compares_not_each_key_once_is_refused(curator: discreet.Curator, join: str) -> None:
     used = curator.budget.used
-    with pytest.raises(discreet.QuestionError, match="RIGHT OUTER join must contain user data"):
+    with pytest.raises(discreet.QuestionError, match=r"RIGHT OUTER join must|row of NULLs"):
         curator.ask(f"SELECT o.ward, o.year, COUNT(*) FROM visits v {join} GROUP BY o.ward, o.year", epsilon=1)
     assert curator.budget.used == used
