@@ -114,7 +114,7 @@ OWN: Mapping[str, tuple[str, int]] = {
     "beside one with declared values": (f"c.h AS g, o.k > 1 AS g2 FROM {ONE}", 3),
     "stacked": ("g FROM (SELECT id, h AS g FROM customers UNION ALL SELECT cust, st FROM orders) s", 10),
     "stacked with itself": ("g FROM (SELECT id, h AS g FROM customers UNION ALL SELECT id, city FROM customers) s", 2),
-    "along a foreign key": ("l.oid AS g FROM lines l", 9),
+    "along a foreign key": ("l.oid || 'x' AS g FROM lines l", 9),
 }
 
 
