@@ -11,10 +11,11 @@ import discreet
 
 PERSONS = 3_000
 BOTH = "SELECT p, f AS u FROM t WHERE k > {n} UNION ALL SELECT p, -f AS u FROM t"
+COUNTED = "SELECT COUNT(CASE WHEN POWER(u, -1) > 0 THEN 1 END) AS n FROM "
 FORMS = [
-    "SELECT COUNT(CASE WHEN POWER(u, -1) > 0 THEN 1 END) AS n FROM (SELECT p, MAX(u) AS u FROM ({both}) x GROUP BY p) q",
-    "SELECT COUNT(CASE WHEN POWER(u, -1) > 0 THEN 1 END) AS n FROM (SELECT p, MIN(u) AS u FROM ({both}) x GROUP BY p) q",
-    "SELECT COUNT(CASE WHEN POWER(u, -1) > 0 THEN 1 END) AS n FROM (SELECT p, u FROM ({both}) x GROUP BY p, u) q",
+    COUNTED + "(SELECT p, MAX(u) AS u FROM ({both}) x GROUP BY p) q",
+    COUNTED + "(SELECT p, MIN(u) AS u FROM ({both}) x GROUP BY p) q",
+    COUNTED + "(SELECT p, u FROM ({both}) x GROUP BY p, u) q",
     "SELECT COUNT(CASE WHEN ATAN2(u, -1) > 0 THEN 1 END) AS n FROM (SELECT DISTINCT p, u FROM ({both}) x) q",
 ]
 

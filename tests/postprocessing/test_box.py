@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterator
 
@@ -19,6 +20,7 @@ from discreet.sql.grammar import parse
 TABLES = {
     "t": ReleasedTable("t", (("k", "text"), ("d", "date"), ("n", "integer"), ("x", "number")), frozenset({"n", "x"})),
     "u": ReleasedTable("u", (("k", "text"), ("y", "number")), frozenset({"y"})),
+    "g": ReleasedTable("g", (("k", "text"), ("m", "integer")), frozenset({"m"}), found=True),
     "p": ReleasedTable("p", (("k", "text"), ("w", "number"))),
 }
 KEYS = ["a", "b", "c", "d", "e"]
@@ -26,6 +28,8 @@ KEYS = ["a", "b", "c", "d", "e"]
 FOLLOWED = [
     "SELECT k, n, x FROM t",
     "SELECT k, n + x AS v, n - x AS w, n * x AS a, -x AS b, 2 * n + 1 AS c FROM t",
+    "SELECT k, CAST(n * 0.5 AS INTEGER) AS v, SQRT(x) AS r FROM t",
+    "SELECT a, b AS v FROM (SELECT k, n FROM t) AS c(a, b)",
     "SELECT k, n / 7 AS v, 100.0 * n / x AS w, x / (n + 3) AS z FROM t",
     "SELECT k, (n - x) * (x - n) AS v, n * n AS w FROM t",
     "SELECT k, CAST(n AS DOUBLE PRECISION) / 3 AS v, ROUND(x, 1) AS w, FLOOR(x) AS f, CEIL(n / 2) AS c FROM t",
@@ -63,6 +67,21 @@ NOT_FOLLOWED = [
     "SELECT SUM(t.n) AS v FROM t JOIN u ON t.n > u.y",
     "SELECT SUM(v) AS v FROM (SELECT DISTINCT n AS v FROM t) s",
     "SELECT LN(n) * SIN(x) AS v FROM t",
+    "WITH s AS (SELECT k, n FROM t) SELECT b AS v FROM s AS c(a, b)",
+    "SELECT v FROM t, UNNEST([n]) AS r(v)",
+    "SELECT n > 3 AS big, COUNT(*) AS v FROM t GROUP BY ALL",
+    "SELECT SUM(SUM(n)) OVER () AS v FROM t GROUP BY k HAVING SUM(n) > 3",
+    "SELECT COUNT(*) OVER () AS v FROM t QUALIFY ROW_NUMBER() OVER (ORDER BY n) < 3",
+    "SELECT SUM(n) AS v FROM (SELECT * FROM (SELECT n FROM t ORDER BY n DESC) s LIMIT 2) r",
+    "SELECT LAG(x, CAST(n AS INTEGER)) OVER (ORDER BY d) AS v FROM t",
+    "SELECT SUM(NULLIF(n, 5)) AS v FROM t",
+    "SELECT COALESCE(NULLIF(x, 0), 99) AS v FROM t",
+    "SELECT GREATEST(NULLIF(n, 5), -50) AS v FROM t",
+    "SELECT MIN(LN(x)) AS v FROM t",
+    "SELECT (SELECT MAX(p.k) FROM p WHERE p.w > t.n AND EXISTS (SELECT 1 FROM u AS t)) AS v FROM t",
+    "SELECT COUNT(*) AS v FROM g",
+    "SELECT COALESCE(g.m, 0) AS v FROM p LEFT JOIN g ON p.k = g.k",
+    "SELECT g.k AS v FROM p LEFT JOIN g ON p.k = g.k",
 ]
 
 
@@ -157,6 +176,40 @@ def test_an_interval_of_its_own_is_kept_where_no_noise_picks_rows(engine: OuterE
         answer = content(query, engine.compute(query, TABLES, data), [], FREE)
         wide = [row["n"] - ends["n"][0] for row, ends in zip(answer.rows, answer.intervals, strict=True)]
         assert wide == [1 if alone else 50] * len(wide)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT * FROM (SELECT a.n, b.n, a.k FROM t a JOIN t b ON a.k = b.k) s",
+        "WITH c AS (SELECT * FROM t), e AS (SELECT *, * FROM c) SELECT * FROM e",
+    ],
+)
+def test_columns_of_one_name_stay_apart_or_are_refused(question: str) -> None:
+    with contextlib.suppress(QuestionError):
+        query = made(question)
+        assert len(query.columns) >= 3
+        assert any(followed.boxed for _, followed in query.columns)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT SUM(n) OVER w AS v FROM t WINDOW w AS (ORDER BY x)",
+        "SELECT DISTINCT ON (n) k FROM t",
+        'SELECT n FROM (SELECT n, 5 AS "n\x1flow" FROM t) s',
+        "SELECT t.n FROM (t JOIN u ON t.k = u.k)",
+        "SELECT (SELECT (SELECT (SELECT (SELECT MAX(n) FROM t) FROM t) FROM t) FROM t) FROM t",
+    ],
+)
+def test_what_intervals_could_not_go_through_is_refused(question: str) -> None:
+    with pytest.raises(QuestionError):
+        made(question)
+
+
+def test_a_long_product_is_not_followed_and_takes_no_time() -> None:
+    query = made("SELECT " + " * ".join(["n"] * 40) + " AS v FROM t")
+    assert query.columns == (("v", Followed.UNKNOWN),)
 
 
 def test_the_child_reads_nothing_but_what_it_is_sent() -> None:

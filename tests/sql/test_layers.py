@@ -25,6 +25,7 @@ SAME = [
     f"SELECT city, n, RANK() OVER (ORDER BY n DESC) AS place FROM {COUNTS} t",
     f"SELECT city, n * 100.0 / SUM(n) OVER () AS share FROM {COUNTS} t ORDER BY share DESC",
     f"SELECT city, n / (SELECT SUM(n) FROM {COUNTS} u) AS share FROM {COUNTS} t",
+    f"SELECT v.city, COUNT(*) AS n FROM visits v JOIN {COUNTS} t ON v.city = t.city GROUP BY v.city",
     f"SELECT MAX(n) AS most, MIN(n) AS least, AVG(n) AS mean, SUM(n) AS total, COUNT(*) AS cities FROM {COUNTS} t",
     "SELECT month, n, SUM(n) OVER (ORDER BY month) AS running, n - LAG(n) OVER (ORDER BY month) AS more "
     "FROM (SELECT EXTRACT(MONTH FROM day) AS month, COUNT(*) AS n FROM visits GROUP BY 1) t ORDER BY month",
@@ -244,6 +245,11 @@ REFUSED = [
     (f"SELECT city FROM {COUNTS} t ORDER BY 4", "position"),
     (f"SELECT n FROM {COUNTS} t JOIN {COUNTS} u ON t.city = u.city", "ambiguous"),
     ("SELECT COUNT(*) FROM visits WHERE age > (SELECT age FROM visits)", "subquery"),
+    (f"SELECT COUNT(*) FROM visits WHERE age > (SELECT MAX(city) FROM {COUNTS} t)", "type"),
+    ("SELECT COUNT(*) FROM visits WHERE day > (SELECT SUM(age) + 1 FROM visits)", "type"),
+    (f"SELECT COUNT(*) FROM visits v ANTI JOIN {COUNTS} t ON v.city = t.city", "join"),
+    ("SELECT COUNT(*) FROM visits v JOIN (SELECT COUNT(*) AS m FROM visits GROUP BY city) t ON v.age = t.m", "join"),
+    (f"WITH a AS {COUNTS} SELECT * FROM (WITH a AS {COUNTS} SELECT * FROM a) s, a", "names"),
     ("SELECT person, COUNT(*) AS n FROM visits GROUP BY person ORDER BY n + 1", "person-key"),
     ("SELECT * FROM (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) t", "star"),
 ]

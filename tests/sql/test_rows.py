@@ -362,8 +362,8 @@ REFUSED = [
     ),
     (
         "SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region)",
-        "subquery",
-        "write LIMIT 1, or an aggregate",
+        "type",
+        "compare values of one type",
     ),
     # names
     ("SELECT COUNT(DISTINCT o_custkey) FROM (SELECT o_totalprice FROM orders) t", "unknown-column", "write"),

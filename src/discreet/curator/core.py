@@ -47,7 +47,7 @@ from discreet.schedule import Slot, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
-from discreet.sql.layers import Layers, MeasuredTable, filled, layers
+from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
@@ -278,7 +278,7 @@ class Asking:
             if paid:
                 charged = Cost({name: charged[name] + content.cost[name] for name in charged})
         computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
-        content = computing.content(asked.outer, computed, parts, asked.cost)
+        content = computing.content(asked.outer, computed, parts, asked.cost, compared=bool(values) and bool(parts))
         return self._release(content, asked.loss, charged if charged else FREE, account, asked.said)
 
     def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
@@ -625,8 +625,16 @@ class Asking:
             declared = self._declaration.table(tables[name].name)
             if declared is not None and declared.public:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
-        for query in (*values.values(), outer):
-            self._outer.compute(query, tables, {})
+        kinds = {name: self._outer.compute(query, tables, {}).kinds for name, query in values.items()}
+        for one in found.measured:
+            if one.waits:  # of the type that the value has: before anything is paid
+                stand_ins = {name: (stand_in(kinds[name][0]),) for name in one.waits}
+                try:
+                    filled(one, stand_ins, self._declaration, self._holdings.public_values)
+                except QuestionError as error:
+                    if error.code != "value":  # no text stands for those that are declared
+                        raise
+        self._outer.compute(outer, tables, {})
         return PricedLayers(text, said, found, tuple(parts), outer, values, tables, data)
 
     def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from discreet.catalog.model import writable
 from discreet.errors import QuestionError
 from discreet.sql.grammar import Statistic
 from discreet.sql.refusals import only, refused
@@ -52,6 +53,20 @@ def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
             _clauses(node)
         if isinstance(node, exp.Limit | exp.Offset):
             _rows(node)
+        if isinstance(node, exp.Distinct) and node.args.get("on") is not None:
+            raise QuestionError(
+                "clause", "DISTINCT ON cannot be used", where="DISTINCT", fix="write ROW_NUMBER() and QUALIFY"
+            )
+        if isinstance(node, exp.Subquery) and not isinstance(node.this, exp.Query | exp.Values):
+            raise QuestionError(
+                "join", "joins cannot stand in brackets here", where="FROM", fix="leave the brackets out"
+            )
+        if isinstance(node, exp.Identifier) and not writable(node.name):
+            message = "a name cannot hold control characters"
+            raise QuestionError("names", message, where=repr(node.name)[:60], fix="leave them out")
+        if isinstance(node, exp.Subquery | exp.Exists | exp.In) and _nesting(node) > _DEEPEST:
+            message = f"subqueries stand in each other more than {_DEEPEST} deep"
+            raise QuestionError("syntax", message, where="subquery", fix="name them with WITH, or write them in FROM")
         if isinstance(node, exp.DataType) and not re.fullmatch(_TYPES, node.this.name if node.this else ""):
             raise refused(node, "cast as INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP")
 
@@ -73,7 +88,25 @@ _KNOWN = (
     "offset",
     "distinct",
 )
-_CLAUSES = {"hint": "write WITH DIFFERENTIAL_PRIVACY where rows are aggregated", "laterals": "join in FROM"}
+_CLAUSES = {
+    "windows": "write OVER (…) where the window is used",
+    "hint": "write WITH DIFFERENTIAL_PRIVACY where rows are aggregated",
+    "laterals": "join in FROM",
+}
+
+
+_DEEPEST = 3
+
+
+def _nesting(node: exp.Expr) -> int:
+    """In how many subqueries of expressions this one stands, itself counted; those of FROM and WITH are none."""
+    count = 0
+    at: exp.Expr | None = node
+    while at is not None:
+        inside = isinstance(at, exp.Exists) or (isinstance(at, exp.In) and at.args.get("query") is not None)
+        inside |= isinstance(at, exp.Subquery) and not isinstance(at.parent, exp.From | exp.Join | exp.In | exp.CTE)
+        count, at = count + inside, at.parent
+    return count
 
 
 def _rows(node: exp.Limit | exp.Offset) -> None:
@@ -92,7 +125,7 @@ def _clauses(node: exp.Select) -> None:
     ):
         raise QuestionError("clause", "QUALIFY needs a window function", where="QUALIFY", fix="write HAVING, or WHERE")
     for name, value in node.args.items():
-        if value not in (None, False, [], "") and name not in (*_KNOWN, "with_", "windows"):
+        if value not in (None, False, [], "") and name not in (*_KNOWN, "with_"):
             word = name.rstrip("_").upper()
             fix = _CLAUSES.get(name, "leave it out")
             raise QuestionError("clause", f"{word} cannot be used on an answer", where=word, fix=fix)

@@ -91,6 +91,8 @@ class Box:
 
     columns: tuple[tuple[str, Followed], ...]
     picked: bool
+    ordered: bool = False
+    """Whether noise orders the rows, and so decides what a LIMIT around it leaves."""
 
     @property
     def by_name(self) -> Columns:
@@ -101,7 +103,7 @@ def boxed(query: exp.Expr, tables: Mapping[str, Box]) -> Box:
     """Adds the intervals' columns to a query, in which every column names its table and has a name."""
     with_ = query.args.get("with_")
     for named in with_.expressions if with_ is not None else ():
-        tables = {**tables, named.alias: boxed(named.this, tables)}
+        tables = {**tables, named.alias: _renamed(boxed(named.this, tables), named)}
     if isinstance(query, exp.Subquery):
         return boxed(query.this, tables)
     if isinstance(query, exp.SetOperation):
@@ -166,6 +168,17 @@ def _limited(query: exp.Expr, columns: Columns) -> bool:
     )
 
 
+def _renamed(box: Box, item: exp.Expr) -> Box:
+    """What a table is under an alias that names its columns anew: their intervals' columns are not found there."""
+    alias = item.args.get("alias")
+    names = [one.name for one in alias.args.get("columns") or ()] if alias is not None else []
+    if not names:
+        return box
+    known = [Followed.UNKNOWN if one is not Followed.EXACT else one for _, one in box.columns]
+    kept = [name for name, _ in box.columns][len(names) :]
+    return Box(tuple(zip([*names, *kept], known, strict=False)), box.picked, box.ordered)
+
+
 Ends = tuple[exp.Expr, exp.Expr]
 
 
@@ -176,29 +189,61 @@ class _Rows:
         self.query = query
         self.tables = tables
         self.sources: dict[str, Columns] = {}
-        self.picked = self.mixed = False
+        self.others: dict[str, Followed] = {}
+        self.picked = self.mixed = self.chosen = False
+        self.known: dict[int, tuple[exp.Expr, bool]] = {}
         source = query.args.get("from_")
         joins = query.args.get("joins") or []
         for item in [source.this] if source is not None else []:
             self._source(item)
         for join in joins:
-            self._source(join.this)
+            side = str(join.args.get("side") or "").upper()
+            before = list(self.sources)
+            missing = self._source(join.this)
+            if side in ("LEFT", "FULL") and missing:
+                self._unsure([join.this.alias_or_name])
+            if side in ("RIGHT", "FULL") and self.picked:
+                self._unsure(before)
         conditions = [join.args.get("on") for join in joins]
         conditions += [query.args[name].this for name in ("where",) if query.args.get(name)]
         self.picked |= any(one is not None and not self.exact(one) for one in conditions)
         group = query.args.get("group")
-        self.mixed = group is not None and not all(self.exact(one) for one in group.expressions)
+        self.known.clear()
+        every = group is not None and bool(group.args.get("all"))
+        keys = [*(group.expressions if group is not None else ()), *(self._ungathered() if every else ())]
+        self.mixed = not all(self.exact(one) for one in keys)
+        self.known.clear()
+        conditions = [query.args[name].this for name in ("having", "qualify") if query.args.get(name)]
+        # whether noise decides which groups there are: windows look at all of them
+        self.chosen = not all(self.exact(one) for one in conditions)
+        self.known.clear()
 
-    def _source(self, item: exp.Expr) -> None:
+    def _ungathered(self) -> list[exp.Expr]:
+        return [one.unalias() for one in self.query.expressions if not self._gathers(one)]
+
+    def _source(self, item: exp.Expr) -> bool:
+        """Takes in a table. Gives whether noise decides which of its rows there are."""
         if isinstance(item, exp.Table):
             found = self.tables.get(item.name)
         elif isinstance(item, exp.Subquery):
             found = boxed(item.this, self.tables)
         else:
             found = None
-        if found is not None:
-            self.sources[item.alias_or_name] = found.by_name
-            self.picked |= found.picked
+        name = item.alias_or_name
+        if found is None:  # constants, where they are such
+            exact = not any(True for _ in item.find_all(exp.Column))
+            self.others[name] = Followed.EXACT if exact else Followed.UNKNOWN
+            self.picked |= not exact
+            return not exact
+        found = _renamed(found, item)
+        self.sources[name] = found.by_name
+        self.picked |= found.picked or found.ordered
+        return found.picked
+
+    def _unsure(self, names: Sequence[str]) -> None:
+        """What an outer join fills in where noise left a row out is not known."""
+        for name in names:
+            self.sources[name] = dict.fromkeys(self.sources.get(name, {}), Followed.UNKNOWN)
 
     def box(self) -> Box:
         query = self.query
@@ -222,32 +267,39 @@ class _Rows:
                     more += [
                         exp.alias_(_beside(inner, ending), name + ending, quoted=True) for ending in (ONE_LOW, ONE_HIGH)
                     ]
-        picked = self.picked or self.mixed
-        for clause in ("having", "qualify"):
-            if (condition := query.args.get(clause)) is not None:
-                picked |= not self.exact(condition.this)
+        picked = self.picked or self.mixed or self.chosen
         by_name = dict(columns)
-        order = query.args.get("order")
-        if order is not None and (query.args.get("limit") is not None or query.args.get("offset") is not None):
+        order, ordered = query.args.get("order"), False
+        if order is not None:
             for one in order.expressions:
                 named = one.this if isinstance(one.this, exp.Column) and not one.this.table else None
                 known = by_name.get(named.name, Followed.UNKNOWN) if named is not None else None
-                picked |= known is not Followed.EXACT if known is not None else not self.exact(one.this)
+                ordered |= known is not Followed.EXACT if known is not None else not self.exact(one.this)
+        if query.args.get("limit") is not None or query.args.get("offset") is not None:
+            picked |= ordered
         if distinct and any(one is not Followed.EXACT for _, one in columns):
             picked = True
         query.set("expressions", [*query.expressions, *more])
-        return Box(tuple(columns), picked)
+        return Box(tuple(columns), picked, ordered)
 
     # columns
 
     def _known(self, node: exp.Column) -> Followed:
         if node.table:
-            return self.sources.get(node.table, {}).get(node.name, Followed.EXACT)
+            if node.table in self.others:
+                return self.others[node.table]
+            return self.sources.get(node.table, {}).get(node.name, Followed.UNKNOWN)
         found = [columns[node.name] for columns in self.sources.values() if node.name in columns]
-        return next((one for one in found if one is not Followed.EXACT), Followed.EXACT)
+        found += self.others.values()
+        return next((one for one in found if one is not Followed.EXACT), Followed.EXACT if found else Followed.UNKNOWN)
 
     def exact(self, node: exp.Expr) -> bool:
         """Whether an expression depends on no noise."""
+        if id(node) not in self.known:
+            self.known[id(node)] = (node, self._exact(node))  # the node is kept, so that no other has its id
+        return self.known[id(node)][1]
+
+    def _exact(self, node: exp.Expr) -> bool:
         for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
             if isinstance(one, exp.Query):
                 box = boxed(one.copy(), self.tables)
@@ -258,6 +310,8 @@ class _Rows:
                     return False
             elif isinstance(one, exp.Column) and self._known(one) is not Followed.EXACT:
                 return False
+        if self.chosen and node.find(exp.Window) is not None:
+            return False
         return not (self._gathers(node) and (self.picked or self.mixed))
 
     def _gathers(self, node: exp.Expr) -> bool:
@@ -279,7 +333,11 @@ class _Rows:
     # intervals
 
     def ends(self, node: exp.Expr) -> Ends | None:
-        """The least and the largest value in the box, as expressions; None where they are not followed."""
+        """The least and the largest value in the box, as expressions; None where they are not followed, or too long."""
+        found = self._ends(node)
+        return None if found is None or any(_size(end) > LARGEST for end in found) else found
+
+    def _ends(self, node: exp.Expr) -> Ends | None:
         if isinstance(node, exp.Column) and self._known(node).boxed:
             return _beside(node, LOW), _beside(node, HIGH)
         if self.exact(node):
@@ -293,8 +351,13 @@ class _Rows:
             return None if inner is None else (_minus(inner[1]), _minus(inner[0]))
         if isinstance(node, exp.Cast | exp.TryCast):
             inner = self.ends(node.this)
-            number = node.to.is_type(*exp.DataType.NUMERIC_TYPES)
-            return None if inner is None or not number else (_with_this(node, inner[0]), _with_this(node, inner[1]))
+            if inner is None or node.to.expressions:
+                return None
+            if node.to.is_type("double"):
+                return _with_this(node, inner[0]), _with_this(node, inner[1])
+            if node.to.is_type("int", "bigint"):  # to the nearest: no further than the next ones
+                return _call("FLOOR", _real(inner[0])), _call("CEIL", _real(inner[1]))
+            return None
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
             return self._arithmetic(node)
         if isinstance(node, exp.Case):
@@ -314,7 +377,11 @@ class _Rows:
         return self._function(node)
 
     def _arithmetic(self, node: exp.Binary) -> Ends | None:
-        one, two = self.ends(node.this), self.ends(node.expression)
+        divisor = node.expression
+        name, arguments = called(divisor)
+        if isinstance(node, exp.Div) and name in ("NULLIF", "NULLIFZERO") and _is_zero(arguments[1:]):
+            divisor = arguments[0]  # where it may be 0 nothing is said
+        one, two = self.ends(node.this), self.ends(divisor)
         if one is None or two is None:
             return None
         if isinstance(node, exp.Add):
@@ -332,11 +399,7 @@ class _Rows:
             return low, high
         away = exp.or_(exp.GT(this=two[0].copy(), expression=exp.Literal.number(0)),
                        exp.LT(this=two[1].copy(), expression=exp.Literal.number(0)))  # fmt: skip
-        infinite = exp.Anonymous(this=INFINITE, expressions=[])
-        return (
-            exp.Case(ifs=[exp.If(this=away, true=low)], default=_minus(infinite)),
-            exp.Case(ifs=[exp.If(this=away.copy(), true=high)], default=infinite.copy()),
-        )
+        return _where(away, low, high)
 
     def _case(self, node: exp.Case) -> Ends | None:
         conditions = [one.this for one in node.args["ifs"]] + ([node.this] if node.this is not None else [])
@@ -377,7 +440,7 @@ class _Rows:
         """A total, or a value of another row, over rows that no noise chooses or orders."""
         around = [one for name, one in node.args.items() if name != "this" and isinstance(one, exp.Expr)]
         around += list(node.args.get("partition_by") or [])
-        if self.picked or self.mixed or not all(self.exact(one) for one in around):
+        if self.picked or self.mixed or self.chosen or not all(self.exact(one) for one in around):
             return None
         function = node.this
         inner = function.this if isinstance(function, exp.IgnoreNulls | exp.RespectNulls | exp.Filter) else function
@@ -385,7 +448,12 @@ class _Rows:
             inner, exp.Sum | exp.Avg | exp.Min | exp.Max | exp.Lag | exp.Lead | exp.FirstValue | exp.LastValue
         ):
             return None
-        if inner is not function or isinstance(inner.this, exp.Distinct) or inner.args.get("default") is not None:
+        others = [one for name, one in inner.args.items() if name != "this" and one is not None]
+        if inner is not function or isinstance(inner.this, exp.Distinct):
+            return None
+        if any(isinstance(one, exp.Expr) and not isinstance(one, exp.Literal) for one in others):
+            return None
+        if inner.args.get("default") is not None:
             return None
         ends = self.ends(inner.this)
         if ends is None:
@@ -413,16 +481,13 @@ class _Rows:
             "CEILING",
             "TRUNC",
             "EXP",
-            "SQRT",
-            "LN",
-            "LOG10",
-            "LOG2",
-            "COALESCE",
-            "IFNULL",
         ):
             return _call(name, low, *rest), _call(name, high, *rest)
-        if name in ("NULLIF", "NULLIFZERO"):
-            return low, high
+        if name == "SQRT":
+            below = exp.GTE(this=low.copy(), expression=exp.Literal.number(0))
+            return _where(below, _call(name, low), _call(name, high))
+        if name in ("COALESCE", "IFNULL") and isinstance(first, exp.Column):
+            return _call("COALESCE", low, *rest), _call("COALESCE", high, *rest)
         if name == "ABS":
             return _folded(low, high, lambda one: _call("ABS", one))
         if name in ("POWER", "POW") and isinstance(rest[0], exp.Literal) and rest[0].name.isdecimal():
@@ -443,6 +508,19 @@ def called(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     return "", []
 
 
+def _is_zero(nodes: Sequence[exp.Expr]) -> bool:
+    return not nodes or (isinstance(nodes[0], exp.Literal) and nodes[0].name in ("0", "0.0"))
+
+
+def _where(sure: exp.Expr, low: exp.Expr, high: exp.Expr) -> Ends:
+    """Ends where a condition on them holds; else everything."""
+    infinite = exp.Anonymous(this=INFINITE, expressions=[])
+    return (
+        exp.Case(ifs=[exp.If(this=sure.copy(), true=low)], default=_minus(infinite)),
+        exp.Case(ifs=[exp.If(this=sure.copy(), true=high)], default=infinite.copy()),
+    )
+
+
 def _folded(low: exp.Expr, high: exp.Expr, of: object) -> Ends:
     """The ends of a function that falls below 0 and rises above it."""
     assert callable(of)
@@ -456,8 +534,23 @@ def _folded(low: exp.Expr, high: exp.Expr, of: object) -> Ends:
 
 def _outside(query: exp.Expr) -> list[exp.Column]:
     """The columns of a subquery that are of the query around it."""
-    own = {one.alias_or_name for one in query.find_all(exp.Table, exp.Subquery, exp.CTE)}
-    return [column for column in query.find_all(exp.Column) if column.table and column.table not in own]
+    return [column for column in query.find_all(exp.Column) if column.table and not _within(column, query)]
+
+
+def _within(column: exp.Column, query: exp.Expr) -> bool:
+    """Whether a column is of a table that a SELECT around it reads, inside of a query."""
+    at: exp.Expr | None = column
+    while at is not None:
+        if isinstance(at, exp.Select):
+            source = at.args.get("from_")
+            items = [source.this] if source is not None else []
+            items += [join.this for join in at.args.get("joins") or []]
+            if column.table in {one.alias_or_name for one in items}:
+                return True
+        if at is query:
+            return False
+        at = at.parent
+    return False
 
 
 def _beside(node: exp.Column, ending: str) -> exp.Column:

@@ -112,7 +112,8 @@ def data_of(content: ReleaseContent, table: ReleasedTable) -> dict[str, list[Any
         if name in table.noisy:
             for ends, intervals in (((LOW, HIGH), content.simultaneous), ((ONE_LOW, ONE_HIGH), content.intervals)):
                 for place, ending in enumerate(ends):
-                    found[low + ending] = [one[name][place] if name in one else None for one in intervals]
+                    unknown = (-math.inf, math.inf)[place]
+                    found[low + ending] = [one[name][place] if name in one else unknown for one in intervals]
     return found
 
 
@@ -121,7 +122,9 @@ def rows_of(table: ReleasedTable, rows: Sequence[Sequence[Any]]) -> dict[str, li
     return {name.lower(): [plain(row[place]) for row in rows] for place, (name, _) in enumerate(table.columns)}
 
 
-def content(query: OuterQuery, computed: Computed, parts: Sequence[ReleaseContent], cost: Cost) -> ReleaseContent:
+def content(
+    query: OuterQuery, computed: Computed, parts: Sequence[ReleaseContent], cost: Cost, *, compared: bool = False
+) -> ReleaseContent:
     """The answer of an outer query over measured tables. It follows from what these released."""
     names = [name for name, _ in query.columns]
     rows: list[dict[str, Any]] = [{} for _ in computed.rows]
@@ -147,6 +150,8 @@ def content(query: OuterQuery, computed: Computed, parts: Sequence[ReleaseConten
         *(line for part in parts for line in part.bounds),
         *(f"{name}: how far it lies from the truth is not known" for name in unknown),
     ]
+    if compared:
+        bounds.append("rows are compared with a released value: intervals are for that value, not for the true one")
     left_out = [one for part in parts for one in part.left_out or ()]
     return ReleaseContent(
         columns=names,
@@ -163,8 +168,14 @@ def content(query: OuterQuery, computed: Computed, parts: Sequence[ReleaseConten
     )
 
 
-def _ends(low: float | None, high: float | None, kind: str) -> tuple[float, float]:
-    if low is None or high is None or not math.isfinite(low) or not math.isfinite(high) or low > high:
+def _ends(low: Any, high: Any, kind: str) -> tuple[float, float]:
+    if (
+        not isinstance(low, int | float)
+        or not isinstance(high, int | float)
+        or not math.isfinite(low)
+        or not math.isfinite(high)
+        or low > high
+    ):
         return -_FAR, _FAR
     if kind == "integer" and float(low).is_integer() and float(high).is_integer():
         return int(low), int(high)

@@ -32,11 +32,13 @@ class ReleasedTable:
     noisy: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
     """Those that are noisy and have no intervals."""
+    found: bool = False
+    """Whether noise decides which rows there are: those of private keys."""
 
     @property
     def box(self) -> Box:
         known = {**dict.fromkeys(self.noisy, Followed.PASSED), **dict.fromkeys(self.unknown, Followed.UNKNOWN)}
-        return Box(tuple((name.lower(), known.get(name, Followed.EXACT)) for name, _ in self.columns), picked=False)
+        return Box(tuple((name.lower(), known.get(name, Followed.EXACT)) for name, _ in self.columns), self.found)
 
     @property
     def stored(self) -> Iterator[tuple[str, str]]:
@@ -65,6 +67,7 @@ def outer_query(
     all columns of some table. Raises QuestionError on what is not in the list, or means nothing."""
     tree = query.copy()
     allowed(tree, known)
+    _apart(tree)
     spelled = {name.lower(): name for table in tables.values() for name, _ in table.columns}
     for one in tree.find_all(exp.Identifier):
         spelled.setdefault(one.name.lower(), one.name)
@@ -82,6 +85,13 @@ def outer_query(
         raise _unresolved(str(error), [column for one in schema.values() for column in one]) from None
     for one in tree.find_all(exp.Identifier):
         one.set("quoted", True)
+    for select in tree.find_all(exp.Select):
+        if any(isinstance(item.unalias(), exp.Star) or item.name == "*" for item in select.expressions):
+            fix = "name the columns, each with AS where two are called alike"
+            raise QuestionError("star", "it is not clear which columns * means", where="SELECT", fix=fix)
+        if len(select.expressions) > _MOST_COLUMNS:
+            message = f"there are more than {_MOST_COLUMNS:,} columns"
+            raise QuestionError("too-long", message, where="SELECT", fix="name fewer")
     _alike(annotate_types(tree.copy(), schema=dict(schema)))
     _apart(tree)
     tree = tree.transform(_by_name)
@@ -109,6 +119,7 @@ def _by_name(node: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=node.this, expressions=node.expressions) if isinstance(node, Statistic) else node
 
 
+_MOST_COLUMNS = 1_000
 _COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 
@@ -134,9 +145,13 @@ def _apart(tree: exp.Expr) -> None:
             if name in taken:
                 while f"{name}_{number}" in taken:
                     number += 1
+                own = f"{name}_{number}"
                 if isinstance(item, exp.Alias):
-                    item.set("alias", exp.to_identifier(f"{name}_{number}", quoted=True))
-            taken.add(item.alias_or_name)
+                    item.set("alias", exp.to_identifier(own, quoted=True))
+                elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                    item.replace(exp.alias_(item.copy(), own, quoted=True))
+                name = own
+            taken.add(name)
 
 
 def _unlike(names: Sequence[str]) -> list[str]:
@@ -196,4 +211,4 @@ def measured_table(name: str, plan: Plan) -> ReleasedTable:
             kind = f"list of {kind}" if special.many else kind
         columns.append((output.name, "text" if output.report else kind))
         (noisy if intervals else unknown).add(output.name)
-    return ReleasedTable(name, tuple(columns), frozenset(noisy), frozenset(unknown))
+    return ReleasedTable(name, tuple(columns), frozenset(noisy), frozenset(unknown), plan.private)

@@ -70,7 +70,7 @@ class RelationReader:
         self.select = select
         self.values = values
         self.count = self.lookups = 0
-        self._read_ahead: dict[int, Scope] = {}
+        self._read_ahead: dict[int, tuple[exp.Expression, Scope]] = {}
 
     # FROM
 
@@ -152,7 +152,7 @@ class RelationReader:
     def item(self, node: exp.Expression, queries: Queries) -> Scope:
         """One table, subquery or name of WITH; or tables joined in brackets."""
         if (known := self._read_ahead.pop(id(node), None)) is not None:
-            return known
+            return known[1]
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table | exp.Subquery):
             return self._bracket(node, queries)
         if isinstance(node, exp.Subquery):
@@ -181,7 +181,8 @@ class RelationReader:
 
     def ahead(self, node: exp.Expression, queries: Queries) -> Scope:
         """The same, for whoever has to know the names in a FROM before it is read: then it is not read again."""
-        found = self._read_ahead[id(node)] = self.item(node, queries)
+        found = self.item(node, queries)
+        self._read_ahead[id(node)] = (node, found)
         return found
 
     def _bracket(self, node: exp.Subquery, queries: Queries) -> Scope:

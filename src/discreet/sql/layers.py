@@ -233,6 +233,9 @@ class _Splitter:
         named_queries(cast(exp.Expression, node), {})  # refuses what no WITH of ours can be
         kept = []
         for query in clause.expressions:
+            if query.alias.casefold() in names:
+                message = f"{query.alias} is named in an outer WITH as well"
+                raise QuestionError("names", message, where="WITH", fix="give one of them another name")
             kind, inner = self._query(query.this, names)
             query.set("this", inner)
             names = {**names, query.alias.casefold(): _Named(kind, inner, names, query.args["alias"])}
@@ -282,8 +285,8 @@ class _Splitter:
             item, on = join.this, join.args.get("on")
             if not isinstance(item, exp.Subquery) or not item.alias or not isinstance(on, exp.EQ):
                 continue
-            read = [one.name for one in item.find_all(exp.Table)]
-            if len(read) != 1 or read[0] not in self.measured or len(self.measured[read[0]].question.plan.keys) != 1:
+            key = self._only_key(item.this)
+            if key is None or str(join.args.get("kind") or "").upper() not in ("", "INNER") or join.args.get("method"):
                 continue
             given = {one.casefold() for one in _visible(item)}
             named = [
@@ -291,15 +294,27 @@ class _Splitter:
                 for one in _columns_of(node)
                 if (one.table or item.alias).casefold() == item.alias.casefold() and one.name.casefold() in given
             ]
-            sides = [side for side in (on.this, on.expression) if side in named]
+            sides = [side for side in (on.this, on.expression) if side in named and side.name.casefold() == key]
             if join.args.get("side") or join.args.get("using") or len(named) != 1 or len(sides) != 1:
                 continue
             other = on.expression if sides[0] is on.this else on.this
-            key = exp.column(sides[0].name, table=item.alias, quoted=True)
-            keys = exp.Select(expressions=[key], from_=exp.From(this=item.copy()))
+            shown = exp.column(sides[0].name, table=item.alias, quoted=True)
+            keys = exp.Select(expressions=[shown], from_=exp.From(this=item.copy()))
             node.set("joins", [one for one in node.args["joins"] if one is not join])
             node.where(exp.In(this=other.copy(), query=exp.Subquery(this=keys)), copy=False)
         return True
+
+    def _only_key(self, node: exp.Expr) -> str | None:
+        """What a query over one measured table calls the only key of that: it has one row for each value."""
+        source = node.args.get("from_") if isinstance(node, exp.Select) and not node.args.get("joins") else None
+        name = source.this.name if source is not None and isinstance(source.this, exp.Table) else ""
+        if name not in self.measured or any(one.find(exp.Unnest, exp.Query) for one in node.expressions):
+            return None
+        keys = [one for one in self.measured[name].question.plan.outputs if one.kind is OutputKind.KEY]
+        shown = [one.alias for one in node.expressions if len(keys) == 1 and one.unalias().name == keys[0].name]
+        plain = [one for one in node.expressions if isinstance(one.unalias(), exp.Column)]
+        found = [one.alias.casefold() for one in plain if one.alias in shown]
+        return found[0] if len(keys) == len(found) == 1 else None
 
     def _source(self, item: exp.Expr, names: Names) -> _Kind:
         if isinstance(item, exp.Lateral):
@@ -482,7 +497,7 @@ class _Measuring:
     """One SELECT that puts rows of several persons together."""
 
     def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
-        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset", "windows"))
+        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset"))
         if (distinct := node.args.get("distinct")) is not None:
             only(distinct, fix="write SELECT DISTINCT a, b")
         self.splitter = splitter
@@ -517,9 +532,9 @@ class _Measuring:
                 )
         if (order := node.args.get("order")) is not None:
             outer.set("order", self._lifted(order, "order"))
-        for clause in ("limit", "offset", "distinct", "with_", "windows"):
+        for clause in ("limit", "offset", "distinct", "with_"):
             if (value := node.args.get(clause)) is not None:
-                outer.set(clause, self._lifted(value, clause) if clause == "windows" else value.copy())
+                outer.set(clause, value.copy())
         for holder in _nested(outer):
             self.splitter._beside(holder, self.names)
         name = self._measured(groups)
@@ -846,6 +861,18 @@ def _places(node: exp.Select) -> None:
         if number and not 1 <= int(place.name) <= len(node.expressions):
             message = f"there is no column {int(place.name)}"
             raise QuestionError("position", message, where="ORDER BY", fix="name the column")
+
+
+def stand_in(kind: str) -> Value:
+    """A value of a type, as the engine of outer queries names it."""
+    known: dict[str, Value] = {
+        "integer": 1,
+        "number": Fraction(3, 2),
+        "boolean": True,
+        "date": datetime.date(2000, 1, 1),
+        "timestamp": datetime.datetime(2000, 1, 1),
+    }
+    return known.get(kind, "")
 
 
 def _visible(tree: exp.Expr) -> Iterator[str]:

@@ -158,9 +158,7 @@ def _typed(expression: Expression, columns: Mapping[str, exp.Expression]) -> exp
         return cast(node if held_whole(expression) else function("whole_number", node), "BIGINT")
     if expression.type is Type.NUMBER:
         node = cast(as_double(expression, columns), "DOUBLE")
-        if isinstance(
-            expression, Call
-        ):  # columns hold no NaN and no -0.0, and what is computed here is a column above:
+        if isinstance(expression, Call):  # columns hold no NaN and no -0.0; what is computed here is one above:
             # of two zeros that are one group, which stands for it would follow from the order in which rows come
             node = function("number_sum", node, double_literal(Fraction(0)))
             return exp.Case(ifs=[exp.If(this=function("is_nan", node.copy()), true=exp.null())], default=node)
