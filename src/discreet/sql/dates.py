@@ -149,7 +149,7 @@ def _begins(unit: str, inside: datetime.date) -> datetime.date:
     day = inside
     if isinstance(inside, datetime.datetime):
         if unit in ("hour", "minute", "second"):
-            return inside - (inside - datetime.datetime.min) % datetime.timedelta(seconds=_SECONDS[unit])
+            return inside - (inside - datetime.datetime.min) % datetime.timedelta(seconds=_SECONDS[unit.upper()])
         day = datetime.datetime.combine(inside.date(), datetime.time())
     if unit == "week":
         return day - datetime.timedelta(days=day.weekday())  # the calendar begins on a Monday
