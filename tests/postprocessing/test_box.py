@@ -217,8 +217,8 @@ def test_the_child_reads_nothing_but_what_it_is_sent() -> None:
     try:
         for text in [
             "SELECT * FROM read_text('/etc/hostname')",
-            "COPY (SELECT 1) TO '/tmp/discreet_outer_test'",
-            "ATTACH '/tmp/discreet_outer_test.db'",
+            "COPY (SELECT 1) TO 'outer_test.csv'",
+            "ATTACH 'outer_test.db'",
             "INSTALL httpfs",
             "LOAD httpfs",
             "SET enable_external_access = true",
