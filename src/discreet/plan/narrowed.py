@@ -363,8 +363,8 @@ _NUMBERS: Mapping[str, Callable[..., float | None]] = {
     "sign": lambda a: (a > 0) - (a < 0),
     "to_integer": _nearest,
     "to_number": float,
-    "greatest": max,
-    "least": min,
+    "greatest": lambda *values: max(values),
+    "least": lambda *values: min(values),
 }
 """Functions that doubles compute alike here and in the engine."""
 
