@@ -115,15 +115,16 @@ def layers(
     today: datetime.date | None = None,
 ) -> Layers:
     """The layers of a question that was parsed. Reads trees and declarations only, and public tables by `values`.
-    `today` is what NOW() means.
+    `today` is what NOW() means. The tree is changed.
 
     Raises QuestionError where some part of it is not in the allow-list, with what to write instead."""
-    tree = spelled(tree, declaration, today)
+    whole = tree.copy()
     try:
-        return _whole(_question(tree.copy(), declaration, values))
+        question = lower_tree(whole, declaration, values, today)
+        return Layers((MeasuredTable("answer", cast(exp.Select, whole), question, ()),))
     except QuestionError as direct:
         try:
-            found = _Splitter(declaration, values).split(tree.copy())
+            found = _Splitter(declaration, values).split(spelled(tree, declaration, today))
         except RecursionError:
             raise too_deep() from None
         if found is None:
@@ -139,16 +140,6 @@ def filled(
 ) -> Question:
     """The question of a measured table, with released values in the places of its placeholders."""
     return lower_tree(_filled(table.tree, known), declaration, values)
-
-
-def _question(tree: exp.Expression, declaration: Declaration, values: PublicValues | None) -> MeasuredTable:
-    question = lower_tree(tree, declaration, values)
-    assert isinstance(tree, exp.Select)
-    return MeasuredTable("answer", tree, question, ())
-
-
-def _whole(table: MeasuredTable) -> Layers:
-    return Layers((table,))
 
 
 class _Kind(Enum):
