@@ -148,7 +148,7 @@ def _apart(tree: exp.Expr) -> None:
                 own = f"{name}_{number}"
                 if isinstance(item, exp.Alias):
                     item.set("alias", exp.to_identifier(own, quoted=True))
-                elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                elif isinstance(item, exp.Column) and not item.is_star:
                     item.replace(exp.alias_(item.copy(), own, quoted=True))
                 name = own
             taken.add(name)

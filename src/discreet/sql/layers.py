@@ -579,18 +579,14 @@ class _Measuring:
     def _item(self, node: exp.Expr) -> exp.Expr:
         """One item of the list, on the measured table."""
         inner = node.unalias()
-        if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+        if isinstance(inner, exp.Star | exp.Column) and inner.is_star:
             fix = "name the grouped columns and the aggregates"
             raise QuestionError(
                 "star", "all columns at once cannot be asked for beside groups", where="SELECT", fix=fix
             )
         lifted = self._lifted(inner, "select", alias=node.alias if isinstance(node, exp.Alias) else "")
-        return exp.alias_(lifted, node.alias or self._name(inner, lifted), quoted=True)
-
-    def _name(self, node: exp.Expr, lifted: exp.Expr) -> str:
-        if isinstance(lifted, exp.Column):
-            return lifted.name
-        return _plain_name(node)
+        name = node.alias or (lifted.name if isinstance(lifted, exp.Column) else _plain_name(inner))
+        return exp.alias_(lifted, name, quoted=True)
 
     def _ref(self, name: str) -> exp.Column:
         return exp.Column(this=exp.to_identifier(name, quoted=True), table=self.source.copy())
@@ -648,14 +644,10 @@ class _Measuring:
     def _aggregate(self, node: exp.Expr, alias: str) -> str:
         text = text_of(node)
         if text not in self.aggregates:
-            name = self._called(alias or self._after(node))
+            name = self._called(alias or _plain_name(node))
             self.aggregates[text] = name
             self.columns.append(exp.alias_(node.copy(), name, quoted=True))
         return self.aggregates[text]
-
-    def _after(self, node: exp.Expr) -> str:
-        function, of = called_after(cast(exp.Expression, node))
-        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
 
     def _measured(self, groups: list[exp.Expr]) -> str:
         node = self.node
@@ -872,7 +864,7 @@ def _visible(tree: exp.Expr) -> Iterator[str]:
         tree = tree.this
     for node in tree.expressions if isinstance(tree, exp.Select) else ():
         inner = node.unalias()
-        star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+        star = isinstance(inner, exp.Star | exp.Column) and inner.is_star
         yield "*" if star else node.alias if isinstance(node, exp.Alias) else _plain_name(inner)
 
 
@@ -882,7 +874,7 @@ def _plain_name(node: exp.Expr) -> str:
         return node.name
     if _is_aggregate(node):
         function, of = called_after(cast(exp.Expression, node))
-        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
+        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not of.is_star else function
     if isinstance(node, exp.Window):
         return _plain_name(node.this) if not _is_aggregate(node.this) else type(node.this).__name__.lower()
     if isinstance(node, exp.Cast | exp.Paren):

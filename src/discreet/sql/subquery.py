@@ -129,7 +129,7 @@ class _Reading:
                 raise refused(window, _CLAUSES["windows"])
         for node in self.tree.expressions:
             inner = node.unalias()
-            star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+            star = isinstance(inner, exp.Star | exp.Column) and inner.is_star
             if star and not (self.groups and not self.distinct):
                 only(inner if isinstance(inner, exp.Star) else inner.this, fix="name the columns")
                 items += self.scope.all(inner.table if isinstance(inner, exp.Column) else "")
