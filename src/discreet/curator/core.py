@@ -49,6 +49,7 @@ from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
 from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
+from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.gate import Door
@@ -423,7 +424,7 @@ class Asking:
             expected: dict[str, float] = {}
             for priced, _ in parts:
                 for name, error in expected_errors(priced).items():
-                    expected[_unlike(name, expected)] = error
+                    expected[next(one for one in numbered(name) if one not in expected)] = error
             return Explanation(
                 asked.cost,
                 percent,
@@ -708,15 +709,6 @@ _FURTHER = 40
 def _together(parts: Sequence[PricedPart]) -> Loss:
     """What parts of a question lose together."""
     return Batch(tuple(loss for part in parts for loss in part.measured.loss.parts))
-
-
-def _unlike(name: str, taken: Mapping[str, object]) -> str:
-    """A name that is not taken."""
-    number = 2
-    own = name
-    while own in taken:
-        own, number = f"{name}_{number}", number + 1
-    return own
 
 
 def _written(value: Number) -> Number:

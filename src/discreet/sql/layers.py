@@ -41,7 +41,7 @@ from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
 from discreet.sql.refusals import only, refused, unknown_name
-from discreet.sql.scope import Scope
+from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
@@ -571,8 +571,7 @@ class _Measuring:
         return next((one.alias for one in self.node.expressions if isinstance(one, exp.Alias) and one.this == item), "")
 
     def _called(self, wanted: str) -> str:
-        names = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(2)))
-        name = next(one for one in names if one.casefold() not in self.taken)
+        name = next(one for one in numbered(wanted) if one.casefold() not in self.taken)
         self.taken.add(name.casefold())
         return name
 

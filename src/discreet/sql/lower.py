@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,7 +29,7 @@ from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
 from discreet.sql.refusals import STAR, only, refused, several_groupings, spelled_as_declared, unknown_name
-from discreet.sql.scope import Scope
+from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
@@ -439,8 +438,7 @@ class _Select:
         taken = set(names)
         for place, ((name, kind, index), known) in enumerate(zip(columns, given, strict=True)):
             if not known:
-                others = (f"{name}_{number}" for number in itertools.count(2))
-                own = next(one for one in itertools.chain([name], others) if one.casefold() not in taken)
+                own = next(one for one in numbered(name) if one.casefold() not in taken)
                 taken.add(own.casefold())
                 columns[place] = (own, kind, index)
         return columns
