@@ -39,8 +39,8 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
 from discreet.sql.limits import few, too_deep
-from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
-from discreet.sql.refusals import only, refused, unknown_name
+from discreet.sql.lower import CLAUSES, INSTEAD, Question, amount, lower_tree, options_of
+from discreet.sql.refusals import known_clauses, only, refused, unknown_name
 from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
@@ -488,7 +488,7 @@ class _Measuring:
     """One SELECT that puts rows of several persons together."""
 
     def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
-        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset"))
+        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset"), INSTEAD)
         if (distinct := node.args.get("distinct")) is not None:
             only(distinct, fix="write SELECT DISTINCT a, b")
         self.splitter = splitter
