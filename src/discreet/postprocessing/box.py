@@ -13,7 +13,7 @@ noise. Which of the rows are shown may depend on it: all intervals hold at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -172,6 +172,7 @@ class _Rows:
                 self._unsure(before)
         conditions = [join.args.get("on") for join in joins]
         conditions += [query.args[name].this for name in ("where",) if query.args.get(name)]
+        conditions += self._unnested()
         self.picked |= any(one is not None and not self.exact(one) for one in conditions)
         group = query.args.get("group")
         self.known.clear()
@@ -186,6 +187,10 @@ class _Rows:
 
     def _ungathered(self) -> list[exp.Expr]:
         return [one.unalias() for one in self.query.expressions if not self._gathers(one)]
+
+    def _unnested(self) -> list[exp.Expr]:
+        """The lists of which each value becomes a row."""
+        return [one for item in self.query.expressions for one in _own(item) if isinstance(one, exp.Unnest)]
 
     def _source(self, item: exp.Expr) -> bool:
         """Takes in a table. Gives whether noise decides which of its rows there are."""
@@ -266,7 +271,7 @@ class _Rows:
         return self.known[id(node)][1]
 
     def _exact(self, node: exp.Expr) -> bool:
-        for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        for one in _own(node):
             if isinstance(one, exp.Query):
                 box = boxed(one.copy(), self.tables)
                 outside = _outside(one)
@@ -282,7 +287,7 @@ class _Rows:
 
     def _gathers(self, node: exp.Expr) -> bool:
         """Whether an expression reads several rows of this SELECT."""
-        return any(OUTER.gathers(one) for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
+        return any(OUTER.gathers(one) for one in _own(node))
 
     def _followed(self, node: exp.Expr) -> Followed:
         if isinstance(node, exp.Column):
@@ -490,6 +495,11 @@ def _folded(low: exp.Expr, high: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -
     )
     least = _call("LEAST", of(low), of(high))
     return exp.Case(ifs=[exp.If(this=across, true=zero.copy())], default=least), _call("GREATEST", of(low), of(high))
+
+
+def _own(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of an expression without what stands in its subqueries."""
+    return node.walk(prune=lambda inner: isinstance(inner, exp.Query))
 
 
 def _outside(query: exp.Expr) -> list[exp.Column]:
