@@ -18,7 +18,6 @@ from functools import partial, singledispatch
 from sqlglot import exp
 
 from discreet.trusted.ring_a import windows as rotating
-from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression, Literal
 from discreet.trusted.ring_a.names import column_name, table_name
@@ -36,7 +35,7 @@ from discreet.trusted.ring_a.nodes import (
     Total,
     project_of,
 )
-from discreet.trusted.ring_a.quantities import clamped, quantity, steps_of
+from discreet.trusted.ring_a.quantities import clamped_column, quantity, steps_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held, Salt
@@ -302,16 +301,11 @@ def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
 
 
 def _within(total: Total, index: int) -> exp.Expression:
-    """A person's total in a group, clamped to its bounds; NULL stays NULL. A count is never NULL and never negative."""
+    """A person's total in a group, clamped to its bounds; NULL stays NULL."""
     column = exp.column(f"a{index}")
     if total.bounds is None:
         return column
-    low, high = (exp.Literal.number(bound) for bound in total.bounds)
-    if total.kind in ("rows", "present") and total.bounds[0] <= 0:
-        return cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
-    nothing = exp.Is(this=column.copy(), expression=exp.null())
-    inside = cast(clamped(column, low, high), "BIGINT")
-    return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
+    return clamped_column(column, *total.bounds)
 
 
 def _stored(total: Total, index: int) -> exp.Expr:
