@@ -259,3 +259,33 @@ WITH a AS (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3e19) channel, COU
 SELECT a.channel, b.t / a.n AS mean FROM a JOIN b ON a.channel = b.channel ORDER BY a.channel
 --- plain
 SELECT channel, SUM(total) / COUNT(*) AS mean FROM invoices GROUP BY channel ORDER BY channel
+
+--- levels of groups
+SELECT segment, newsletter, COUNT(*) AS n FROM customers GROUP BY ROLLUP (segment, newsletter)
+
+--- totals under their groups
+SELECT channel, status, SUM(total) AS turnover FROM invoices GROUP BY channel, status WITH ROLLUP
+--- plain
+SELECT channel, status, SUM(total) AS turnover FROM invoices GROUP BY ROLLUP (channel, status)
+
+--- every level
+SELECT channel, status, GROUPING(channel, status) AS level, COUNT(*) AS n FROM invoices GROUP BY CUBE (channel, status)
+ORDER BY level, channel, status
+
+--- two ways to group
+SELECT segment, YEAR(joined) AS year, AVG(points) AS mean FROM customers GROUP BY GROUPING SETS ((segment), (YEAR(joined)))
+
+--- words for all
+SELECT CASE WHEN GROUPING(segment) = 1 THEN 'all' ELSE segment END AS segment, COUNT(*) AS n
+FROM customers GROUP BY ROLLUP (segment) ORDER BY GROUPING(segment), segment
+
+--- shares within a level
+SELECT channel, status, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY GROUPING(channel), GROUPING(status)) AS percent
+FROM invoices GROUP BY GROUPING SETS ((channel), (status))
+
+--- levels of an answer
+SELECT segment, SUM(n) AS n FROM (SELECT segment, newsletter, COUNT(*) AS n FROM customers GROUP BY segment, newsletter) t
+GROUP BY ROLLUP (segment)
+
+--- levels of a public table
+SELECT region, GROUPING(region) AS whole, SUM(thousands) AS thousands FROM cities GROUP BY ROLLUP (region)

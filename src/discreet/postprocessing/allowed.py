@@ -26,6 +26,7 @@ _NODES: tuple[type[exp.Expr], ...] = (
     *(exp.FirstValue, exp.LastValue, exp.NthValue),
     *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous, exp.GroupConcat),
     *(exp.Trim, exp.CurrentDate, exp.PropertyEQ, exp.Dot),
+    *(exp.Rollup, exp.Cube, exp.GroupingSets, exp.Grouping, exp.GroupingId),
 )
 _NEVER: tuple[type[exp.Expr], ...] = (exp.CurrentDate,)
 _RENAMED = {"ARRAY_AGG": "put each value in a row of its own"}

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
+from functools import reduce
 from typing import Any, TypeVar, cast
 
 from sqlglot import exp
@@ -38,9 +39,10 @@ from discreet.sql.aggregates import called_after
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
+from discreet.sql.grouping_sets import grouping_sets, in_front
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
-from discreet.sql.refusals import only, refused, unknown_name
+from discreet.sql.refusals import only, place, refused, unknown_name
 from discreet.sql.scope import Scope
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
@@ -193,6 +195,8 @@ class _Splitter:
             raise refused(hole)
         self.taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
         self.taken |= {name.casefold() for name in self.declaration.tables}
+        for group in tree.find_all(exp.Group):
+            in_front(group)
         names = tuple(_visible(tree))
         _named_once(tree)
         hint = tree.args.get("hint") if isinstance(tree, exp.Select) else None
@@ -508,9 +512,13 @@ class _Measuring:
         self.scope = splitter.scope(node, names)
         self.reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         self.keys: dict[Expression, str] = {}
+        self.grouped: dict[str, exp.Expr] = {}
+        self.types: dict[str, Type | None] = {}
+        self.absent: dict[str, str] = {}
         self.columns: list[exp.Expr] = []
         self.taken: set[str] = set()
         self.aggregates: dict[str, str] = {}
+        self.several = False
         self.source = exp.to_identifier("measured", quoted=True)
         self.aliases = {one.alias.casefold(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
 
@@ -518,6 +526,7 @@ class _Measuring:
         """The outer query in the place of this SELECT, which reads the measured table."""
         node = self.node
         groups = self._groups()
+        self.several = len(groups) > 1
         expressions = [self._item(one) for one in node.expressions]
         outer = exp.Select(expressions=expressions)
         for clause in ("having", "qualify"):
@@ -537,43 +546,64 @@ class _Measuring:
                 outer.set(clause, value.copy())
         for holder in _nested(outer):
             self.splitter._beside(holder, self.names)
-        name = self._measured(groups)
-        table = exp.Table(this=exp.to_identifier(name, quoted=True), alias=exp.TableAlias(this=self.source.copy()))
-        outer.set("from_", exp.From(this=table))
+        alias = exp.TableAlias(this=self.source.copy())
+        if len(groups) == 1:
+            outer.set("from_", exp.From(this=exp.Table(this=self._measured(groups[0]), alias=alias)))
+        else:
+            outer.set("from_", exp.From(this=exp.Subquery(this=self._levels(groups), alias=alias)))
         return outer
 
-    def _groups(self) -> list[exp.Expr]:
-        """What is grouped by, each under a name of its own."""
-        node, items = self.node, list[exp.Expr]()
+    def _levels(self, groups: Sequence[Sequence[str]]) -> exp.Expr:
+        """One measured table below the other, one for each list of GROUP BY: NULL stands for a key that a list has
+        not, and beside it 1, where GROUPING asks for that."""
+        levels: list[exp.Expr] = []
+        for names in groups:
+            items: list[exp.Expr] = [
+                exp.column(name, quoted=True)
+                if name in names
+                else exp.cast(exp.null(), _COLUMN_TYPES[self.types[name]])
+                for name in self.grouped
+            ]
+            items = [exp.alias_(item, name, quoted=True) for item, name in zip(items, self.grouped, strict=True)]
+            items += [
+                exp.alias_(exp.Literal.number(int(key not in names)), flag, quoted=True)
+                for key, flag in self.absent.items()
+            ]
+            items += [exp.column(name, quoted=True) for name in self.aggregates.values()]
+            level = exp.Select(expressions=items)
+            if names or self.aggregates:
+                level.set("from_", exp.From(this=exp.Table(this=self._measured(names))))
+            levels.append(level)
+        return reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), levels)
+
+    def _groups(self) -> list[list[str]]:
+        """What is grouped by, each under a name of its own: the names of each list of GROUP BY."""
+        node = self.node
         group = node.args.get("group")
+        lists: list[list[exp.Expression]] = [[]]
         if group is not None:
-            if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")) or any(
-                isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
-            ):
-                fix = "write one SELECT for each level, with UNION ALL between them"
-                raise QuestionError(
-                    "clause", "several levels of groups cannot be asked for at once", where="GROUP BY", fix=fix
-                )
-            items = [group_item(node, one, self.scope) for one in group.expressions]
+            if group.args.get("totals"):
+                fix = "write GROUP BY ROLLUP (a, b), or GROUPING SETS ((a, b), ())"
+                raise QuestionError("clause", "WITH TOTALS cannot be used", where="GROUP BY", fix=fix)
+            lists = [[group_item(node, one, self.scope) for one in items] for items in grouping_sets(group)]
         if (group is not None and group.args.get("all")) or (
             group is None
             and not any(
                 _aggregated(one) for one in (*node.expressions, node.args.get("having"), node.args.get("order"))
             )
         ):
-            items += [one.unalias() for one in node.expressions if not _aggregated(one)]
-        made = []
-        for item in items:
-            if isinstance(item, exp.Literal):
-                continue
-            read = normal(self.reader.read(cast(exp.Expression, item)))
-            if read in self.keys:
-                continue
+            lists = [[*items, *(one.unalias() for one in node.expressions if not _aggregated(one))] for items in lists]
+        return [list(dict.fromkeys(map(self._key, filter(_no_constant, items)))) for items in lists]
+
+    def _key(self, item: exp.Expression) -> str:
+        """The name under which an item of GROUP BY is measured."""
+        read = normal(self.reader.read(item))
+        if read not in self.keys:
             name = self._called(self._given(item) or (item.name if isinstance(item, exp.Column) else "key"))
             self.keys[read] = name
-            made.append(item.copy())
-            self.columns.append(exp.alias_(item.copy(), name, quoted=True))
-        return made
+            self.grouped[name] = item.copy()
+            self.types[name] = read.type
+        return self.keys[read]
 
     def _given(self, item: exp.Expr) -> str:
         """What the list calls an expression, where it names it."""
@@ -608,6 +638,8 @@ class _Measuring:
         """An expression with the measured table's columns in the place of keys and aggregates."""
         if isinstance(node, exp.Query):
             return node.copy()
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         if _is_aggregate(node) and not inside:
             return self._ref(self._aggregate(node, alias))
         if not _aggregated(node) and not isinstance(node, exp.Order | exp.Ordered | exp.Literal):
@@ -654,6 +686,31 @@ class _Measuring:
                 made.set(name, [self._lifted(one, clause) if isinstance(one, exp.Expr) else one for one in value])
         return made
 
+    def _grouping(self, node: exp.Expr) -> exp.Expr:
+        """GROUPING(a, b): 1 for each that the row is not grouped by, as the digits of a binary number."""
+        made: exp.Expr | None = None
+        for one in node.expressions:
+            try:
+                key = self.keys.get(
+                    normal(self.reader.read(group_item(self.node, cast(exp.Expression, one), self.scope)))
+                )
+            except QuestionError:
+                key = None
+            if key is None:
+                fix = "write GROUPING(a) with an item of GROUP BY"
+                raise QuestionError("grouping", f"{place(one)} is not in GROUP BY", where="GROUPING", fix=fix)
+            if key not in self.absent:
+                self.absent[key] = self._called(f"grouping_{key}")
+            digit: exp.Expr = self._ref(self.absent[key]) if self.several else exp.Literal.number(0)
+            made = (
+                digit
+                if made is None
+                else exp.paren(exp.Add(this=exp.Mul(this=exp.Literal.number(2), expression=made), expression=digit))
+            )
+        if made is None:
+            raise QuestionError("grouping", "GROUPING needs a column", where="GROUPING", fix="write GROUPING(a)")
+        return made
+
     def _aggregate(self, node: exp.Expr, alias: str) -> str:
         text = text_of(node)
         if text not in self.aggregates:
@@ -666,14 +723,17 @@ class _Measuring:
         function, of = called_after(cast(exp.Expression, node))
         return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
 
-    def _measured(self, groups: list[exp.Expr]) -> str:
+    def _measured(self, names: Sequence[str]) -> exp.Identifier:
+        """The table that is measured for groups of these names."""
         node = self.node
-        tree = exp.Select(expressions=self.columns)
+        groups = [self.grouped[name] for name in names]
+        keys = [exp.alias_(one.copy(), name, quoted=True) for one, name in zip(groups, names, strict=True)]
+        tree = exp.Select(expressions=[*keys, *(one.copy() for one in self.columns)])
         for clause in ("from_", "joins", "where"):
             if (value := node.args.get(clause)) is not None:
                 tree.set(clause, [one.copy() for one in value] if isinstance(value, list) else value.copy())
         if groups:
-            tree.set("group", exp.Group(expressions=groups))
+            tree.set("group", exp.Group(expressions=[one.copy() for one in groups]))
         if (hint := self.splitter.options(node.args.get("hint"))) is not None:
             tree.set("hint", hint.copy())
         _attach(tree, self.names)
@@ -682,9 +742,24 @@ class _Measuring:
             if found is not None:
                 name = self.splitter.own("groups")
                 self.splitter.groups[name] = found
-                return name
+                return exp.to_identifier(name, quoted=True)
         waits = [one.name for one in tree.find_all(exp.Placeholder)]
-        return self.splitter.add(tree, waits)
+        return exp.to_identifier(self.splitter.add(tree, waits), quoted=True)
+
+
+_COLUMN_TYPES: Mapping[Type | None, str] = {
+    Type.TEXT: "text",
+    Type.INTEGER: "bigint",
+    Type.NUMBER: "double",
+    Type.BOOLEAN: "boolean",
+    Type.DATE: "date",
+    Type.TIMESTAMP: "timestamp",
+}
+"""What a key's NULL is cast to, where a level has not the key."""
+
+
+def _no_constant(item: exp.Expression) -> bool:
+    return not isinstance(item, exp.Literal)
 
 
 def _leaning() -> QuestionError:

@@ -11,7 +11,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import Queries, RelationReader, named_queries
 from discreet.sql.joining import kept_public
 from discreet.sql.lookups import conditions
-from discreet.sql.refusals import only, refused
+from discreet.sql.refusals import only, refused, several_groupings
 from discreet.sql.scope import Scope
 from discreet.sql.totals import exact, group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
@@ -150,6 +150,8 @@ class _Reading:
         only(group, "expressions", fix="group by columns, one after another")
         reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         for written in group.expressions:
+            if isinstance(written, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise several_groupings(written)
             expression = reader.read(group_item(self.tree, written, self.scope))
             if expression not in [known for _, known in self.keys]:
                 name = own_name("key", len(self.keys))
