@@ -289,3 +289,28 @@ GROUP BY ROLLUP (segment)
 
 --- levels of a public table
 SELECT region, GROUPING(region) AS whole, SUM(thousands) AS thousands FROM cities GROUP BY ROLLUP (region)
+
+--- a histogram in a word
+SELECT HISTOGRAM(points) FROM customers
+--- plain
+SELECT points // 100 * 100 AS bin, COUNT(*) FROM customers GROUP BY bin
+
+--- a histogram with more bins
+SELECT HISTOGRAM(total, 20) AS invoices FROM invoices WHERE channel = 'web'
+--- plain
+SELECT FLOOR(total / 25) * 25 AS bin, COUNT(*) FROM invoices WHERE channel = 'web' GROUP BY bin
+
+--- a histogram of words
+SELECT HISTOGRAM(segment) FROM customers
+--- plain
+SELECT segment, COUNT(*) FROM customers GROUP BY segment
+
+--- a histogram for each
+SELECT channel, HISTOGRAM(total, 5) AS n FROM invoices GROUP BY channel ORDER BY channel, bin
+--- plain
+SELECT channel, FLOOR(total / 100) * 100 AS bin, COUNT(*) FROM invoices GROUP BY channel, bin ORDER BY channel, bin
+
+--- shares of a histogram
+SELECT bin, 100.0 * n / SUM(n) OVER () AS percent FROM (SELECT HISTOGRAM(quantity) AS n FROM invoice_lines) t ORDER BY bin
+--- plain
+SELECT quantity, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM invoice_lines GROUP BY quantity ORDER BY quantity

@@ -40,6 +40,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
 from discreet.sql.grouping_sets import grouping_sets, in_front
+from discreet.sql.histograms import histograms_of, with_bins
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
 from discreet.sql.refusals import only, place, refused, unknown_name
@@ -276,6 +277,8 @@ class _Splitter:
             message = "rows of people are joined with an answer"
             fix = "compare with it in WHERE: x > (SELECT AVG(x) FROM …); or join the answers, each grouped"
             raise QuestionError("join", message, where="FROM", fix=fix)
+        if histograms_of(node):
+            with_bins(node, self.scope(node, names))
         if not _puts_together(node) or self._by_person(node, names):
             for holder in _nested(node):
                 self._within_rows(holder, names)

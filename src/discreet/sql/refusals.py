@@ -31,7 +31,8 @@ AGGREGATES = {
     **dict.fromkeys(("MEAN", "AVERAGE"), "write AVG(x)"),
     **dict.fromkeys(("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT"), "write COUNT(DISTINCT x)"),
     "QUANTILES": "write APPROX_QUANTILES(x, 4)",
-    "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS k, COUNT(*) … GROUP BY k",
+    "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS bin, COUNT(*) … GROUP BY bin",
+    **dict.fromkeys(("NUMERIC_HISTOGRAM", "HISTOGRAM_NUMERIC", "APPROX_HISTOGRAM"), "write SELECT HISTOGRAM(x, 10) …"),
 }
 """Other systems' names of aggregates."""
 
