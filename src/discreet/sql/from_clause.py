@@ -358,14 +358,21 @@ class RelationReader:
 
     def person(self, scope: Scope) -> str:
         """What to add to a list so that it has the person: a column, as it is written there."""
+        aliases = " or ".join(one.alias for one in scope.sources[:5])
+        found = self.person_column(scope)
+        if found is None:
+            return f"the person's column to the list of {aliases}, and then"
+        return written_name(found[1]) if len(scope.sources) == 1 else ".".join(found)
+
+    def person_column(self, scope: Scope) -> tuple[str, str] | None:
+        """A column that leads to the person, with its table's alias; None where there is none."""
         every = [(inside, one.alias, name) for one in scope.sources for name, inside in one.names]
         kinds = {column.name: column.type or Type.TEXT for column in scope.shape.columns}
         persons = [one for one in every if one[0] in scope.shape.persons]
         for inside, alias, name in [*persons, *every]:
             if self.of_one_person([ColumnOf(inside, kinds[inside])], scope.relation):
-                return written_name(name) if len(scope.sources) == 1 else f"{alias}.{name}"
-        aliases = " or ".join(one.alias for one in scope.sources[:5])
-        return f"the person's column to the list of {aliases}, and then"
+                return alias, name
+        return None
 
 
 def named_queries(node: exp.Expression, known: Queries) -> Queries:

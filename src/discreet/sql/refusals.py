@@ -23,6 +23,9 @@ ALLOWED = (
 
 STAR = "write COUNT(*), or SELECT column, COUNT(*) … GROUP BY column: single rows are never shown"
 
+STRANGERS = "a subquery about people must group by the person"
+"""What is said of groups within people that put rows of several together."""
+
 AGGREGATES = {
     **dict.fromkeys(("STD", "STDEV", "STDDEV"), "write STDDEV_SAMP(x)"),
     **dict.fromkeys(("VAR", "VARS", "VARIANCE_SAMP"), "write VAR_SAMP(x)"),
