@@ -362,6 +362,11 @@ REFUSED = [
     ),
     (
         "SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region)",
+        "subquery",
+        "write ORDER BY … LIMIT 1",
+    ),
+    (
+        "SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region LIMIT 1)",
         "type",
         "compare values of one type",
     ),

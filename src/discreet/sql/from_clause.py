@@ -13,10 +13,10 @@ from discreet.errors import QuestionError
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.joining import Condition, conditions_of, is_true, kept_public, parts, sound, together
-from discreet.sql.refusals import only, refused, unknown_name, written_name
+from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
-from discreet.trusted.ring_a.table import Relation, Table, Type, Value
+from discreet.trusted.ring_a.table import Column, Relation, Table, Type, Value
 from discreet.trusted.ring_b.belonging import declared, leads
 from discreet.trusted.ring_b.relations import (
     Computed,
@@ -62,11 +62,15 @@ DEEPEST = 60
 class RelationReader:
     """Reads what stands below a question's groups. Counts the tables, so that no question explodes.
 
-    `select` reads a SELECT in FROM, which has a FROM of its own.
+    `select` reads a SELECT in FROM, which has a FROM of its own. With `released`, constants of the question were
+    released: whoever asks did not write them.
     """
 
-    def __init__(self, declaration: Declaration, values: PublicValues | None, select: Select) -> None:
+    def __init__(
+        self, declaration: Declaration, values: PublicValues | None, select: Select, *, released: bool = False
+    ) -> None:
         self.declaration = declaration
+        self.released = released
         self.select = select
         self.values = values
         self.count = self.lookups = 0
@@ -342,6 +346,10 @@ class RelationReader:
             fix = "write UNION ALL, or add the person's column in the same position of each query"
             raise QuestionError("union", message, where="UNION", fix=fix)
         return PerPerson(stacked, tuple(columns), ())
+
+    def spelled(self, expression: Expression, columns: Mapping[str, Column]) -> Expression:
+        """The expression. Raises QuestionError where somebody wrote a text that is not declared for its column."""
+        return expression if self.released else spelled_as_declared(expression, columns)
 
     # persons
 

@@ -43,9 +43,11 @@ from discreet.sql.grouping_sets import grouping_sets, in_front
 from discreet.sql.histograms import histograms_of, with_bins
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
-from discreet.sql.refusals import only, place, refused, unknown_name
+from discreet.sql.names import told_apart
+from discreet.sql.refusals import only, place, refused, several_rows, unknown_name
 from discreet.sql.scope import Scope
-from discreet.sql.spelling import spelled
+from discreet.sql.single_rows import one_row, picks
+from discreet.sql.spelling import call, spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.expressions import Expression
@@ -59,12 +61,12 @@ MOST_MEASURED = 16
 @dataclass(frozen=True)
 class MeasuredTable:
     """One SELECT of grouped keys and aggregates, which is measured. `tree` has a placeholder for each value of `waits`,
-    `question` a stand-in for it."""
+    `question` the stand-in for it."""
 
     name: str
     tree: exp.Select
     question: Question
-    waits: tuple[str, ...]
+    waits: Mapping[str, Value]
 
     @property
     def text(self) -> str:
@@ -73,7 +75,7 @@ class MeasuredTable:
 
     def text_with(self, known: Mapping[str, Sequence[Value | None]]) -> str:
         """The same with released values in the places of its placeholders."""
-        return text_of(_filled(self.tree, known))
+        return text_of(_filled(self.tree, known, self.waits))
 
 
 @dataclass(frozen=True)
@@ -140,14 +142,15 @@ def filled(
     declaration: Declaration,
     values: PublicValues | None = None,
 ) -> Question:
-    """The question of a measured table, with released values in the places of its placeholders."""
-    return lower_tree(_filled(table.tree, known), declaration, values)
+    """The question of a measured table, with released values in the places of its placeholders. Raises QuestionError,
+    as where no group can meet a condition on such a value."""
+    return lower_tree(_filled(table.tree, known, table.waits), declaration, values, released=True)
 
 
 def _question(tree: exp.Expression, declaration: Declaration, values: PublicValues | None) -> MeasuredTable:
     question = lower_tree(tree, declaration, values)
     assert isinstance(tree, exp.Select)
-    return MeasuredTable("answer", tree, question, ())
+    return MeasuredTable("answer", tree, question, {})
 
 
 def _whole(table: MeasuredTable) -> Layers:
@@ -198,6 +201,7 @@ class _Splitter:
         self.taken |= {name.casefold() for name in self.declaration.tables}
         for group in tree.find_all(exp.Group):
             in_front(group)
+        told_apart(tree, {name.casefold() for name in self.declaration.tables}, lambda: self.own("named"))
         names = tuple(_visible(tree))
         _named_once(tree)
         hint = tree.args.get("hint") if isinstance(tree, exp.Select) else None
@@ -238,9 +242,6 @@ class _Splitter:
         named_queries(cast(exp.Expression, node), {})  # refuses what no WITH of ours can be
         kept = []
         for query in clause.expressions:
-            if query.alias.casefold() in names:
-                message = f"{query.alias} is named in an outer WITH as well"
-                raise QuestionError("names", message, where="WITH", fix="give one of them another name")
             kind, inner = self._query(query.this, names)
             query.set("this", inner)
             names = {**names, query.alias.casefold(): _Named(kind, inner, names, query.args["alias"])}
@@ -382,6 +383,8 @@ class _Splitter:
             raise QuestionError("subquery", "EXISTS cannot be used with an answer", where="EXISTS", fix=fix)
         name, many = self.own("value"), isinstance(holder, exp.In)
         inner = inner.unnest() if isinstance(inner, exp.Subquery) else inner
+        if kind is _Kind.RELEASED and not many:
+            self._one_row(inner, names)
         _attach(inner, names, released=True)
         self.values[name] = ReleasedValue(cast(exp.Query, inner), many)
         if many:
@@ -389,6 +392,21 @@ class _Splitter:
             holder.set("expressions", [exp.Placeholder(this=name)])
         else:
             holder.replace(exp.Placeholder(this=name))
+
+    def _one_row(self, query: exp.Expr, names: Names) -> None:
+        """Refuses a query that is compared with and gives several rows, as far as that is known beforehand."""
+        own = {one.alias.casefold(): cast(exp.Query, one.this) for one in query.find_all(exp.CTE)}
+        own = {**{name: one.tree for name, one in names.items()}, **own}
+
+        def named(name: str) -> exp.Query | None:
+            return own.get(name.casefold())
+
+        def wheres(name: str) -> bool:
+            return name in self.measured and self.measured[name].tree.args.get("where") is not None
+
+        plans = {name: one.question.plan for name, one in self.measured.items()}
+        if not one_row(query, plans, named, _puts_together) and not picks(query, wheres, named):
+            raise several_rows()
 
     def _leans_out(self, node: exp.Expr, names: Names) -> bool:
         """Whether a subquery reads columns of the query around it."""
@@ -436,7 +454,7 @@ class _Splitter:
             reader = RelationReader(self.declaration, self.public_values, select)
             return reader.scope(tree, named_queries(tree, {}))
 
-        return self._tried(bare, read)
+        return self._tried(bare, read)[0]
 
     def own(self, word: str) -> str:
         """A name that stands nowhere in the question or the declaration."""
@@ -463,37 +481,44 @@ class _Splitter:
         ]
         return DifferentialPrivacy(expressions=rest)
 
-    def add(self, tree: exp.Select, waits: Sequence[str]) -> str:
+    def add(self, tree: exp.Select) -> str:
         """Measures a table, once for all that are equal. Gives its name."""
         text = text_of(tree)
         for one in self.measured.values():
             if one.text == text:
                 return one.name
         name = self.own("measured")
-        question = self._tried(tree, lambda one: lower_tree(one, self.declaration, self.public_values))
-        self.measured[name] = MeasuredTable(name, tree, question, tuple(waits))
+        question, stand_ins = self._lowered(tree)
+        self.measured[name] = MeasuredTable(name, tree, question, stand_ins)
         return name
 
     def declared_groups(self, tree: exp.Select) -> DeclaredGroups | None:
         """The groups of a SELECT without aggregates, where all are declared, or come of public tables: no row is read
         for them. None where some are private."""
         counted = tree.copy().select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), self.own("rows")))
-        plan = self._tried(counted, lambda one: lower_tree(one, self.declaration, self.public_values)).plan
+        plan = self._lowered(counted)[0].plan
         if any(key.values is None for key in plan.keys):
             return None
         keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
         rows = [tuple(group[key.index] for key in keys) for group in public_groups(plan.keys, plan.root)]
         return DeclaredGroups(tuple((key.name, plan.keys[key.index].type) for key in keys), tuple(rows))
 
-    def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> _Read:
+    def _lowered(self, tree: exp.Select) -> tuple[Question, Mapping[str, Value]]:
+        return self._tried(
+            tree, lambda one: lower_tree(one, self.declaration, self.public_values, released=one is not tree)
+        )
+
+    def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> tuple[_Read, Mapping[str, Value]]:
         """A tree, read with stand-ins for values that are not released yet: the first that it can be read with."""
-        holes = [one.name for one in tree.find_all(exp.Placeholder)]
+        holes = list(dict.fromkeys(one.name for one in tree.find_all(exp.Placeholder)))
         if not holes:
-            return read(tree)
+            return read(tree), {}
         first: QuestionError | None = None
-        for stand_in in _stand_ins(tree, self.declaration):
+        stand_ins = list({(type(one), one): one for one in _stand_ins(tree, self.declaration)}.values())
+        for tried in itertools.islice(itertools.product(stand_ins, repeat=len(holes)), _MOST_TRIED):
+            found = dict(zip(holes, tried, strict=True))
             try:
-                return read(_filled(tree, dict.fromkeys(holes, (stand_in,))))
+                return read(_filled(tree, {name: (one,) for name, one in found.items()}, found)), found
             except QuestionError as error:
                 first = first or error
         assert first is not None
@@ -746,8 +771,7 @@ class _Measuring:
                 name = self.splitter.own("groups")
                 self.splitter.groups[name] = found
                 return exp.to_identifier(name, quoted=True)
-        waits = [one.name for one in tree.find_all(exp.Placeholder)]
-        return exp.to_identifier(self.splitter.add(tree, waits), quoted=True)
+        return exp.to_identifier(self.splitter.add(tree), quoted=True)
 
 
 _COLUMN_TYPES: Mapping[Type | None, str] = {
@@ -873,24 +897,31 @@ def _attach(tree: exp.Expr, names: Names, *, released: bool = False) -> None:
         tree.set("with_", exp.With(expressions=[*kept, *(own.expressions if own is not None else [])]))
 
 
-def _filled(tree: exp.Select, known: Mapping[str, Sequence[Value | None]]) -> exp.Select:
-    """A tree with values in the places of its placeholders."""
+def _filled(
+    tree: exp.Select, known: Mapping[str, Sequence[Value | None]], stand_ins: Mapping[str, Value]
+) -> exp.Select:
+    """A tree with values in the places of its placeholders. Where there is no value, NULL of its stand-in's type: a
+    comparison with it is true of no row, as in SQL."""
     tree = tree.copy()
     for hole in list(tree.find_all(exp.Placeholder)):
         found = known.get(hole.name)
         if found is None:
             continue
-        literals = [_literal(one) for one in found]
-        if isinstance(hole.parent, exp.In):
-            hole.parent.set("expressions", literals or [exp.null()])
-        else:
-            hole.replace(literals[0] if literals else exp.null())
+        literals = [exp.null() if one is None else _literal(one) for one in found]
+        if not isinstance(hole.parent, exp.In):
+            missing = call("NULLIF", *(cast(exp.Expression, _literal(stand_ins[hole.name])) for _ in range(2)))
+            hole.replace(missing if not found or found[0] is None else literals[0])
+        elif literals:
+            hole.parent.set("expressions", literals)
+        else:  # it is in no list without values, NULL neither
+            hole.parent.replace(exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0)))
     return tree
 
 
-def _literal(value: Value | None) -> exp.Expr:
+def _literal(value: Value) -> exp.Expr:
     if isinstance(value, Fraction | float):
-        text = repr(float(value))
+        near = min(max(float(value), -_FAR), _FAR)
+        text = repr(near if abs(near) > 1 / _FAR else 0.0)
         negative = text.startswith("-")
         number = exp.Literal.number(text.lstrip("-"))
         return exp.Neg(this=number) if negative else number
@@ -898,6 +929,12 @@ def _literal(value: Value | None) -> exp.Expr:
         kind = "timestamp" if isinstance(value, datetime.datetime) else "date"
         return exp.cast(exp.Literal.string(str(value)), kind)
     return exp.convert(value)
+
+
+_FAR = 1e299
+"""A number further from 0 is compared as if it were this: constants are no larger."""
+_MOST_TRIED = 200
+"""How many combinations of stand-ins are tried."""
 
 
 def _stand_ins(tree: exp.Select, declaration: Declaration) -> Iterator[Value]:
@@ -941,16 +978,16 @@ def _places(node: exp.Select) -> None:
             raise QuestionError("position", message, where="ORDER BY", fix="name the column")
 
 
-def stand_in(kind: str) -> Value:
-    """A value of a type, as the engine of outer queries names it."""
-    known: dict[str, Value] = {
-        "integer": 1,
-        "number": Fraction(3, 2),
-        "boolean": True,
-        "date": datetime.date(2000, 1, 1),
-        "timestamp": datetime.datetime(2000, 1, 1),
+def stand_in(kind: str, number: int = 0) -> Value:
+    """A value of a type, as the engine of outer queries names it; one of two."""
+    known: dict[str, tuple[Value, Value]] = {
+        "integer": (1, 12345),
+        "number": (Fraction(3, 2), Fraction(24691, 2)),
+        "boolean": (True, False),
+        "date": (datetime.date(2000, 1, 1), datetime.date(2020, 1, 1)),
+        "timestamp": (datetime.datetime(2000, 1, 1), datetime.datetime(2020, 1, 1)),
     }
-    return known.get(kind, "")
+    return known.get(kind, ("", "x"))[number]
 
 
 def _visible(tree: exp.Expr) -> Iterator[str]:

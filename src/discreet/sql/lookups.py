@@ -18,7 +18,7 @@ from discreet.errors import QuestionError
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import Queries, RelationReader, named_queries
 from discreet.sql.joining import connected, parts, sound
-from discreet.sql.refusals import STRANGERS, only, place, refused, spelled_as_declared, written_name
+from discreet.sql.refusals import STRANGERS, only, place, refused, written_name
 from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
@@ -59,7 +59,7 @@ def conditions(
         return looking.scope, None
     reader = looking.reader()
     read = [reader.boolean(part) for part in plain]
-    return looking.scope, spelled_as_declared(normal(reduce(_and, read)), looking.scope.shape.by_name)
+    return looking.scope, sources.spelled(normal(reduce(_and, read)), looking.scope.shape.by_name)
 
 
 @dataclass

@@ -29,7 +29,7 @@ from discreet.sql.grammar import DifferentialPrivacy
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
-from discreet.sql.refusals import STAR, only, refused, several_groupings, spelled_as_declared, unknown_name
+from discreet.sql.refusals import STAR, only, refused, several_groupings, unknown_name
 from discreet.sql.scope import Scope
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
@@ -92,12 +92,14 @@ def lower_tree(
     declaration: Declaration,
     values: PublicValues | None = None,
     today: datetime.date | None = None,
+    *,
+    released: bool = False,
 ) -> Question:
     """The plan of a question that was parsed already, on a day. Nothing is taken from the tree, which is changed, but
-    what the allow-list names."""
+    what the allow-list names. `released` says that some of its constants are released values."""
     try:
         tree = spelled(tree, declaration, today)
-        question = _Select(tree, declaration, values).question()
+        question = _Select(tree, declaration, values, released=released).question()
         short(question.plan.roots)
         return question
     except RecursionError:
@@ -117,7 +119,9 @@ class _Options:
 
 
 class _Select:
-    def __init__(self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None) -> None:
+    def __init__(
+        self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None, *, released: bool
+    ) -> None:
         if isinstance(statement, exp.Union):
             fix = "write SELECT … FROM (SELECT … UNION ALL SELECT …)"
             raise QuestionError("union", "UNION ALL is supported in FROM only", where="UNION ALL", fix=fix)
@@ -135,7 +139,7 @@ class _Select:
         self.tree = statement
         self.declaration = declaration
         known_clauses(statement, CLAUSES)
-        sources = self.sources = RelationReader(declaration, values, select)
+        sources = self.sources = RelationReader(declaration, values, select, released=released)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
         self._where(scope)
@@ -532,7 +536,7 @@ class _Select:
         return wanted
 
     def _normal(self, expression: Expression) -> Expression:
-        return spelled_as_declared(normal(expression), self.shape.by_name)
+        return self.sources.spelled(normal(expression), self.shape.by_name)
 
     def _output(self, columns: Sequence[tuple[str, str, int]], *, grouped: bool = False) -> ExpressionReader:
         """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds. Where

@@ -92,6 +92,13 @@ def several_groupings(node: exp.Expression) -> QuestionError:
     return QuestionError("not-allowed", message, where=word, fix=fix[:300])
 
 
+def several_rows() -> QuestionError:
+    """The error for a subquery that is compared with, and gives more than one row."""
+    fix = "write ORDER BY … LIMIT 1, an aggregate over its rows, or IN (SELECT …)"
+    message = "a subquery that is compared with gives more than one row"
+    return QuestionError("subquery", message, where="subquery", fix=fix)
+
+
 def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:
     """The error for a name that is not declared."""
     near = difflib.get_close_matches(name, known, 1) or [
