@@ -15,6 +15,7 @@ from discreet.catalog.model import Declaration, writable
 from discreet.dialect.counted import Scale, counted
 from discreet.dialect.normal import normal
 from discreet.dialect.nulls import known_where, may_be_null, without_nulls
+from discreet.dialect.ranges import interval
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
@@ -371,6 +372,7 @@ class _Select:
                 raise refused(node, "group by columns or expressions of one row")
             label = node.name if isinstance(node, exp.Column) else ""
             expression, scale = self._counted(self._normal(self.reader.read(node)))
+            self._within_64_bits(expression, node)
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
@@ -378,6 +380,18 @@ class _Select:
             self._key(column, label or node.sql()[:60], expression, scale)
             if not isinstance(expression, ColumnOf):
                 self.computed.append((column.name, expression))
+
+    def _within_64_bits(self, expression: Expression, node: exp.Expression) -> None:
+        """Refuses a key that the declared bounds let be too large for a whole number: it would be NULL."""
+        bounds = interval(expression, self.shape.by_name) if expression.type is Type.INTEGER else None
+        if bounds is not None and max(-bounds[0], bounds[1]) >= 2**63:
+            column = node.find(exp.Column)
+            fix = (
+                f"take larger steps, as FLOOR({column.sql() if column is not None else 'x'} / 1e9) * 1e9, or have the "
+            )
+            fix += "owner declare closer bounds"
+            message = "this key has more steps than 64 bits count: those beyond would be in the group of NULL"
+            raise QuestionError("number-key", message, where=node.sql()[:60], fix=fix)
 
     def _counted(self, expression: Expression) -> tuple[Expression, Scale | None]:
         """What a key is grouped by: itself, or the whole number that it counts, and what that stands for."""
