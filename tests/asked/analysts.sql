@@ -314,3 +314,30 @@ SELECT channel, FLOOR(total / 100) * 100 AS bin, COUNT(*) FROM invoices GROUP BY
 SELECT bin, 100.0 * n / SUM(n) OVER () AS percent FROM (SELECT HISTOGRAM(quantity) AS n FROM invoice_lines) t ORDER BY bin
 --- plain
 SELECT quantity, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM invoice_lines GROUP BY quantity ORDER BY quantity
+
+--- above two means
+SELECT COUNT(*) AS n FROM customers WHERE points > (SELECT AVG(points) FROM customers)
+  AND segment = (SELECT segment FROM customers GROUP BY segment ORDER BY COUNT(*) DESC LIMIT 1)
+
+--- those of the best city
+SELECT segment, COUNT(*) AS n FROM customers WHERE city = (
+  SELECT city FROM (SELECT city, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM customers GROUP BY city) t WHERE place = 1
+) GROUP BY segment
+
+--- above what there is not
+SELECT COUNT(*) AS n FROM customers WHERE points > (SELECT MAX(n) FROM (
+  SELECT city, COUNT(*) AS n FROM customers GROUP BY city) t WHERE n > 1000)
+
+--- in no city of many
+SELECT COUNT(*) AS n FROM customers WHERE city NOT IN (SELECT city FROM customers GROUP BY city HAVING COUNT(*) > 1000)
+
+--- called as a public table
+WITH cities AS (SELECT name, region FROM cities WHERE thousands > 200)
+SELECT cities.region, COUNT(*) AS n FROM cities GROUP BY cities.region
+
+--- called as the table it sums up
+WITH customers AS (SELECT city, COUNT(*) AS n FROM customers GROUP BY city) SELECT city, n FROM customers WHERE n > 50
+
+--- a name within a name
+WITH t AS (SELECT segment, COUNT(*) AS n FROM customers GROUP BY segment)
+SELECT s.total, t.segment FROM (WITH t AS (SELECT SUM(n) AS total FROM t) SELECT total FROM t) s CROSS JOIN t
