@@ -102,6 +102,8 @@ def test_where_no_group_can_meet_a_value_there_is_no_row_and_no_charge(curator: 
         ("n > (SELECT COUNT(*) FROM t GROUP BY kind)", "subquery"),
         ("word = (SELECT word FROM t GROUP BY word ORDER BY COUNT(*))", "subquery"),
         ("n > (SELECT k FROM (SELECT kind, COUNT(*) AS k FROM t GROUP BY kind) s)", "subquery"),
+        ("word = (SELECT DISTINCT word FROM (SELECT word, COUNT(*) AS k FROM t GROUP BY word) s)", "subquery"),
+        ("word = (SELECT DISTINCT word FROM t)", "subquery"),
         ("n > (SELECT COUNT(*) FROM t UNION ALL SELECT SUM(n) FROM t)", "subquery"),
         ("n > (SELECT kind, COUNT(*) FROM t GROUP BY kind LIMIT 1)", "subquery"),
         ("word = (SELECT name FROM places)", "subquery"),

@@ -405,7 +405,7 @@ class _Splitter:
             return name in self.measured and self.measured[name].tree.args.get("where") is not None
 
         plans = {name: one.question.plan for name, one in self.measured.items()}
-        if not one_row(query, plans, named, _puts_together) and not picks(query, wheres, named):
+        if not one_row(query, plans, named, _of_all_rows) and not picks(query, wheres, named):
             raise several_rows()
 
     def _leans_out(self, node: exp.Expr, names: Names) -> bool:
@@ -869,6 +869,12 @@ def _aggregated(node: exp.Expr | None) -> bool:
     if _is_aggregate(node):
         return True
     return any(_aggregated(one) for one in node.iter_expressions())
+
+
+def _of_all_rows(node: exp.Select) -> bool:
+    """Whether a SELECT without groups is of one row, since it has aggregates."""
+    parts = [*node.expressions, node.args.get("having"), node.args.get("order")]
+    return any(_aggregated(one) for one in parts)
 
 
 def _puts_together(node: exp.Select) -> bool:

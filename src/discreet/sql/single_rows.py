@@ -14,7 +14,7 @@ Plans = Mapping[str, Plan]
 Named = Callable[[str], exp.Query | None]
 """The queries that WITH names."""
 Gathers = Callable[[exp.Select], bool]
-"""Whether a SELECT puts rows together."""
+"""Whether a SELECT without groups has aggregates, and so one row."""
 
 
 def one_row(query: exp.Expr, plans: Plans, named: Named, gathers: Gathers) -> bool:
