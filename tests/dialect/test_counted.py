@@ -153,6 +153,8 @@ def test_one_count_is_one_measurement(curator: discreet.Curator) -> None:
         ("y", "number-key", "group by FLOOR(y / 10) * 10 or ROUND(y, 1); or declare a step, as step = 0.01, for y"),
         ("SQRT(x)", "number-key", "group by FLOOR(SQRT(x) / 10) * 10 or ROUND(SQRT(x), 1)"),
         ("y * 2", "number-key", "group by FLOOR(y * 2 / 10) * 10 or ROUND(y * 2, 1)"),
+        ("FLOOR(y * 1e30)", "number-key", "take larger steps, as FLOOR(y / 1e9) * 1e9"),
+        ("ROUND(y * 1e18, 2)", "number-key", "or have the owner declare closer bounds"),
         ("id * 0.5", "person-key", "group by something that many persons share"),
         ("id + 0.0", "person-key", "group by something that many persons share"),
         ("FLOOR(x), FLOOR(x) * 2", "twice", "group by it once"),
