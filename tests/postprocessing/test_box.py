@@ -93,7 +93,7 @@ def engine() -> Iterator[OuterEngine]:
 
 
 def made(question: str) -> OuterQuery:
-    return outer_query(parse(question), ["*"], TABLES, OUTER.known)
+    return outer_query(parse(question), ["*"], TABLES, OUTER)
 
 
 def some(

@@ -96,7 +96,7 @@ def rehearsed(asked: Asked, declaration: Declaration) -> list[list[Any]]:
         outer: list[tuple[exp.Query, tuple[str, ...]]] = [(one.query, ("*",)) for one in found.values.values()]
         outer += [(found.outer, found.names)] if found.outer is not None else []
         for query, names in outer:
-            OUTER.text(outer_query(query, names, tables, OUTER.known).tree)
+            outer_query(query, names, tables, OUTER)
     except RecursionError:
         raise too_deep() from None
     return nodes
