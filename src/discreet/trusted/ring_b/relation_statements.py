@@ -102,10 +102,13 @@ def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
     selected = [named(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
     selected += [named(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
     select = exp.select(*selected, copy=False).from_(child.select.subquery("l", copy=False), copy=False)
-    select = select.join(
-        owner.select.subquery("o", copy=False), on=exp.EQ(this=key, expression=target), join_type="inner", copy=False
-    )
+    _join(select, owner.select.subquery("o", copy=False), exp.EQ(this=key, expression=target), "inner")
     return RelationSelect(select, shape(relation), True, child.ids + owner.ids)
+
+
+def _join(select: exp.Select, other: exp.Expression, on: exp.Expr, kind: str) -> None:
+    """Joins one more. sqlglot's own way reads the kind as a text of its own."""
+    select.append("joins", exp.Join(this=other, on=on, **{"kind" if kind == "inner" else "side": kind.upper()}))
 
 
 def several_owners(relation: Attributed) -> exp.Select:
@@ -230,9 +233,7 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
         selected.append(named(next(iter(persons.values())).copy(), PERSON))
     select = exp.select(*selected, *ids, copy=False)
     select = select.from_(origin.subquery(start, copy=False), copy=False)
-    select = select.join(
-        source.subquery(last, copy=False), on=exp.and_(*meeting, copy=False), join_type=kind, copy=False
-    )
+    _join(select, source.subquery(last, copy=False), exp.and_(*meeting, copy=False), kind)
     if kind == "full" and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return RelationSelect(select, whole, bool(persons), kinds)
@@ -395,10 +396,9 @@ def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
     union: exp.Query = selects[0]
     for other in selects[1:]:
         union = exp.Union(this=union, expression=other, distinct=False)
-    names = [f"c{i}" for i in range(len(whole.columns))] + ([PERSON] if parts[0].person else [])
-    outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1)), copy=False).from_(
-        union.subquery("u", copy=False), copy=False
-    )
+    names = [*(f"c{i}" for i in range(len(whole.columns))), *[PERSON] * parts[0].person]
+    columns = map(exp.column, (*names, *(f"r{i}" for i in range(ids + 1))))
+    outer = exp.select(*columns, copy=False).from_(union.subquery("u", copy=False), copy=False)
     return RelationSelect(outer, whole, parts[0].person, (Type.INTEGER, *(Type.TEXT,) * ids))
 
 
