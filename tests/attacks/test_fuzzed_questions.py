@@ -11,6 +11,7 @@ from discreet.audit.maker import Maker
 from discreet.errors import QuestionError
 from kinds import some
 from relation_tools import FULL, ME, WHOLE, WORD, Bench, apart, shop, without
+from torn_questions import mixed_up
 
 KNOWN = shop(WHOLE, WORD)
 ODD = r"""
@@ -34,22 +35,7 @@ def torn(seed: int) -> str:
     random = Random(seed)
     words: list[str] = PIECE.findall(Maker(KNOWN, seed, plain=True, slips=0.05).question())
     other: list[str] = PIECE.findall(Maker(KNOWN, seed + 1, plain=True).question())
-    for _ in range(random.randint(1, 2)):
-        place, second = random.randrange(len(words)), random.randrange(len(words))
-        match random.randrange(6):
-            case 0:
-                del words[place]
-            case 1:
-                words.insert(place, words[second])
-            case 2:
-                words[place], words[second] = words[second], words[place]
-            case 3:
-                words.insert(place, random.choice(ODD.split()))
-            case 4:
-                words[place] = random.choice(ODD.split())
-            case _:
-                words[place] = random.choice(other)
-        words = words or ["SELECT"]
+    mixed_up(words, other, ODD.split(), random.randint(1, 2), random)
     return " ".join(words)
 
 

@@ -44,8 +44,14 @@ def torn(seed: int, questions: Sequence[Question]) -> Question:
 
 def _words(one: Question, other: Question, random: Random) -> str:
     """Words and signs lost, doubled, exchanged or replaced."""
-    words, others = PIECE.findall(one.text), PIECE.findall(other.text)
-    for _ in range(random.randint(1, 3)):
+    words = PIECE.findall(one.text)
+    mixed_up(words, PIECE.findall(other.text), WORDS.split(), random.randint(1, 3), random)
+    return "".join(words)
+
+
+def mixed_up(words: list[str], others: Sequence[str], odd: Sequence[str], times: int, random: Random) -> None:
+    """Some of the words lost, doubled, exchanged, or replaced by odd ones or by those of another question."""
+    for _ in range(times):
         place, second = random.randrange(len(words)), random.randrange(len(words))
         match random.randrange(6):
             case 0:
@@ -55,13 +61,13 @@ def _words(one: Question, other: Question, random: Random) -> str:
             case 2:
                 words[place], words[second] = words[second], words[place]
             case 3:
-                words.insert(place, f" {random.choice(WORDS.split())} ")
+                words.insert(place, f" {random.choice(odd)} ")
             case 4:
-                words[place] = random.choice(WORDS.split())
+                words[place] = random.choice(odd)
             case _:
                 words[place] = random.choice(others)
-        words = words or ["SELECT"]
-    return "".join(words)
+        if not words:
+            words.append("SELECT")
 
 
 def _grafted(one: Question, other: Question, random: Random) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,8 @@ from hypothesis import strategies as st
 from discreet import Curator, QuestionError, Release
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.pivot import pivoted
-from face_tools import Data, visits
 
 TWO = "SELECT city, smoker, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city, smoker"
-
-
-@pytest.fixture(scope="module")
-def curator(data: Data) -> Iterator[Curator]:
-    with Curator({"visits": visits(data.csv)}, epsilon="1e9", delta="0.01") as curator:
-        yield curator
 
 
 @pytest.fixture(scope="module")

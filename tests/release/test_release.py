@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,6 @@ from discreet import open as open_declaration
 from face_tools import Data, spent, visits
 
 GROUPED = "SELECT city, COUNT(*) AS n, SUM(cost) AS s, AVG(age) AS a FROM visits GROUP BY city"
-
-
-@pytest.fixture(scope="module")
-def curator(data: Data) -> Iterator[Curator]:
-    with Curator({"visits": visits(data.csv)}, epsilon="1e9", delta="0.01") as curator:
-        yield curator
 
 
 @pytest.fixture(scope="module")

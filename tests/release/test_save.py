@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import openpyxl
@@ -17,15 +16,9 @@ import pytest
 
 from discreet import Curator, QuestionError, Release, Table
 from discreet.intervals.noise import three_digits
-from face_tools import Command, Data, visits
+from face_tools import Command
 
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city"
-
-
-@pytest.fixture(scope="module")
-def curator(data: Data) -> Iterator[Curator]:
-    with Curator({"visits": visits(data.csv)}, epsilon="1e9", delta="0.01") as curator:
-        yield curator
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,7 @@ from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
 from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
+from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.gate import Door
@@ -66,11 +67,15 @@ _log = logging.getLogger("discreet")
 
 @dataclass(frozen=True)
 class PricedPart:
-    """A measured table of a question, its measurement at its part of the price, and what that reads."""
+    """A measured table of a question, and its measurement at its part of the price."""
 
     layer: MeasuredTable
     measured: Measurement
-    table: Table
+
+    @property
+    def table(self) -> Table:
+        """What it reads."""
+        return self.layer.question.table
 
 
 @dataclass(frozen=True)
@@ -79,8 +84,6 @@ class PricedLayers:
     `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
 
     asked: Asked
-    said: tuple[str, ...]
-    """What the answer says of the day that it takes for today."""
     layers: Layers
     parts: tuple[PricedPart, ...]
     outer: OuterQuery | None = None
@@ -245,7 +248,7 @@ class Asking:
             if asked.outer is None:
                 (part,) = asked.parts
                 content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
-                return self._release(content, asked.loss, content.cost if charged else FREE, account, asked.said)
+                return self._release(content, asked.loss, content.cost if charged else FREE, account, asked.asked)
             return self._computed(asked, account, request)
 
     def _computed(self, asked: PricedLayers, account: str, request: str | None) -> Release:
@@ -254,7 +257,7 @@ class Asking:
         tables, data, parts = asked.tables, dict(asked.data), []
         charged = Cost(FREE)
         values: dict[str, Sequence[Value | None]] = {}
-        known = False
+        room_held = False
         for place, part in enumerate(asked.parts):
             one = part.layer
             for name in one.waits:
@@ -268,9 +271,9 @@ class Asking:
                 self._admitted(question)
                 measured, table = measurement(question.plan, measured.price), question.table
             own = None if request is None else f"{request}/{place + 1}"
-            if not known and not self._answered(measured, table, account, own):
+            if not room_held and not self._answered(measured, table, account, own):
                 self._ledger.hold_room(_together(asked.parts[place:]), account, self._kept)
-                known = True  # what comes is held against the budget as it is measured
+                room_held = True  # what comes is held against the budget as it is measured
             text = one.text if not one.waits else one.text_with(values)
             content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
             data[one.name] = computing.data_of(content, tables[one.name])
@@ -279,7 +282,7 @@ class Asking:
                 charged = Cost({name: charged[name] + content.cost[name] for name in charged})
         computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
         content = computing.content(asked.outer, computed, parts, asked.cost, compared=bool(values) and bool(parts))
-        return self._release(content, asked.loss, charged if charged else FREE, account, asked.said)
+        return self._release(content, asked.loss, charged if charged else FREE, account, asked.asked)
 
     def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
         """Whether a measurement's answer is stored, so that it costs whoever asks nothing."""
@@ -356,10 +359,11 @@ class Asking:
         return stored
 
     def _release(
-        self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, said: Sequence[str] = ()
+        self, content: ReleaseContent, loss: Loss, charged: Cost, account: str, asked: Asked | None = None
     ) -> Release:
         kept = self._declaration.budget.publish
-        notes = [*said, *self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
+        notes = [] if asked is None else [*asked.said(self._declaration)]
+        notes += [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         if (odds := best_guess(loss)) > ALMOST_SURE:
             notes.append(
                 f"hides almost nothing about a person: an attacker's guess is right {chance(odds)} of the time"
@@ -423,14 +427,14 @@ class Asking:
             expected: dict[str, float] = {}
             for priced, _ in parts:
                 for name, error in expected_errors(priced).items():
-                    expected[_unlike(name, expected)] = error
+                    expected[next(one for one in numbered(name) if one not in expected)] = error
             return Explanation(
                 asked.cost,
                 percent,
                 more,
                 expected,
                 tuple(one for priced, _ in parts for one in mechanisms(priced)),
-                (*dict.fromkeys(one.line for one in remarks), *asked.said),
+                (*dict.fromkeys(one.line for one in remarks), *asked.asked.said(self._declaration)),
                 tuple(dict.fromkeys(words)),
                 tuple(name for priced, _ in parts for name in by_size(priced)),
                 *odds,
@@ -609,16 +613,15 @@ class Asking:
         """A question at its price: its measured tables, each with its part of it, and its outer query, which was tried
         on tables without rows."""
         found, outer, values = self._read(text)
-        said = text.said(self._declaration)
         prices = shared(found, self._declaration, epsilon, delta, within)
         parts = []
         for one, (own_epsilon, own_delta) in zip(found.measured, prices, strict=True):
             price = self._price(one.question, own_epsilon, own_delta, within)
             priced = measurement(one.question.plan, price)
             self._least.check(priced.loss)
-            parts.append(PricedPart(one, priced, one.question.table))
+            parts.append(PricedPart(one, priced))
         if outer is None:
-            return PricedLayers(text, said, found, tuple(parts))
+            return PricedLayers(text, found, tuple(parts))
         tables = released_tables(found, self._declaration)
         data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
         for name in {name for query in (outer, *values.values()) for name in query.tables}:
@@ -635,7 +638,7 @@ class Asking:
                     if error.code != "value":  # no text stands for those that are declared
                         raise
         self._outer.compute(outer, tables, {})
-        return PricedLayers(text, said, found, tuple(parts), outer, values, tables, data)
+        return PricedLayers(text, found, tuple(parts), outer, values, tables, data)
 
     def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
         """The layers of a question, held against all that can be known before a price; the outer query, and those that
@@ -708,15 +711,6 @@ _FURTHER = 40
 def _together(parts: Sequence[PricedPart]) -> Loss:
     """What parts of a question lose together."""
     return Batch(tuple(loss for part in parts for loss in part.measured.loss.parts))
-
-
-def _unlike(name: str, taken: Mapping[str, object]) -> str:
-    """A name that is not taken."""
-    number = 2
-    own = name
-    while own in taken:
-        own, number = f"{name}_{number}", number + 1
-    return own
 
 
 def _written(value: Number) -> Number:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from discreet.catalog.model import writable
 from discreet.errors import QuestionError
 from discreet.sql.grammar import Statistic
-from discreet.sql.refusals import only, refused
+from discreet.sql.refusals import known_clauses, only, refused
 
 _NODES: tuple[type[exp.Expr], ...] = (
     *(exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.With, exp.CTE, exp.TableAlias, exp.From),
@@ -25,10 +25,8 @@ _NODES: tuple[type[exp.Expr], ...] = (
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead),
     *(exp.FirstValue, exp.LastValue, exp.NthValue),
     *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous, exp.GroupConcat),
-    *(exp.Trim, exp.CurrentDate, exp.PropertyEQ, exp.Dot),
+    *(exp.Trim, exp.PropertyEQ, exp.Dot),
 )
-_NEVER: tuple[type[exp.Expr], ...] = (exp.CurrentDate,)
-_RENAMED = {"ARRAY_AGG": "put each value in a row of its own"}
 
 
 def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
@@ -37,11 +35,11 @@ def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
     for node in tree.walk():
         if isinstance(node, exp.Anonymous | Statistic):
             if not known(str(node.this).upper()):
-                raise refused(node, _RENAMED.get(str(node.this).upper(), ""))
+                raise refused(node)
         elif isinstance(node, exp.Func) and not isinstance(node, _NODES):
             if not known(type(node).sql_name().upper()):
                 raise refused(node)
-        elif not isinstance(node, _NODES) or isinstance(node, _NEVER):
+        elif not isinstance(node, _NODES):
             if isinstance(node, exp.Placeholder | exp.Parameter):
                 raise refused(node)
             raise refused(node, "write it without this, on the columns of the answers")
@@ -87,6 +85,7 @@ _KNOWN = (
     "limit",
     "offset",
     "distinct",
+    "with_",
 )
 _CLAUSES = {
     "windows": "write OVER (…) where the window is used",
@@ -124,8 +123,4 @@ def _clauses(node: exp.Select) -> None:
         and not any(one.find(exp.Window) for one in node.expressions)
     ):
         raise QuestionError("clause", "QUALIFY needs a window function", where="QUALIFY", fix="write HAVING, or WHERE")
-    for name, value in node.args.items():
-        if value not in (None, False, [], "") and name not in (*_KNOWN, "with_"):
-            word = name.rstrip("_").upper()
-            fix = _CLAUSES.get(name, "leave it out")
-            raise QuestionError("clause", f"{word} cannot be used on an answer", where=word, fix=fix)
+    known_clauses(node, _KNOWN, _CLAUSES, " on an answer")

@@ -13,11 +13,13 @@ noise. Which of the rows are shown may depend on it: all intervals hold at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from sqlglot import exp
+
+from discreet.engines.chosen import OUTER
 
 LOW, HIGH = "\x1flow", "\x1fhigh"
 """What a column's name ends with where its interval stands, for all cells at once."""
@@ -25,42 +27,6 @@ ONE_LOW, ONE_HIGH = "\x1flow of one", "\x1fhigh of one"
 """The same, of an interval that holds by itself."""
 LARGEST = 600
 """Nodes of one interval's end: a longer one is not followed."""
-ROW_BY_ROW = frozenset(
-    [
-        "ABS",
-        "CEIL",
-        "CEILING",
-        "COALESCE",
-        "CONCAT",
-        "DATE_TRUNC",
-        "EXP",
-        "FLOOR",
-        "GREATEST",
-        "IF",
-        "IFNULL",
-        "LEAST",
-        "LN",
-        "LOG10",
-        "LOWER",
-        "NULLIF",
-        "POW",
-        "POWER",
-        "ROUND",
-        "SIGN",
-        "SQRT",
-        "STRFTIME",
-        "SUBSTRING",
-        "TRUNC",
-        "UPPER",
-        "YEAR",
-        "MONTH",
-        "QUARTER",
-        "LENGTH",
-        "NVL",
-        "FORMAT_DATE",
-    ]
-)
-"""Functions that are known to read one row alone."""
 INFINITE = "\x1finfinite"
 """A function without arguments: an infinite number."""
 
@@ -206,6 +172,7 @@ class _Rows:
                 self._unsure(before)
         conditions = [join.args.get("on") for join in joins]
         conditions += [query.args[name].this for name in ("where",) if query.args.get(name)]
+        conditions += self._unnested()
         self.picked |= any(one is not None and not self.exact(one) for one in conditions)
         group = query.args.get("group")
         self.known.clear()
@@ -220,6 +187,10 @@ class _Rows:
 
     def _ungathered(self) -> list[exp.Expr]:
         return [one.unalias() for one in self.query.expressions if not self._gathers(one)]
+
+    def _unnested(self) -> list[exp.Expr]:
+        """The lists of which each value becomes a row."""
+        return [one for item in self.query.expressions for one in _own(item) if isinstance(one, exp.Unnest)]
 
     def _source(self, item: exp.Expr) -> bool:
         """Takes in a table. Gives whether noise decides which of its rows there are."""
@@ -254,10 +225,10 @@ class _Rows:
             inner, name = item.unalias(), item.alias_or_name
             followed = self._followed(inner)
             ends = self.ends(inner) if followed.boxed and not distinct else None
-            if followed.boxed and (ends is None or any(_size(end) > LARGEST for end in ends)):
+            if followed.boxed and ends is None:
                 followed = Followed.UNKNOWN
             columns.append((name, followed))
-            if ends is not None and followed.boxed:
+            if ends is not None:
                 more += [
                     exp.alias_(end.copy(), name + ending, quoted=True)
                     for end, ending in zip(ends, (LOW, HIGH), strict=True)
@@ -300,7 +271,7 @@ class _Rows:
         return self.known[id(node)][1]
 
     def _exact(self, node: exp.Expr) -> bool:
-        for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        for one in _own(node):
             if isinstance(one, exp.Query):
                 box = boxed(one.copy(), self.tables)
                 outside = _outside(one)
@@ -316,12 +287,7 @@ class _Rows:
 
     def _gathers(self, node: exp.Expr) -> bool:
         """Whether an expression reads several rows of this SELECT."""
-        for one in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
-            if isinstance(one, exp.AggFunc | exp.Window):
-                return True
-            if isinstance(one, exp.Anonymous) and str(one.this).upper() not in ROW_BY_ROW:
-                return True
-        return False
+        return any(OUTER.gathers(one) for one in _own(node))
 
     def _followed(self, node: exp.Expr) -> Followed:
         if isinstance(node, exp.Column):
@@ -521,15 +487,19 @@ def _where(sure: exp.Expr, low: exp.Expr, high: exp.Expr) -> Ends:
     )
 
 
-def _folded(low: exp.Expr, high: exp.Expr, of: object) -> Ends:
+def _folded(low: exp.Expr, high: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -> Ends:
     """The ends of a function that falls below 0 and rises above it."""
-    assert callable(of)
     zero = exp.Literal.number(0)
     across = exp.And(
         this=exp.LTE(this=low.copy(), expression=zero), expression=exp.GTE(this=high.copy(), expression=zero.copy())
     )
     least = _call("LEAST", of(low), of(high))
     return exp.Case(ifs=[exp.If(this=across, true=zero.copy())], default=least), _call("GREATEST", of(low), of(high))
+
+
+def _own(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of an expression without what stands in its subqueries."""
+    return node.walk(prune=lambda inner: isinstance(inner, exp.Query))
 
 
 def _outside(query: exp.Expr) -> list[exp.Column]:

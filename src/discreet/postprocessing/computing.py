@@ -14,7 +14,7 @@ from discreet.errors import QuestionError
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Followed
 from discreet.postprocessing.outer import OuterQuery, ReleasedTable, beside
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
-from discreet.release.values import plain
+from discreet.release.values import plain, typed
 from discreet.trusted.ring_a.forks import Lock
 
 SECONDS = 10.0
@@ -188,23 +188,9 @@ def _finite(value: Any) -> Any:
 
 def value_of(computed: Computed, *, many: bool) -> list[Any]:
     """What a subquery gives to a measured table: the values of its one column."""
-    if computed.rows and len(computed.kinds) < 1:
-        return []
-    values = [_finite(row[0]) for row in computed.rows]
-    kind = computed.kinds[0] if computed.kinds else "text"
-    made = [_typed(one, kind) for one in values]
+    made = [typed(_finite(row[0]), computed.kinds[0]) for row in computed.rows]
     if not many and len(made) > 1:
         fix = "write LIMIT 1, or an aggregate over its rows"
         message = "a subquery that is compared with gives more than one row"
         raise QuestionError("subquery", message, where="subquery", fix=fix)
     return made if many else made or [None]
-
-
-def _typed(value: Any, kind: str) -> Any:
-    import datetime
-
-    if value is None:
-        return None
-    if kind == "date":
-        return datetime.date.fromisoformat(value)
-    return datetime.datetime.fromisoformat(value) if kind == "timestamp" else value

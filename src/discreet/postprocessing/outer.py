@@ -21,6 +21,7 @@ from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Box, Follo
 from discreet.sql.grammar import Statistic
 from discreet.sql.layers import Layers
 from discreet.sql.refusals import unknown_name
+from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.table import Type
 
 
@@ -150,27 +151,21 @@ def _apart(tree: exp.Expr) -> None:
     for select in tree.find_all(exp.Select):
         taken: set[str] = set()
         for item in select.expressions:
-            name, number = item.alias_or_name, 2
-            if name in taken:
-                while f"{name}_{number}" in taken:
-                    number += 1
-                own = f"{name}_{number}"
+            own = next(one for one in numbered(item.alias_or_name) if one not in taken)
+            if own != item.alias_or_name:
                 if isinstance(item, exp.Alias):
                     item.set("alias", exp.to_identifier(own, quoted=True))
-                elif isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+                elif isinstance(item, exp.Column) and not item.is_star:
                     item.replace(exp.alias_(item.copy(), own, quoted=True))
-                name = own
-            taken.add(name)
+            taken.add(own)
 
 
 def _unlike(names: Sequence[str]) -> list[str]:
     """Names of which no two are alike: with a number where one stands there already."""
     made: list[str] = []
     for name in names:
-        own, number = name, 2
-        while own.casefold() in {one.casefold() for one in made}:
-            own, number = f"{name}_{number}", number + 1
-        made.append(own)
+        taken = {one.casefold() for one in made}
+        made.append(next(one for one in numbered(name) if one.casefold() not in taken))
     return made
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import functools
 import importlib
 import json
@@ -15,7 +14,7 @@ from discreet.accounting.balance import Balance, used
 from discreet.errors import QuestionError
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.left_out import LeftOut
-from discreet.trusted.ring_a.table import Type
+from discreet.release.values import typed
 
 if TYPE_CHECKING:
     import pandas
@@ -67,7 +66,7 @@ class ReleaseData:
         """The rows, each a mapping from column to value, with dates and timestamps as Python has them."""
         types = self.holds.types
         return [
-            {name: _typed(value, types[name]) if name in types else value for name, value in row.items()}
+            {name: typed(value, types[name]) if name in types else value for name, value in row.items()}
             for row in self.holds.rows
         ]
 
@@ -173,16 +172,6 @@ def _extra(module: str, extra: str) -> Any:
     except ImportError:
         fix = f'run pip install "discreet[{extra}]"'
         raise QuestionError("extra", f"this needs {module}", where="release", fix=fix) from None
-
-
-def _typed(value: Any, kind: str) -> Any:
-    if value is None:
-        return None
-    if kind.startswith("list of "):
-        return [_typed(one, kind.removeprefix("list of ")) for one in value]
-    if kind == Type.DATE:
-        return datetime.date.fromisoformat(value)
-    return datetime.datetime.fromisoformat(value) if kind == Type.TIMESTAMP else value
 
 
 def _pairs(rows: Sequence[Mapping[str, Sequence[float]]]) -> list[dict[str, tuple[float, float]]]:

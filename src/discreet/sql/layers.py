@@ -39,9 +39,9 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
 from discreet.sql.limits import few, too_deep
-from discreet.sql.lower import CLAUSES, Question, amount, known_clauses, lower_tree, options_of
-from discreet.sql.refusals import only, refused, unknown_name
-from discreet.sql.scope import Scope
+from discreet.sql.lower import CLAUSES, INSTEAD, Question, amount, lower_tree, options_of
+from discreet.sql.refusals import known_clauses, only, refused, unknown_name
+from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
@@ -115,15 +115,16 @@ def layers(
     today: datetime.date | None = None,
 ) -> Layers:
     """The layers of a question that was parsed. Reads trees and declarations only, and public tables by `values`.
-    `today` is what NOW() means.
+    `today` is what NOW() means. The tree is changed.
 
     Raises QuestionError where some part of it is not in the allow-list, with what to write instead."""
-    tree = spelled(tree, declaration, today)
+    whole = tree.copy()
     try:
-        return _whole(_question(tree.copy(), declaration, values))
+        question = lower_tree(whole, declaration, values, today)
+        return Layers((MeasuredTable("answer", cast(exp.Select, whole), question, ()),))
     except QuestionError as direct:
         try:
-            found = _Splitter(declaration, values).split(tree.copy())
+            found = _Splitter(declaration, values).split(spelled(tree, declaration, today))
         except RecursionError:
             raise too_deep() from None
         if found is None:
@@ -139,16 +140,6 @@ def filled(
 ) -> Question:
     """The question of a measured table, with released values in the places of its placeholders."""
     return lower_tree(_filled(table.tree, known), declaration, values)
-
-
-def _question(tree: exp.Expression, declaration: Declaration, values: PublicValues | None) -> MeasuredTable:
-    question = lower_tree(tree, declaration, values)
-    assert isinstance(tree, exp.Select)
-    return MeasuredTable("answer", tree, question, ())
-
-
-def _whole(table: MeasuredTable) -> Layers:
-    return Layers((table,))
 
 
 class _Kind(Enum):
@@ -497,7 +488,7 @@ class _Measuring:
     """One SELECT that puts rows of several persons together."""
 
     def __init__(self, splitter: _Splitter, node: exp.Select, names: Names) -> None:
-        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset"))
+        known_clauses(node, (*CLAUSES, "distinct", "qualify", "offset"), INSTEAD)
         if (distinct := node.args.get("distinct")) is not None:
             only(distinct, fix="write SELECT DISTINCT a, b")
         self.splitter = splitter
@@ -580,26 +571,21 @@ class _Measuring:
         return next((one.alias for one in self.node.expressions if isinstance(one, exp.Alias) and one.this == item), "")
 
     def _called(self, wanted: str) -> str:
-        names = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(2)))
-        name = next(one for one in names if one.casefold() not in self.taken)
+        name = next(one for one in numbered(wanted) if one.casefold() not in self.taken)
         self.taken.add(name.casefold())
         return name
 
     def _item(self, node: exp.Expr) -> exp.Expr:
         """One item of the list, on the measured table."""
         inner = node.unalias()
-        if isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star)):
+        if isinstance(inner, exp.Star | exp.Column) and inner.is_star:
             fix = "name the grouped columns and the aggregates"
             raise QuestionError(
                 "star", "all columns at once cannot be asked for beside groups", where="SELECT", fix=fix
             )
         lifted = self._lifted(inner, "select", alias=node.alias if isinstance(node, exp.Alias) else "")
-        return exp.alias_(lifted, node.alias or self._name(inner, lifted), quoted=True)
-
-    def _name(self, node: exp.Expr, lifted: exp.Expr) -> str:
-        if isinstance(lifted, exp.Column):
-            return lifted.name
-        return _plain_name(node)
+        name = node.alias or (lifted.name if isinstance(lifted, exp.Column) else _plain_name(inner))
+        return exp.alias_(lifted, name, quoted=True)
 
     def _ref(self, name: str) -> exp.Column:
         return exp.Column(this=exp.to_identifier(name, quoted=True), table=self.source.copy())
@@ -657,14 +643,10 @@ class _Measuring:
     def _aggregate(self, node: exp.Expr, alias: str) -> str:
         text = text_of(node)
         if text not in self.aggregates:
-            name = self._called(alias or self._after(node))
+            name = self._called(alias or _plain_name(node))
             self.aggregates[text] = name
             self.columns.append(exp.alias_(node.copy(), name, quoted=True))
         return self.aggregates[text]
-
-    def _after(self, node: exp.Expr) -> str:
-        function, of = called_after(cast(exp.Expression, node))
-        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
 
     def _measured(self, groups: list[exp.Expr]) -> str:
         node = self.node
@@ -881,7 +863,7 @@ def _visible(tree: exp.Expr) -> Iterator[str]:
         tree = tree.this
     for node in tree.expressions if isinstance(tree, exp.Select) else ():
         inner = node.unalias()
-        star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+        star = isinstance(inner, exp.Star | exp.Column) and inner.is_star
         yield "*" if star else node.alias if isinstance(node, exp.Alias) else _plain_name(inner)
 
 
@@ -891,7 +873,7 @@ def _plain_name(node: exp.Expr) -> str:
         return node.name
     if _is_aggregate(node):
         function, of = called_after(cast(exp.Expression, node))
-        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not isinstance(of.this, exp.Star) else function
+        return f"{function}_{of.name}" if isinstance(of, exp.Column) and not of.is_star else function
     if isinstance(node, exp.Window):
         return _plain_name(node.this) if not _is_aggregate(node.this) else type(node.this).__name__.lower()
     if isinstance(node, exp.Cast | exp.Paren):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -29,8 +28,16 @@ from discreet.sql.grammar import DifferentialPrivacy
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
-from discreet.sql.refusals import STAR, only, refused, several_groupings, spelled_as_declared, unknown_name
-from discreet.sql.scope import Scope
+from discreet.sql.refusals import (
+    STAR,
+    known_clauses,
+    only,
+    refused,
+    several_groupings,
+    spelled_as_declared,
+    unknown_name,
+)
+from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
 from discreet.sql.totals import group_item
@@ -52,7 +59,7 @@ _OPTIONS = (
 )
 CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "order", "limit", "hint", "with_")
 """The clauses of a SELECT that is measured as it stands."""
-_CLAUSES = {
+INSTEAD = {
     "laterals": "join tables with JOIN … ON",
     "distinct": "write SELECT column, COUNT(*) … GROUP BY column, or COUNT(DISTINCT person)",
     "windows": WINDOWS,
@@ -64,6 +71,7 @@ _CLAUSES = {
     "into": "an answer is returned, not stored",
     "locks": "leave it out",
 }
+"""What to write instead of the others."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,7 @@ class _Select:
                 raise QuestionError("names", message, where=repr(written.name)[:60], fix="leave them out")
         self.tree = statement
         self.declaration = declaration
-        known_clauses(statement, CLAUSES)
+        known_clauses(statement, CLAUSES, INSTEAD)
         sources = self.sources = RelationReader(declaration, values, select)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
@@ -439,8 +447,7 @@ class _Select:
         taken = set(names)
         for place, ((name, kind, index), known) in enumerate(zip(columns, given, strict=True)):
             if not known:
-                others = (f"{name}_{number}" for number in itertools.count(2))
-                own = next(one for one in itertools.chain([name], others) if one.casefold() not in taken)
+                own = next(one for one in numbered(name) if one.casefold() not in taken)
                 taken.add(own.casefold())
                 columns[place] = (own, kind, index)
         return columns
@@ -633,15 +640,6 @@ class _Select:
             raise QuestionError("limit", "LIMIT needs a whole number", where="LIMIT", fix="write LIMIT 10")
         only(limit, "expression", fix="write LIMIT 10")
         return min(int(number.this), 10**9)
-
-
-def known_clauses(tree: exp.Expr, known: Sequence[str]) -> None:
-    """Refuses a SELECT with a clause that nobody reads."""
-    for name, value in tree.args.items():
-        if value not in (None, False, [], "") and name not in known:
-            fix = _CLAUSES.get(name, "leave it out")
-            word = name.rstrip("_").upper()
-            raise QuestionError("clause", f"{word} cannot be used", where=word, fix=fix)
 
 
 def options_of(clause: DifferentialPrivacy) -> dict[str, exp.Expression]:

@@ -65,6 +65,15 @@ def refused(node: exp.Expr, fix: str = "") -> QuestionError:
     return QuestionError("not-allowed", f"{where} cannot be used here", where=where, fix=fix)
 
 
+def known_clauses(tree: exp.Expr, known: Sequence[str], fixes: Mapping[str, str], place: str = "") -> None:
+    """Refuses a SELECT with a clause that nobody reads."""
+    for name, value in tree.args.items():
+        if value not in (None, False, [], "") and name not in known:
+            word = name.rstrip("_").upper()
+            fix = fixes.get(name, "leave it out")
+            raise QuestionError("clause", f"{word} cannot be used{place}", where=word, fix=fix)
+
+
 def _nearly(name: str) -> str:
     """The aggregate whose name is nearest to this one."""
     near = difflib.get_close_matches(name, list(_USUAL), 1, 0.75)

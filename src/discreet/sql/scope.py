@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -12,6 +13,12 @@ from discreet.sql.refusals import STAR, only, unknown_name, written_name
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation
 from discreet.trusted.ring_b.relations import RelationShape, shape
+
+
+def numbered(name: str) -> Iterator[str]:
+    """The name itself, and with numbers: n, n_2, n_3, and so on."""
+    yield name
+    yield from (f"{name}_{number}" for number in itertools.count(2))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import Queries, RelationReader, named_queries
 from discreet.sql.joining import kept_public
 from discreet.sql.lookups import conditions
-from discreet.sql.refusals import only, refused
+from discreet.sql.refusals import known_clauses, only, refused
 from discreet.sql.scope import Scope
 from discreet.sql.totals import exact, group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
@@ -31,11 +31,7 @@ _KNOWN = ("expressions", "from_", "joins", "where", "group", "having", "distinct
 
 def select(sources: RelationReader, tree: exp.Select, queries: Queries) -> Relation:
     """The relation of a subquery. Rows about people keep their person, whether its column is in the list or not."""
-    for name, value in tree.args.items():
-        if value not in (None, False, [], "") and name not in _KNOWN:
-            word = name.rstrip("_").upper()
-            message = f"{word} cannot be used in a subquery"
-            raise QuestionError("clause", message, where=word, fix=_CLAUSES.get(name, "leave it out"))
+    known_clauses(tree, _KNOWN, _CLAUSES, " in a subquery")
     queries = named_queries(tree, queries)  # ORDER BY changes nothing: rows have no order outside of it
     scope = sources.scope(tree, queries)
     if scope.kept:
@@ -129,7 +125,7 @@ class _Reading:
                 raise refused(window, _CLAUSES["windows"])
         for node in self.tree.expressions:
             inner = node.unalias()
-            star = isinstance(inner, exp.Star) or (isinstance(inner, exp.Column) and isinstance(inner.this, exp.Star))
+            star = isinstance(inner, exp.Star | exp.Column) and inner.is_star
             if star and not (self.groups and not self.distinct):
                 only(inner if isinstance(inner, exp.Star) else inner.this, fix="name the columns")
                 items += self.scope.all(inner.table if isinstance(inner, exp.Column) else "")

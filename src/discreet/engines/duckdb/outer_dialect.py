@@ -111,9 +111,6 @@ _SAME = frozenset(
         "LIST_MIN",
         "LIST_MAX",
         "ARRAY_LENGTH",
-        "UNNEST",
-        "RANGE",
-        "GENERATE_SERIES",
         "DATE_PART",
     ]
 )
@@ -165,12 +162,12 @@ _OVER_ROWS = frozenset(
         "COUNT_IF",
         "PERCENTILE_CONT",
         "PERCENTILE_DISC",
-        "UNNEST",
-        "RANGE",
-        "GENERATE_SERIES",
     ]
 )
-"""The same, of those that read several rows, or make some."""
+"""The same, of those that read several rows."""
+
+_MAKING = frozenset(["UNNEST", "RANGE", "GENERATE_SERIES"])
+"""The same, of those that make rows, or lists of numbers."""
 
 _CAPITALS = (
     "ARRAY_TO_STRING(LIST_TRANSFORM(STRING_SPLIT(LOWER({0}), ' '),"
@@ -250,7 +247,19 @@ _FAILING = (
 
 def known(name: str) -> bool:
     """Whether a query on released tables may call a function of this name."""
-    return any(name in names for names in (_SAME, _OVER_ROWS, _FORMS, _TRUNCATED, _DIFFERENCES))
+    return any(name in names for names in (_SAME, _OVER_ROWS, _MAKING, _FORMS, _TRUNCATED, _DIFFERENCES))
+
+
+def gathers(node: exp.Expr) -> bool:
+    """Whether a node is a function that reads several rows."""
+    return isinstance(node, exp.AggFunc | exp.Window) or _name(node) in _OVER_ROWS
+
+
+def _name(node: exp.Expr) -> str:
+    """A function's name; nothing where the node is none."""
+    if isinstance(node, exp.Anonymous):
+        return str(node.this).upper()
+    return type(node).sql_name() if isinstance(node, exp.Func) else ""
 
 
 def text(tree: exp.Expr) -> str:
@@ -260,7 +269,7 @@ def text(tree: exp.Expr) -> str:
 
 def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
     """A node in DuckDB's form; `safe` says that TRY stands around it already."""
-    alone = not safe and isinstance(node, _FAILING) and node.find(*_NOT_TRIED) is None and not _gathers(node)
+    alone = not safe and isinstance(node, _FAILING) and not any(_untried(one) for one in node.walk())
     alone &= not isinstance(node.parent, exp.Join)  # joins are made of plain conditions
     for name, value in list(node.args.items()):
         if isinstance(value, exp.Expr):
@@ -275,11 +284,9 @@ def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
     return exp.Anonymous(this="TRY", expressions=[made]) if alone else made
 
 
-_NOT_TRIED = (exp.Query, exp.Window, exp.AggFunc)
-
-
-def _gathers(node: exp.Expr) -> bool:
-    return any(str(one.this).upper() in _OVER_ROWS for one in node.find_all(exp.Anonymous))
+def _untried(node: exp.Expr) -> bool:
+    """Whether no TRY may stand around a node."""
+    return isinstance(node, exp.Query) or gathers(node) or _name(node) in _MAKING
 
 
 def _called(node: exp.Expr) -> exp.Expr:
