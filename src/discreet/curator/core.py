@@ -507,7 +507,7 @@ class Asking:
         """
         found, outer, _ = self._read(self._asked(question, dialect))
         statements = [self._statements(one.question) for one in found.measured]
-        return ";\n\n".join([*statements, *([] if outer is None else [chosen.OUTER.text(outer.tree)])])
+        return ";\n\n".join([*statements, *([] if outer is None else [outer.text])])
 
     def left(
         self,
@@ -691,8 +691,8 @@ class Asking:
         if found.outer is None:
             return found, None, {}
         tables = released_tables(found, self._declaration)
-        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER.known) for name, one in found.values.items()}
-        return found, outer_query(found.outer, found.names, tables, chosen.OUTER.known), made
+        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER) for name, one in found.values.items()}
+        return found, outer_query(found.outer, found.names, tables, chosen.OUTER), made
 
     def _price(self, question: Question, epsilon: Number | None, delta: Number | None, within: Within | None) -> Price:
         enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731

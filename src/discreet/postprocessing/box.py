@@ -546,7 +546,7 @@ def _minus(one: exp.Expr) -> exp.Expr:
 
 
 def _real(one: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=one.copy(), to=exp.DataType.build("double"))
+    return exp.Cast(this=one.copy(), to=exp.DataType.build(exp.DType.DOUBLE))
 
 
 def _call(name: str, *arguments: exp.Expr) -> exp.Expr:

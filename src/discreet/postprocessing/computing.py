@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.engines.chosen import OUTER, OUTER_WORKER
+from discreet.engines.chosen import OUTER_WORKER
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Refused, Stopped
 from discreet.errors import QuestionError
@@ -57,7 +57,7 @@ class OuterEngine:
             if self._process is None or not self._process.usable:
                 self._process = EngineProcess(OUTER_WORKER)
             try:
-                found = self._process.call("compute", sent, OUTER.text(query.tree), seconds=SECONDS)
+                found = self._process.call("compute", sent, query.text, seconds=SECONDS)
             except (Failed, Refused, Lost, Stopped):
                 self._process.kill()
                 self._process = None
