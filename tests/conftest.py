@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -16,6 +17,7 @@ from kinds import QUICK
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy is not loaded yet; small arrays: threads wait for each other
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests, and the many processes that they start, are compiled once
 sys.dont_write_bytecode = False
+tempfile.tempdir = os.environ.get("PYTEST_DEBUG_TEMPROOT")  # where `make` has room in memory for files
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts with SIGINT ignored what it starts with &
 
 gc.set_threshold(20_000, 20)  # trees of SQL make much that is let go of at once
