@@ -239,9 +239,9 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
         exp.alias_(_places(person, [node for node, _ in columns.values()]), PLACE),
         exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
         exp.alias_(exp.cast(_over(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
-    ).from_(mixed.subquery("ordered"))
+    ).from_(mixed.subquery("ordered", copy=False), copy=False)
     kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
-    return exp.select(exp.Star()).from_(placed.subquery("placed")).where(kept)
+    return exp.select(exp.Star()).from_(placed.subquery("placed", copy=False), copy=False).where(kept, copy=False)
 
 
 def _over(node: exp.Expression, person: exp.Expression) -> exp.Window:
