@@ -21,6 +21,7 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.redshift import Redshift
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.dialects.tsql import TSQL
+from sqlglot.parser import Parser as BaseParser
 
 from discreet.dialect.table import BY_NAME
 from discreet.dialect.texts import UNITS
@@ -82,16 +83,27 @@ def read(question: str, dialect: str = "") -> exp.Expression:
     return tree
 
 
+_OF_ANSWERS = {
+    name: BaseParser.FUNCTIONS[name]
+    for name in (
+        *("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"),
+        *("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "ANY_VALUE"),
+    )
+}
+"""Functions of several rows that mean the same in each database; what they may be of, `layers` says."""
+
+
 @cache
 def _grammar(base: type[Dialect], convert: bool) -> type[Dialect]:
     """The database's grammar, with our limits, and with functions as they are written."""
     own = base.parser_class
     special = {"CAST", "TRY_CAST", "SAFE_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION"}
     special |= {"CONVERT", "TRY_CONVERT"} if convert else set()
+    special |= {"STRING_AGG", "LISTAGG", "GROUP_CONCAT"}
     parsers = {name: parser for name, parser in own.FUNCTION_PARSERS.items() if name in special}
     names = {*own.FUNCTIONS, *own.FUNCTION_PARSERS, *BY_NAME, *SPELLED} - {*special, "COUNT"}
     tables: dict[str, Any] = {
-        "FUNCTIONS": {**{name: as_written(name) for name in names}, **AGGREGATES},
+        "FUNCTIONS": {**{name: as_written(name) for name in names}, **AGGREGATES, **_OF_ANSWERS},
         "FUNCTION_PARSERS": {**parsers, "COUNT": lambda self: self._parse_count()},
         "ODBC_DATETIME_LITERALS": {"d": exp.Date, "ts": exp.Timestamp},
     }
@@ -283,6 +295,13 @@ def _position(node: exp.Expression, _context: Context) -> exp.Expression | None:
     return call("STRPOS", node.this, node.args["substr"])
 
 
+def _is_not(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """PostgreSQL's own x IS NOT NULL, which is another word than NOT x IS NULL for rows alone."""
+    if not node.args.get("negate"):
+        return None
+    return exp.Not(this=exp.Is(this=node.this, expression=node.expression))
+
+
 def _power(node: exp.Expression, _context: Context) -> exp.Expression:
     return call("POWER", node.this, node.expression)
 
@@ -451,6 +470,7 @@ _COMMON = _words(
 )
 _MORE_NUMBERS = _words("LOG10 ATAN2 DEGREES RADIANS POWER POW TRUNC")
 _SHAPES: Mapping[type[exp.Expr], Shape] = {
+    exp.Is: _is_not,
     exp.Pow: _power,
     exp.Localtimestamp: lambda _node, _context: exp.CurrentTimestamp(),
     exp.SimilarTo: refuse("use LIKE, or a regular expression"),
