@@ -68,16 +68,6 @@ def spelled(tree: exp.Expression, declaration: Declaration, today: datetime.date
     return tree
 
 
-def _with_fractions(declaration: Declaration) -> Mapping[str, bool]:
-    """Of each column's name, whether all that are called so are numbers with fractions."""
-    found: dict[str, bool] = {}
-    for table in declaration.tables.values():
-        for column in table.columns:
-            name = column.name.casefold()
-            found[name] = found.get(name, True) and column.type is Type.NUMBER
-    return found
-
-
 def now() -> datetime.date:
     """Today's date, in UTC."""
     return datetime.datetime.now(datetime.UTC).date()
@@ -677,7 +667,9 @@ def _divisions(tree: exp.Expression, declaration: Declaration) -> None:
         while above is not None and id(above) not in measured:
             measured.add(id(above))
             above = above.parent
-    fractions = _fractional(tree, _with_fractions(declaration))
+    named = {one.alias.casefold() for one in tree.find_all(exp.Alias) if id(one) in measured}
+    measured |= {id(one) for one in typed if _shows(one, named)}
+    fractions = _with_fractions(tree, declaration)
     for node in typed:
         if id(node) in measured and not {id(node.this), id(node.expression)} & fractions:
             fix = f"write 1.0 * {place(node)} for a quotient with its fraction"
@@ -688,28 +680,78 @@ def _divisions(tree: exp.Expression, declaration: Declaration) -> None:
             node.set("typed", False)
 
 
-def _fractional(tree: exp.Expression, columns: Mapping[str, bool]) -> set[int]:
-    """The nodes whose values are of a type with fractions for certain."""
-    found: set[int] = set()
-    for node in reversed(list(tree.walk(bfs=True))):
-        if isinstance(node, exp.Literal):
-            certain = not node.is_string and not str(node.this).isdigit()
-        elif isinstance(node, exp.Column):
-            certain = columns.get(node.name.casefold(), False)
-        elif isinstance(node, exp.Cast | exp.TryCast):
-            kind = node.args["to"]
-            certain = isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
-        elif isinstance(node, exp.Paren | exp.Neg | exp.Filter | exp.Sum):
-            certain = id(node.this) in found
-        elif isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
-            certain = bool({id(node.this), id(node.expression)} & found)
-        else:
-            certain = isinstance(node, exp.Avg) or (isinstance(node, Statistic) and node.this in _FRACTIONS)
-        if certain:
-            found.add(id(node))
-    return found
+def _shows(node: exp.Expr, named: set[str]) -> bool:
+    """Whether a quotient is of aggregates that have such a name, and is shown as it is: within another aggregate it may
+    be of single rows."""
+    if not any(one.name.casefold() in named for one in node.find_all(exp.Column)):
+        return False
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Query):
+        if isinstance(above, exp.Where | exp.Join | exp.Group) or _gathers(above):
+            return False
+        above = above.parent
+    return True
 
 
+def _gathers(node: exp.Expr) -> bool:
+    return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
+
+
+def _with_fractions(tree: exp.Expression, declaration: Declaration) -> set[int]:
+    """The nodes whose values are of a type with fractions for certain: a column, where all that are called so are."""
+    declared: dict[str, bool] = {}
+    for table in declaration.tables.values():
+        for column in table.columns:
+            name = column.name.casefold()
+            declared[name] = declared.get(name, True) and column.type is Type.NUMBER
+    nodes = list(reversed(list(tree.walk(bfs=True))))
+    aliases = [one for one in nodes if isinstance(one, exp.Alias)]
+    columns, found = declared, set[int]()
+    while True:
+        many = len(found)
+        for node in nodes:
+            if id(node) not in found and _fractional(node, found, columns):
+                found.add(id(node))
+        if len(found) == many:
+            return found
+        columns = dict(declared)
+        for one in aliases:
+            name = one.alias.casefold()
+            own = isinstance(one.this, exp.Column) and one.this.name.casefold() == name
+            columns[name] = columns.get(name, True) and (own or id(one.this) in found)
+
+
+def _fractional(node: exp.Expr, found: set[int], columns: Mapping[str, bool]) -> bool:
+    """Whether a node's values are of a type with fractions for certain, where those in `found` are."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string and not str(node.this).isdigit()
+    if isinstance(node, exp.Column):
+        return columns.get(node.name.casefold(), False)
+    if isinstance(node, exp.Cast | exp.TryCast):
+        kind = node.args["to"]
+        return isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
+    if isinstance(node, exp.Extract):
+        return node.name.upper() in ("EPOCH", "SECOND")
+    if isinstance(node, exp.Anonymous):
+        name = node.name.upper()
+        some = node.expressions[:1] if name in ("ABS", "ROUND", "NULLIF", "LAG", "LEAD") else node.expressions
+        return name in _ROOTS or (name in _PASSING and any(id(one) in found for one in some))
+    if isinstance(node, exp.Case):
+        ends = [one.args.get("true") for one in node.args["ifs"]] + [node.args.get("default")]
+        return any(id(one) in found for one in ends)
+    if isinstance(node, _INNER):
+        return id(node.this) in found
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return bool({id(node.this), id(node.expression)} & found)
+    return isinstance(node, exp.Avg) or (isinstance(node, Statistic) and node.this in _FRACTIONS)
+
+
+_INNER = (
+    *(exp.Paren, exp.Neg, exp.Filter, exp.Sum, exp.Min, exp.Max, exp.Window, exp.Subquery, exp.IgnoreNulls),
+    *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.AnyValue),
+)
+_ROOTS = ("SQRT", "LN", "LOG10", "EXP", "CBRT")
+_PASSING = ("ABS", "ROUND", "NULLIF", "COALESCE", "IFNULL", "NVL", "GREATEST", "LEAST")
 _FRACTIONS = ("AVG", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "CORR")
 
 
