@@ -87,7 +87,9 @@ _OF_ANSWERS = {
     name: BaseParser.FUNCTIONS[name]
     for name in (
         *("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"),
-        *("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "ANY_VALUE"),
+        *("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "ANY_VALUE", "MD5", "ARG_MAX", "ARG_MIN"),
+        *("MAX_BY", "MIN_BY", "ARRAY_AGG", "LIST", "BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR"),
+        *("BOOLAND_AGG", "BOOLOR_AGG", "UNNEST", "GENERATE_SERIES", "APPROX_COUNT_DISTINCT"),
     )
 }
 """Functions of several rows that mean the same in each database; what they may be of, `layers` says."""
@@ -214,9 +216,7 @@ def _skipping(name: str) -> Meaning:
 
 def _joined(node: exp.Expression, _context: Context) -> exp.Expression:
     """CONCAT where NULLs are left out."""
-    none = exp.Literal.string("")
-    given = [one if text(one) is not None else call("COALESCE", one, none.copy()) for one in node.expressions]
-    return call("CONCAT", *given)
+    return call("CONCAT_WS", exp.Literal.string(""), *node.expressions)
 
 
 def _unit_first(name: str, weeks: str = "") -> Meaning:
