@@ -7,6 +7,7 @@ something else there for some row. Casts that fail there give NULL here, and tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,22 +28,9 @@ from discreet.dialect.table import BY_NAME
 from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
 from discreet.sql.grammar import AGGREGATES, SPELLED, Reader, Statistic, as_written, parse, unread
+from discreet.sql.nodes import Context, arguments, call, converted, number, text, whole
 from discreet.sql.refusals import place, refused
-from discreet.sql.spelling import (
-    Context,
-    arguments,
-    call,
-    converted,
-    formatted,
-    from_sunday,
-    now,
-    number,
-    parsed,
-    text,
-    truncated,
-    unit,
-    whole,
-)
+from discreet.sql.spelling import formatted, from_sunday, now, parsed, truncated, unit
 
 Meaning = str | Callable[[exp.Expression, Context], exp.Expression | None]
 """What a function is here: another name, or what is made of its call; None for the call as it stands."""
@@ -436,6 +424,23 @@ def _interval_added(node: exp.Expression, _context: Context) -> exp.Expression |
     return None
 
 
+def _series(node: exp.Expression, _context: Context) -> exp.Expression:
+    """GENERATE_ARRAY and GENERATE_DATE_ARRAY, with the ends and a step."""
+    start, end, *step = arguments(
+        node, 2, 3, fix="GENERATE_DATE_ARRAY(DATE '2024-01-01', DATE '2024-12-01', INTERVAL 1 MONTH)"
+    )
+    days = node.name.upper() == "GENERATE_DATE_ARRAY"
+    if days:
+        start, end = (converted(one, exp.DType.DATE) if text(one) is not None else one for one in (start, end))
+        step = step or [exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))]
+    return exp.GenerateSeries(start=start, end=end, step=next(iter(step), None))
+
+
+def _approximate_quantile(node: exp.Expression, _context: Context) -> exp.Expression:
+    value, share = arguments(node, 2, fix="APPROX_PERCENTILE(x, 0.9)")
+    return Statistic(this="APPROX_QUANTILE", expressions=[value, share])
+
+
 def _halved(node: exp.Expression, _context: Context) -> exp.Expression:
     """DuckDB's x // y cuts whole numbers alone."""
     return exp.Div(this=node.this, expression=node.expression, typed=True, safe=True)
@@ -491,7 +496,7 @@ _POSTGRES = Language(
     | _words(
         "LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM BTRIM TRIM STRPOS TRANSLATE ASCII STARTS_WITH",
         "CONCAT_WS CBRT DIV SINH COSH TANH ASINH ACOSH ATANH DATE_TRUNC MAKE_DATE TRANSACTION_TIMESTAMP DATE",
-        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET",
+        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN",
     )
     - {"IF"},
     {
@@ -520,8 +525,8 @@ _POSTGRES = Language(
 )
 _REDSHIFT = Language(
     Redshift,
-    (_POSTGRES.functions | _words("LEN NVL NVL2 GETDATE SYSDATE LAST_DAY DECODE"))
-    - _words("CONCAT_WS WIDTH_BUCKET MAKE_DATE TIME_BUCKET"),
+    (_POSTGRES.functions | _words("LEN NVL NVL2 GETDATE SYSDATE LAST_DAY DECODE RATIO_TO_REPORT"))
+    - _words("CONCAT_WS WIDTH_BUCKET MAKE_DATE TIME_BUCKET DATE_BIN"),
     {
         **{name: meaning for name, meaning in _POSTGRES.others.items() if name not in ("CONCAT", "LOG", "REGEXP_LIKE")},
         "CONCAT": "CONCAT",
@@ -607,7 +612,7 @@ _BIGQUERY = Language(
             "LENGTH CHAR_LENGTH CHARACTER_LENGTH BYTE_LENGTH OCTET_LENGTH STRPOS TRANSLATE STARTS_WITH ENDS_WITH",
             "CONCAT GREATEST LEAST IFNULL SAFE_DIVIDE SAFE_ADD SAFE_SUBTRACT SAFE_MULTIPLY SAFE_NEGATE IEEE_DIVIDE DIV",
             "CBRT SINH COSH TANH ASINH ACOSH ATANH IS_NAN IS_INF BIT_COUNT REGEXP_CONTAINS UNIX_DATE UNIX_SECONDS DATE",
-            "DATETIME TIMESTAMP SAFE_OFFSET ORDINAL SAFE_ORDINAL LOG",
+            "DATETIME TIMESTAMP SAFE_OFFSET ORDINAL SAFE_ORDINAL LOG RANGE_BUCKET",
         )
     )
     - _words("DEGREES RADIANS"),
@@ -632,6 +637,7 @@ _BIGQUERY = Language(
         "PARSE_DATETIME": _parse("bigquery", "TIMESTAMP", first=True),
         "LAST_DAY": _of("LAST_DAY"),
         "WEEK": _kept,
+        **dict.fromkeys(("GENERATE_ARRAY", "GENERATE_DATE_ARRAY"), _series),
     },
     _names("DAYOFWEEK DAYOFYEAR ISOWEEK ISOYEAR"),
     {exp.Like: _escaped},
@@ -645,7 +651,7 @@ _SNOWFLAKE = Language(
             "LENGTH LEN OCTET_LENGTH TRIM LTRIM RTRIM TRANSLATE ASCII STARTSWITH ENDSWITH CONCAT GREATEST LEAST",
             "IFNULL NVL NVL2 IFF ZEROIFNULL NULLIFZERO CBRT SINH COSH TANH DECODE WIDTH_BUCKET DATE_TRUNC GETDATE",
             "SYSDATE YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH DAYOFYEAR WEEKOFYEAR WEEK DATEFROMPARTS",
-            "DATE_FROM_PARTS LAST_DAY DATE",
+            "DATE_FROM_PARTS LAST_DAY DATE RATIO_TO_REPORT TIME_SLICE",
         )
     ),
     {
@@ -659,6 +665,7 @@ _SNOWFLAKE = Language(
         "DATE_TRUNC": _unit_first("DATE_TRUNC"),
         "LOG": _logarithm(True, ""),
         "TRUNCATE": _of("TRUNC", least=1, most=2),
+        "APPROX_PERCENTILE": _approximate_quantile,
         "REGEXP_LIKE": _matched,
         "RLIKE": _matched,
         "REGEXP_SUBSTR": _whole_match(_found),
@@ -716,6 +723,22 @@ def _tsql_power(node: exp.Expression, _context: Context) -> exp.Expression:
     raise refused(node, "write POWER(CAST(x AS FLOAT), y)")
 
 
+def _without_hints(node: exp.Expression, _context: Context) -> None:
+    """FROM t WITH (NOLOCK): how rows are locked, which means nothing here."""
+    node.set("hints", None)
+
+
+def _plus(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """x + ' ' + y puts texts together, where one of them is a text for certain: no number and no date."""
+    chain, rest = list[exp.Expression](), cast(exp.Expr, node)
+    while isinstance(rest, exp.Add | exp.DPipe):
+        chain.append(rest.expression)
+        rest = rest.this
+    words = [one.name for one in (*chain, rest) if isinstance(one, exp.Literal) and one.is_string]
+    certain = any(not re.fullmatch(r"[\s\d.:+\-TtZzEe]*", one) or one.isspace() for one in words)
+    return exp.DPipe(this=node.this, expression=node.expression, safe=False) if certain else None
+
+
 _SUNDAYS = "weeks begin on Sunday there: write ISO_WEEK, or days divided by 7"
 _TSQL = Language(
     TSQL,
@@ -743,6 +766,8 @@ _TSQL = Language(
     },
     _names(
         "ISOWEEK DAYOFYEAR",
+        WEEKDAY="DAYOFWEEK",
+        DW="DAYOFWEEK",
         ISO_WEEK="WEEK",
         ISOWK="WEEK",
         ISOWW="WEEK",
@@ -766,6 +791,8 @@ _TSQL = Language(
         exp.Like: _no_ranges,
         exp.Substring: cast(Shape, _substring()),
         exp.Convert: _tsql_convert,
+        exp.Add: _plus,
+        exp.Table: _without_hints,
         **_casts(_tsql_cast),
     },
     convert=True,
@@ -796,6 +823,17 @@ def _mysql_week(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.Extract(this=exp.var("WEEK"), expression=given[0])
 
 
+def _year_and_week(node: exp.Expression, context: Context) -> exp.Expression:
+    """YEARWEEK(x, 1) and YEARWEEK(x, 3): those of ISO 8601, as 202407."""
+    given = arguments(node, 1, 2, fix="YEARWEEK(x, 3), which is that of ISO 8601")
+    if len(given) == 1 or whole(given[1]) not in (1, 3):
+        raise refused(node, "write YEARWEEK(x, 3), which is that of ISO 8601")
+    one, other = context.again(given[0], 2)
+    year = exp.Extract(this=exp.var("ISOYEAR"), expression=one)
+    hundreds = exp.Mul(this=year, expression=number(100))
+    return exp.Paren(this=exp.Add(this=hundreds, expression=exp.Extract(this=exp.var("WEEK"), expression=other)))
+
+
 def _days(node: exp.Expression, _context: Context) -> exp.Expression:
     end, start = arguments(node, 2, fix="DATEDIFF(end, start)")
     return call("DATE_DIFF", exp.Literal.string("day"), start, end)
@@ -810,7 +848,7 @@ _MYSQL = Language(
             "CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM TRIM CONCAT CONCAT_WS GREATEST LEAST IFNULL UCASE",
             "LCASE LOG2 BIT_COUNT LAST_DAY DAYNAME MONTHNAME YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH",
             "DAYOFWEEK DAYOFYEAR WEEKOFYEAR CURDATE UTC_DATE UTC_TIMESTAMP SYSDATE LOCALTIMESTAMP DATE TIMESTAMP",
-            "TRUNCATE",
+            "TRUNCATE FROM_UNIXTIME",
         )
     )
     - _words("TRUNC"),
@@ -832,6 +870,7 @@ _MYSQL = Language(
         **dict.fromkeys(("DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"), _interval_added),
         "WEEK": _mysql_week,
         "WEEKDAY": _part("ISODOW", 1),
+        "YEARWEEK": _year_and_week,
         "UNIX_TIMESTAMP": _of("UNIX_SECONDS"),
     },
     _names(""),
