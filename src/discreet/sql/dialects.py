@@ -436,6 +436,29 @@ def _series(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.GenerateSeries(start=start, end=end, step=next(iter(step), None))
 
 
+def _rows_of_series(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """PostgreSQL's GENERATE_SERIES gives rows wherever it stands."""
+    if isinstance(node.parent, exp.Unnest | exp.Table):
+        return None
+    return exp.Unnest(expressions=[node.copy()])
+
+
+def _divided(default: int | None) -> Meaning:
+    """Snowflake's DIV0: 0 where the divisor is 0."""
+
+    def build(node: exp.Expression, context: Context) -> exp.Expression:
+        one, other = arguments(node, 2, fix="x / NULLIF(y, 0)")
+        divisor, again = context.again(other, 2)
+        quotient = exp.Div(this=exp.Paren(this=one), expression=exp.Paren(this=again), typed=False, safe=False)
+        zero: exp.Expr = exp.EQ(this=exp.Paren(this=divisor), expression=number(0))
+        if default is None:
+            again = context.again(divisor, 2)[1]
+            zero = exp.Or(this=zero, expression=exp.Is(this=exp.Paren(this=again), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=zero, true=number(0))], default=quotient)
+
+    return build
+
+
 def _approximate_quantile(node: exp.Expression, _context: Context) -> exp.Expression:
     value, share = arguments(node, 2, fix="APPROX_PERCENTILE(x, 0.9)")
     return Statistic(this="APPROX_QUANTILE", expressions=[value, share])
@@ -520,6 +543,7 @@ _POSTGRES = Language(
         exp.ILike: _escaped,
         exp.RegexpLike: _no_boundary,
         exp.RegexpILike: _no_boundary,
+        exp.GenerateSeries: _rows_of_series,
         exp.Substring: cast(Shape, _substring()),
     },
 )
@@ -666,6 +690,8 @@ _SNOWFLAKE = Language(
         "LOG": _logarithm(True, ""),
         "TRUNCATE": _of("TRUNC", least=1, most=2),
         "APPROX_PERCENTILE": _approximate_quantile,
+        "DIV0": _divided(0),
+        "DIV0NULL": _divided(None),
         "REGEXP_LIKE": _matched,
         "RLIKE": _matched,
         "REGEXP_SUBSTR": _whole_match(_found),

@@ -28,6 +28,7 @@ def shaped(tree: exp.Expression, declaration: Declaration, context: Context) -> 
                 node.replace(new)
                 break
     for select in list(tree.find_all(exp.Select)):
+        _named_windows(select)
         _all_in_order(select)
         _windows_as_groups(select)
     for item in list(tree.find_all(exp.Table, exp.Subquery)):
@@ -228,6 +229,22 @@ def _all_in_order(select: exp.Select) -> None:
         return
     places = [exp.Ordered(**{**only.args, "this": number(at + 1)}) for at in range(len(select.expressions))]
     order.set("expressions", places)  # type: ignore[union-attr]
+
+
+def _named_windows(select: exp.Select) -> None:
+    """WINDOW w AS (ORDER BY x): what it says, where OVER w stands."""
+    known = {one.this.name.casefold(): one for one in select.args.get("windows") or []}
+    if not known or any(one.args.get("alias") for one in known.values()):
+        return  # one that is made of another
+    for node in list(select.find_all(exp.Window)):
+        named = known.get(node.alias.casefold()) if node.alias else None
+        if named is None or node.find_ancestor(exp.Select) is not select:
+            continue
+        parts = {name: node.args.get(name) or named.args.get(name) for name in ("partition_by", "order", "spec")}
+        for name, value in parts.items():
+            node.set(name, [one.copy() for one in value] if isinstance(value, list) else value and value.copy())
+        node.set("alias", None)
+    select.set("windows", None)
 
 
 def _windows_as_groups(select: exp.Select) -> None:

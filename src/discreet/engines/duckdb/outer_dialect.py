@@ -280,7 +280,10 @@ def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
         elif isinstance(value, list):
             node.set(name, [_written(one, safe=safe or alone) if isinstance(one, exp.Expr) else one for one in value])
     if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return exp.TryCast(this=node.this, to=node.args["to"])
+        kind = node.args["to"]
+        if kind.this is exp.DType.FLOAT:  # of eight bytes, as where rows are computed
+            kind = exp.DataType(this=exp.DType.DOUBLE)
+        return exp.TryCast(this=node.this, to=kind)
     if isinstance(node, exp.Mod | exp.IntDiv) and not alone and not safe:
         node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
     made = _called(node)
