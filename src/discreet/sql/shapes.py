@@ -105,9 +105,8 @@ def _width(node: exp.Expr | None) -> tuple[int, str] | None:
     if isinstance(node, exp.Interval) and node.args.get("unit") is not None:
         many, name = whole(node.this), node.args["unit"].name.upper().removesuffix("S")
     else:
-        found = re.fullmatch(
-            r"\s*(\d{1,9})\s*([A-Za-z]+?)s?\s*", text(node.this if isinstance(node, exp.Interval) else node) or ""
-        )  # type: ignore[arg-type]
+        words = node.this if isinstance(node, exp.Interval) else node
+        found = re.fullmatch(r"\s*(\d{1,9})\s*([A-Za-z]+?)s?\s*", text(cast(exp.Expression, words)) or "")
         many, name = (int(found[1]), found[2].upper()) if found else (None, "")
     return (many, name) if many is not None and name else None
 
@@ -150,9 +149,9 @@ def _between_bounds(node: exp.Expression, context: Context) -> exp.Expression | 
     bounds = given[1] if node.name.upper() in ("RANGE_BUCKET", "WIDTH_BUCKET") and len(given) == 2 else None
     if not isinstance(bounds, exp.Array) or not bounds.expressions:
         return None
-    values = [exp.Literal.number(_number(one)) if _number(one) is not None else None for one in bounds.expressions]
-    numbers = [_number(one) for one in bounds.expressions]
-    if None in values or any(float(a) > float(b) for a, b in zip(numbers, numbers[1:], strict=False)):  # type: ignore[arg-type]
+    values = [_number(one) for one in bounds.expressions]
+    known = [one for one in values if one is not None]
+    if len(known) < len(values) or known != sorted(known):
         fix = f"write {node.name.upper()} with constant numbers, the least first"
         raise QuestionError("not-allowed", "these bounds cannot be used", where=place(node), fix=fix)
     again = iter(context.again(given[0], len(values) + 1))
@@ -167,11 +166,10 @@ def _between_bounds(node: exp.Expression, context: Context) -> exp.Expression | 
     return exp.Case(ifs=[*branches, first])
 
 
-def _number(node: exp.Expr) -> str | None:
-    sign = ""
-    if isinstance(node, exp.Neg):
-        sign, node = "-", node.this
-    return sign + str(node.this) if isinstance(node, exp.Literal) and not node.is_string else None
+def _number(node: exp.Expr) -> float | None:
+    sign = -1 if isinstance(node, exp.Neg) else 1
+    node = node.this if isinstance(node, exp.Neg) else node
+    return sign * float(node.name) if isinstance(node, exp.Literal) and not node.is_string else None
 
 
 def _share(node: exp.Expression, context: Context) -> exp.Expression | None:
@@ -204,12 +202,10 @@ def _series(node: exp.Expression, _context: Context) -> exp.Expression | None:
 
 
 def _steps(node: exp.Expression, _context: Context) -> exp.Expression | None:
-    """GENERATE_SERIES(…, '1 month'), whose step is an interval; GENERATE_DATE_ARRAY and GENERATE_ARRAY."""
+    """GENERATE_SERIES(…, '1 month'), whose step is an interval."""
     step = node.args.get("step")
-    if isinstance(node, exp.GenerateSeries):
-        found = _width(step) if step is not None and whole(step) is None else None
-        if found is None or isinstance(step, exp.Interval):
-            return None
+    found = _width(step) if isinstance(step, exp.Expr) and whole(step) is None else None
+    if isinstance(step, exp.Expr) and found is not None and not isinstance(step, exp.Interval):
         step.replace(exp.Interval(this=exp.Literal.string(str(found[0])), unit=exp.var(found[1])))
     return None
 
@@ -248,7 +244,7 @@ def _named_windows(select: exp.Select) -> None:
 
 
 def _windows_as_groups(select: exp.Select) -> None:
-    """SELECT DISTINCT k, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) OVER (PARTITION BY k), which SQL Server has for a
+    """SELECT DISTINCT k, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x) OVER (PARTITION BY k), as SQL Server has a
     median: the same as GROUP BY k."""
     if not select.args.get("distinct") or select.args.get("group") or select.args["distinct"].args.get("on"):
         return
@@ -277,8 +273,7 @@ _OF_ROWS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDis
 
 
 def _pivoted(item: exp.Expr, declaration: Declaration) -> None:
-    """FROM (SELECT k, c, x …) PIVOT (SUM(x) FOR c IN ('a', 'b')): as SUM(CASE WHEN c = 'a' THEN x END) AS a, …, for each
-    of the other columns."""
+    """FROM (SELECT k, c, x …) PIVOT (SUM(x) FOR c IN ('a', 'b')): as SUM(x) FILTER (WHERE c = 'a') AS a, … GROUP BY k."""
     pivots = item.args.get("pivots") or []
     if len(pivots) != 1 or not isinstance(item.parent, exp.From):
         return
@@ -361,9 +356,10 @@ def _only_person(side: exp.Select, declaration: Declaration) -> bool:
     """Whether the one column of a SELECT over one table about people is the person."""
     source = side.args["from_"].this if side.args.get("from_") is not None else None
     table = declaration.table(source.name) if isinstance(source, exp.Table) and not side.args.get("joins") else None
-    if table is None or table.public or table.person is None:
+    if source is None or table is None or table.public or table.person is None:
         return False
-    return side.expressions[0].unalias().name.casefold() == table.person.casefold()
+    shadowed = any(one.alias.casefold() == source.name.casefold() for one in side.root().find_all(exp.CTE))
+    return not shadowed and bool(side.expressions[0].unalias().name.casefold() == table.person.casefold())
 
 
 _RULES: Mapping[type[exp.Expr], Sequence[Rule]] = {

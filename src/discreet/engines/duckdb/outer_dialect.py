@@ -100,7 +100,6 @@ _SAME = frozenset(
         "YEAR",
         "DAY",
         "DAYOFMONTH",
-        "DAYOFWEEK",
         "DAYOFYEAR",
         "EPOCH",
         "MAKE_DATE",
@@ -197,6 +196,7 @@ _FORMS: Mapping[str, Mapping[int, str]] = {
     "DATETIME_SUB": {2: "{0} - {1}"},
     "TIMESTAMP_SUB": {2: "{0} - {1}"},
     "DIV": {2: "{0} // NULLIF({1}, 0)"},
+    "DAYOFWEEK": {1: "DAYOFWEEK({0}) + 1"},
     "DOW": {1: "DAYOFWEEK({0})"},
     "ENDSWITH": {2: "ENDS_WITH({0}, {1})"},
     "FORMAT_DATE": {2: "STRFTIME({1}, {0})"},
@@ -295,7 +295,28 @@ def _untried(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query) or gathers(node) or _name(node) in _MAKING
 
 
+_PARTS = {"ISOWEEK": "WEEK", "WEEKOFYEAR": "WEEK", "DAYOFYEAR": "DOY"}
+"""Parts of dates that DuckDB has by another name."""
+
+
+def _part(node: exp.Extract) -> exp.Expr:
+    """EXTRACT(… FROM date), where Sunday is day 1 of the week."""
+    part = node.name.upper()
+    if part == "DAYOFWEEK":
+        moment = node.expression.sql(dialect="duckdb")
+        return exp.Paren(this=_parsed(f"DAYOFWEEK({moment}) + 1"))
+    return exp.Extract(this=exp.var(_PARTS.get(part, part)), expression=node.expression)
+
+
+def _weeks(first: str, last: str) -> str:
+    """How many Mondays lie between: the engine counts weeks from the first moment on."""
+    days = f"DATE_DIFF('day', DATE_TRUNC('week', {first}), DATE_TRUNC('week', {last}))"
+    return f"{days} // 7"
+
+
 def _called(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Extract):
+        return _part(node)
     if not isinstance(node, exp.Anonymous):
         return node
     name, arguments = str(node.this).upper(), [one.sql(dialect="duckdb") for one in node.expressions]
@@ -309,6 +330,8 @@ def _called(node: exp.Expr) -> exp.Expr:
             form = "DATE_DIFF({0}, {1}, {2})"
         else:  # end, start, PART
             form, arguments = "DATE_DIFF({0}, {1}, {2})", [_word(node.expressions[2]), arguments[1], arguments[0]]
+    if form is not None and name in _DIFFERENCES and arguments[0].strip("'").lower() in ("week", "isoweek"):
+        form = _weeks("{1}", "{2}")
     if form is None:
         return exp.Anonymous(this=name, expressions=[_parsed(one) for one in arguments])
     return exp.Paren(this=_parsed(form.format(*(f"({one})" for one in arguments))))
