@@ -139,6 +139,9 @@ def _word(node: exp.Expression) -> str:
 
 def _part_of(part: str, moment: exp.Expression, node: exp.Expression, language: Language) -> exp.Expression:
     other = language.parts.get(part)
+    if other is None and part in ("WEEKDAY", "DW") and "DATENAME" in language.functions:
+        fix = f"of parts there are {', '.join(language.parts)}; DATENAME(weekday, date) names the day"
+        raise refused(node, fix)
     if other is None:
         raise refused(node, f"of parts there are {', '.join(language.parts)}")
     return exp.Extract(this=exp.var(other), expression=moment)
@@ -792,8 +795,6 @@ _TSQL = Language(
     },
     _names(
         "ISOWEEK DAYOFYEAR",
-        WEEKDAY="DAYOFWEEK",
-        DW="DAYOFWEEK",
         ISO_WEEK="WEEK",
         ISOWK="WEEK",
         ISOWW="WEEK",

@@ -14,7 +14,6 @@ from sqlglot import exp
 
 from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
-from discreet.sql.grammar import Statistic
 from discreet.sql.nodes import Context, Rule, call, converted, number, text, whole
 from discreet.sql.refusals import place
 
@@ -273,7 +272,7 @@ _OF_ROWS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDis
 
 
 def _pivoted(item: exp.Expr, declaration: Declaration) -> None:
-    """FROM (SELECT k, c, x …) PIVOT (SUM(x) FOR c IN ('a', 'b')): as SUM(x) FILTER (WHERE c = 'a') AS a, … GROUP BY k."""
+    """FROM (SELECT k, c, x …) PIVOT (SUM(x) FOR c IN ('a')): as SUM(x) FILTER (WHERE c = 'a') AS a, … GROUP BY k."""
     pivots = item.args.get("pivots") or []
     if len(pivots) != 1 or not isinstance(item.parent, exp.From):
         return
