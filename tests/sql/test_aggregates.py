@@ -161,7 +161,7 @@ REFUSED = [
     ("SELECT APPROX_QUANTILES(x, 0) FROM s", "arguments", "APPROX_QUANTILES(x, 4)"),
     ("SELECT APPROX_TOP_COUNT(uid, 2) FROM s", "no-values", "declare values"),
     ("SELECT sum() FROM s", "arguments", "write SUM(x)"),
-    ("SELECT COUNT() FROM s", "syntax", "write COUNT(*), or COUNT(column)"),
+    ("SELECT COUNT(cat, uid) FROM s", "syntax", "write COUNT(*), or COUNT(column)"),
     (
         "SELECT cat, APPROX_QUANTILES(x, 2) AS q FROM s GROUP BY cat HAVING q > 3",
         "type",

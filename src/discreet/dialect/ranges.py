@@ -320,7 +320,7 @@ def _year(call: Call, _sides: Sequence[Interval], columns: Mapping[str, Column])
     return Fraction(max(low.year - slack, 0)), Fraction(high.year + slack)
 
 
-def _place(unit: str, moment: datetime.datetime) -> int:
+def units_begun(unit: str, moment: datetime.datetime) -> int:
     """How many units have begun up to a moment."""
     months = moment.year * 12 + moment.month - 1
     seconds = moment.toordinal() * 86_400 + moment.hour * 3_600 + moment.minute * 60 + moment.second
@@ -337,8 +337,8 @@ def _place(unit: str, moment: datetime.datetime) -> int:
 
 
 def _difference(unit: str, starts: _Moments, ends: _Moments) -> Range:
-    low = _place(unit, ends[0]) - _place(unit, starts[1])
-    return Fraction(low), Fraction(_place(unit, ends[1]) - _place(unit, starts[0]))
+    low = units_begun(unit, ends[0]) - units_begun(unit, starts[1])
+    return Fraction(low), Fraction(units_begun(unit, ends[1]) - units_begun(unit, starts[0]))
 
 
 def _date_diff(call: Call, _sides: Sequence[Interval], columns: Mapping[str, Column]) -> Interval:

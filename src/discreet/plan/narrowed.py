@@ -21,6 +21,7 @@ from itertools import product
 from typing import TypeAlias
 
 from discreet.dialect.nulls import EXACT
+from discreet.dialect.ranges import units_begun
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
@@ -466,6 +467,33 @@ def _formatted(value: Held, form: Held) -> Values:
     return frozenset([re.sub(r"%(.)", lambda found: _WRITTEN[found[1]](value), form)])
 
 
+def _difference(unit: Held, start: Held, end: Held) -> Values:
+    """How many units begin between two moments."""
+    if start is None or end is None:
+        return _NULL
+    if not isinstance(start, datetime.date) or not isinstance(end, datetime.date):
+        return ANY
+    first, last = (units_begun(str(unit), _midnight(one)) for one in (start, end))
+    return frozenset([float(last - first)])
+
+
+_LENGTHS = {"week": 604_800, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+
+
+def _added(unit: Held, value: Held, many: Held) -> Values:
+    """A moment, so many units later; months and years have different lengths."""
+    if value is None or many is None:
+        return _NULL
+    if not isinstance(value, datetime.date) or not isinstance(many, float) or unit not in _LENGTHS:
+        return ANY
+    if not isinstance(value, datetime.datetime) and unit not in ("week", "day"):
+        return ANY
+    try:
+        return frozenset([value + datetime.timedelta(seconds=many * _LENGTHS[str(unit)])])
+    except OverflowError:
+        return ANY
+
+
 _FUNCTIONS: Mapping[str, _Function] = {
     **{name: _comparison(name) for name in _COMPARED},
     **{name: _number(compute) for name, compute in _NUMBERS.items()},
@@ -493,6 +521,9 @@ _FUNCTIONS: Mapping[str, _Function] = {
     "hour": _moment(lambda moment: float(getattr(moment, "hour", 0))),
     "minute": _moment(lambda moment: float(getattr(moment, "minute", 0))),
     "unix_date": _moment(lambda moment: float(moment.toordinal() - _EPOCH)),
+    "unix_seconds": lambda value: _difference("second", datetime.date(1970, 1, 1), value),
+    "date_diff": _difference,
+    "date_add": _added,
     "date_trunc": _begun,
     "format_moment": _formatted,
     "to_date": _moment(lambda moment: moment.date() if isinstance(moment, datetime.datetime) else moment),

@@ -49,8 +49,11 @@ def ranged(key: Key, expression: Expression, predicates: Sequence[Expression], c
     if column.type not in (Type.DATE, Type.TIMESTAMP) or column.values is not None:
         return key
     source = ColumnOf(name, column.type)
-    step = _DAY if column.type is Type.DATE else _step(expression, source)
     low, high = _ends(source, column, predicates)
+    plain, shifts = _unshifted(expression, source)
+    step = _DAY if column.type is Type.DATE else _step(plain, source, low)
+    if step is not None and column.type is Type.TIMESTAMP and (plain == source or any(one % step for one in shifts)):
+        step = None
     if step is None or low == _ALWAYS[0] or high == _ALWAYS[1] or low > high:
         return key
     where: Expression = Literal(True, Type.BOOLEAN)
@@ -149,25 +152,91 @@ def _cells(
             yield moment.date()
 
 
-def _step(expression: Expression, source: ColumnOf) -> datetime.timedelta | None:
+def _step(expression: Expression, source: ColumnOf, low: datetime.datetime) -> datetime.timedelta | None:
     """The length of the pieces of time, counted from midnight, on each of which the expression of a timestamp has one
     value; None where it has none that long."""
     if not isinstance(expression, Call):
         return None if expression == source else datetime.timedelta.max
+    if (counted := _counted(expression, source, low)) is not None:
+        return next((step for step in _STEPS.values() if not any(one % step for one in counted)), None)
     if source in expression.arguments:
         if expression.operator in _OF_A_DAY:
             return _DAY
         if expression.operator in ("hour", "minute"):
             return _STEPS[expression.operator]
         constants = [one.value for one in expression.arguments if isinstance(one, Literal)]
+        if expression.operator == "date_diff" and len(constants) == 2:
+            return _DAY if constants[0] in ("year", "quarter", "month", "week") else None
         if expression.operator == "date_trunc" and len(constants) == 1:
             return _STEPS.get(str(constants[0]), None if constants[0] == "second" else _DAY)
         if expression.operator == "format_moment" and len(constants) == 1:
             signs = {piece[:1] for piece in str(constants[0]).replace("%%", "").split("%")[1:]}
             return None if "S" in signs else _STEPS["minute" if "M" in signs else "hour" if "H" in signs else "day"]
         return None
-    steps = [_step(one, source) for one in expression.arguments]
+    steps = [_step(one, source, low) for one in expression.arguments]
     return None if None in steps else min((one for one in steps if one is not None), default=datetime.timedelta.max)
+
+
+def _counted(
+    expression: Call, source: ColumnOf, low: datetime.datetime
+) -> tuple[datetime.timedelta, datetime.timedelta] | None:
+    """Of units of a timestamp that are counted from a constant on, also in pieces of so many: how long a piece is, and
+    how long after some midnight pieces begin. None where the expression is something else, or cuts towards a constant
+    that moments lie on both sides of."""
+    count, many = expression, 1
+    if expression.operator == "floor" and isinstance(expression.arguments[0], Call):
+        count, many = _quotient(expression.arguments[0], "divide")
+    elif expression.operator == "quotient":
+        count, many = _quotient(expression, "quotient")
+    elif expression.operator == "to_integer" and isinstance(expression.arguments[0], Call):
+        count, many = _quotient(expression.arguments[0], "divide")
+        many = 0 if many % 2 else many // 2  # a piece begins in the middle of what is rounded
+    if many < 1 or count.arguments[-1] != source or len(count.arguments) not in (1, 3):
+        return None
+    if count.operator == "unix_seconds":
+        unit, start = "second", _moment(_ZERO)
+    elif count.operator == "date_diff" and isinstance(count.arguments[1], Literal):
+        unit, since = str(getattr(count.arguments[0], "value", "")), count.arguments[1].value
+        if unit not in _SECONDS or not isinstance(since, datetime.date):
+            return None
+        start = _moment(since)
+    else:
+        return None
+    if expression.operator in ("quotient", "to_integer") and low < start:
+        return None
+    length = datetime.timedelta(seconds=_SECONDS[unit])
+    return many * length, (start - datetime.datetime.min) // length * length
+
+
+def _quotient(call: Call, operator: str) -> tuple[Call, int]:
+    """What is divided, and by which whole constant; 0 where it is none."""
+    if call.operator != operator:
+        return call, 1
+    count, divisor = call.arguments
+    many = divisor.value if isinstance(divisor, Literal) else None
+    known = isinstance(count, Call) and isinstance(many, int) and not isinstance(many, bool)
+    return (count, many) if known else (call, 0)  # type: ignore[return-value]
+
+
+def _unshifted(expression: Expression, source: ColumnOf) -> tuple[Expression, list[datetime.timedelta]]:
+    """An expression with the column in the place of the column and a constant time, and these times."""
+    if not isinstance(expression, Call):
+        return expression, []
+    if expression.operator == "date_add" and expression.arguments[1] == source:
+        unit, many = (getattr(expression.arguments[place], "value", None) for place in (0, 2))
+        if isinstance(many, int) and (unit in _SECONDS or unit == "week"):
+            seconds = 7 * _SECONDS["day"] if unit == "week" else _SECONDS[str(unit)]
+            try:
+                return source, [datetime.timedelta(seconds=many * seconds)]
+            except OverflowError:
+                return expression, []
+    found = [_unshifted(one, source) for one in expression.arguments]
+    shifts = [one for _, many in found for one in many]
+    return replace(expression, arguments=tuple(one for one, _ in found)), shifts
+
+
+_ZERO = datetime.date(1970, 1, 1)
+_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
 def _ends(source: ColumnOf, column: Column, predicates: Sequence[Expression]) -> Ends:
@@ -225,6 +294,12 @@ def _piece(value: Expression, constant: Value | None, source: ColumnOf) -> Ends 
         if not isinstance(constant, int) or not 1 <= constant <= 9998:
             return None
         return datetime.datetime(constant, 1, 1), datetime.datetime(constant + 1, 1, 1) - _TICK
+    if isinstance(value, Call) and value.operator == "unix_seconds" and value.arguments == (source,):
+        try:
+            second = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=int(constant))  # type: ignore[arg-type]
+            return second, second + (datetime.timedelta(seconds=1) - _TICK)
+        except (OverflowError, TypeError, ValueError):
+            return None
     if not isinstance(constant, datetime.date):
         return None
     moment = _moment(constant)

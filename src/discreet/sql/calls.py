@@ -95,6 +95,8 @@ def argument(reader: ArgumentReader, row: SqlFunction, index: int, node: exp.Exp
     else:
         fits, fix = wanted.kind is ArgumentKind.ANY or expression.type is Type.TEXT, "write CAST(x AS TEXT)"
         if row.operator.startswith("concatenate"):
+            if expression.type in (Type.INTEGER, Type.DATE):  # written alike in every database
+                return Call("to_text", (expression,), Type.TEXT)
             fix += "; OR joins conditions"
     if not fits:
         word = f"{row.usage.split('(')[0]} needs a {wanted.kind} here, not {expression.type}"

@@ -7,6 +7,7 @@ something else there for some row. Casts that fail there give NULL here, and tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,27 +22,15 @@ from sqlglot.dialects.postgres import Postgres
 from sqlglot.dialects.redshift import Redshift
 from sqlglot.dialects.snowflake import Snowflake
 from sqlglot.dialects.tsql import TSQL
+from sqlglot.parser import Parser as BaseParser
 
 from discreet.dialect.table import BY_NAME
 from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
 from discreet.sql.grammar import AGGREGATES, SPELLED, Reader, Statistic, as_written, parse, unread
+from discreet.sql.nodes import Context, arguments, call, converted, number, text, whole
 from discreet.sql.refusals import place, refused
-from discreet.sql.spelling import (
-    Context,
-    arguments,
-    call,
-    converted,
-    formatted,
-    from_sunday,
-    now,
-    number,
-    parsed,
-    text,
-    truncated,
-    unit,
-    whole,
-)
+from discreet.sql.spelling import formatted, from_sunday, now, parsed, truncated, unit
 
 Meaning = str | Callable[[exp.Expression, Context], exp.Expression | None]
 """What a function is here: another name, or what is made of its call; None for the call as it stands."""
@@ -82,16 +71,29 @@ def read(question: str, dialect: str = "") -> exp.Expression:
     return tree
 
 
+_OF_ANSWERS = {
+    name: BaseParser.FUNCTIONS[name]
+    for name in (
+        *("ROW_NUMBER", "RANK", "DENSE_RANK", "PERCENT_RANK", "CUME_DIST", "NTILE"),
+        *("LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "ANY_VALUE", "MD5", "ARG_MAX", "ARG_MIN"),
+        *("MAX_BY", "MIN_BY", "ARRAY_AGG", "LIST", "BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR"),
+        *("BOOLAND_AGG", "BOOLOR_AGG", "UNNEST", "GENERATE_SERIES", "APPROX_COUNT_DISTINCT"),
+    )
+}
+"""Functions of several rows that mean the same in each database; what they may be of, `layers` says."""
+
+
 @cache
 def _grammar(base: type[Dialect], convert: bool) -> type[Dialect]:
     """The database's grammar, with our limits, and with functions as they are written."""
     own = base.parser_class
     special = {"CAST", "TRY_CAST", "SAFE_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION"}
     special |= {"CONVERT", "TRY_CONVERT"} if convert else set()
+    special |= {"STRING_AGG", "LISTAGG", "GROUP_CONCAT"}
     parsers = {name: parser for name, parser in own.FUNCTION_PARSERS.items() if name in special}
     names = {*own.FUNCTIONS, *own.FUNCTION_PARSERS, *BY_NAME, *SPELLED} - {*special, "COUNT"}
     tables: dict[str, Any] = {
-        "FUNCTIONS": {**{name: as_written(name) for name in names}, **AGGREGATES},
+        "FUNCTIONS": {**{name: as_written(name) for name in names}, **AGGREGATES, **_OF_ANSWERS},
         "FUNCTION_PARSERS": {**parsers, "COUNT": lambda self: self._parse_count()},
         "ODBC_DATETIME_LITERALS": {"d": exp.Date, "ts": exp.Timestamp},
     }
@@ -137,6 +139,9 @@ def _word(node: exp.Expression) -> str:
 
 def _part_of(part: str, moment: exp.Expression, node: exp.Expression, language: Language) -> exp.Expression:
     other = language.parts.get(part)
+    if other is None and part in ("WEEKDAY", "DW") and "DATENAME" in language.functions:
+        fix = f"of parts there are {', '.join(language.parts)}; DATENAME(weekday, date) names the day"
+        raise refused(node, fix)
     if other is None:
         raise refused(node, f"of parts there are {', '.join(language.parts)}")
     return exp.Extract(this=exp.var(other), expression=moment)
@@ -202,9 +207,7 @@ def _skipping(name: str) -> Meaning:
 
 def _joined(node: exp.Expression, _context: Context) -> exp.Expression:
     """CONCAT where NULLs are left out."""
-    none = exp.Literal.string("")
-    given = [one if text(one) is not None else call("COALESCE", one, none.copy()) for one in node.expressions]
-    return call("CONCAT", *given)
+    return call("CONCAT_WS", exp.Literal.string(""), *node.expressions)
 
 
 def _unit_first(name: str, weeks: str = "") -> Meaning:
@@ -281,6 +284,13 @@ def _position(node: exp.Expression, _context: Context) -> exp.Expression | None:
     if any(value is not None for name, value in node.args.items() if name not in known):
         return None
     return call("STRPOS", node.this, node.args["substr"])
+
+
+def _is_not(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """PostgreSQL's own x IS NOT NULL, which is another word than NOT x IS NULL for rows alone."""
+    if not node.args.get("negate"):
+        return None
+    return exp.Not(this=exp.Is(this=node.this, expression=node.expression))
 
 
 def _power(node: exp.Expression, _context: Context) -> exp.Expression:
@@ -417,6 +427,46 @@ def _interval_added(node: exp.Expression, _context: Context) -> exp.Expression |
     return None
 
 
+def _series(node: exp.Expression, _context: Context) -> exp.Expression:
+    """GENERATE_ARRAY and GENERATE_DATE_ARRAY, with the ends and a step."""
+    start, end, *step = arguments(
+        node, 2, 3, fix="GENERATE_DATE_ARRAY(DATE '2024-01-01', DATE '2024-12-01', INTERVAL 1 MONTH)"
+    )
+    days = node.name.upper() == "GENERATE_DATE_ARRAY"
+    if days:
+        start, end = (converted(one, exp.DType.DATE) if text(one) is not None else one for one in (start, end))
+        step = step or [exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))]
+    return exp.GenerateSeries(start=start, end=end, step=next(iter(step), None))
+
+
+def _rows_of_series(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """PostgreSQL's GENERATE_SERIES gives rows wherever it stands."""
+    if isinstance(node.parent, exp.Unnest | exp.Table):
+        return None
+    return exp.Unnest(expressions=[node.copy()])
+
+
+def _divided(default: int | None) -> Meaning:
+    """Snowflake's DIV0: 0 where the divisor is 0."""
+
+    def build(node: exp.Expression, context: Context) -> exp.Expression:
+        one, other = arguments(node, 2, fix="x / NULLIF(y, 0)")
+        divisor, again = context.again(other, 2)
+        quotient = exp.Div(this=exp.Paren(this=one), expression=exp.Paren(this=again), typed=False, safe=False)
+        zero: exp.Expr = exp.EQ(this=exp.Paren(this=divisor), expression=number(0))
+        if default is None:
+            again = context.again(divisor, 2)[1]
+            zero = exp.Or(this=zero, expression=exp.Is(this=exp.Paren(this=again), expression=exp.Null()))
+        return exp.Case(ifs=[exp.If(this=zero, true=number(0))], default=quotient)
+
+    return build
+
+
+def _approximate_quantile(node: exp.Expression, _context: Context) -> exp.Expression:
+    value, share = arguments(node, 2, fix="APPROX_PERCENTILE(x, 0.9)")
+    return Statistic(this="APPROX_QUANTILE", expressions=[value, share])
+
+
 def _halved(node: exp.Expression, _context: Context) -> exp.Expression:
     """DuckDB's x // y cuts whole numbers alone."""
     return exp.Div(this=node.this, expression=node.expression, typed=True, safe=True)
@@ -451,6 +501,7 @@ _COMMON = _words(
 )
 _MORE_NUMBERS = _words("LOG10 ATAN2 DEGREES RADIANS POWER POW TRUNC")
 _SHAPES: Mapping[type[exp.Expr], Shape] = {
+    exp.Is: _is_not,
     exp.Pow: _power,
     exp.Localtimestamp: lambda _node, _context: exp.CurrentTimestamp(),
     exp.SimilarTo: refuse("use LIKE, or a regular expression"),
@@ -471,7 +522,7 @@ _POSTGRES = Language(
     | _words(
         "LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM BTRIM TRIM STRPOS TRANSLATE ASCII STARTS_WITH",
         "CONCAT_WS CBRT DIV SINH COSH TANH ASINH ACOSH ATANH DATE_TRUNC MAKE_DATE TRANSACTION_TIMESTAMP DATE",
-        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET",
+        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN",
     )
     - {"IF"},
     {
@@ -495,13 +546,14 @@ _POSTGRES = Language(
         exp.ILike: _escaped,
         exp.RegexpLike: _no_boundary,
         exp.RegexpILike: _no_boundary,
+        exp.GenerateSeries: _rows_of_series,
         exp.Substring: cast(Shape, _substring()),
     },
 )
 _REDSHIFT = Language(
     Redshift,
-    (_POSTGRES.functions | _words("LEN NVL NVL2 GETDATE SYSDATE LAST_DAY DECODE"))
-    - _words("CONCAT_WS WIDTH_BUCKET MAKE_DATE TIME_BUCKET"),
+    (_POSTGRES.functions | _words("LEN NVL NVL2 GETDATE SYSDATE LAST_DAY DECODE RATIO_TO_REPORT"))
+    - _words("CONCAT_WS WIDTH_BUCKET MAKE_DATE TIME_BUCKET DATE_BIN"),
     {
         **{name: meaning for name, meaning in _POSTGRES.others.items() if name not in ("CONCAT", "LOG", "REGEXP_LIKE")},
         "CONCAT": "CONCAT",
@@ -587,7 +639,7 @@ _BIGQUERY = Language(
             "LENGTH CHAR_LENGTH CHARACTER_LENGTH BYTE_LENGTH OCTET_LENGTH STRPOS TRANSLATE STARTS_WITH ENDS_WITH",
             "CONCAT GREATEST LEAST IFNULL SAFE_DIVIDE SAFE_ADD SAFE_SUBTRACT SAFE_MULTIPLY SAFE_NEGATE IEEE_DIVIDE DIV",
             "CBRT SINH COSH TANH ASINH ACOSH ATANH IS_NAN IS_INF BIT_COUNT REGEXP_CONTAINS UNIX_DATE UNIX_SECONDS DATE",
-            "DATETIME TIMESTAMP SAFE_OFFSET ORDINAL SAFE_ORDINAL LOG",
+            "DATETIME TIMESTAMP SAFE_OFFSET ORDINAL SAFE_ORDINAL LOG RANGE_BUCKET",
         )
     )
     - _words("DEGREES RADIANS"),
@@ -612,6 +664,7 @@ _BIGQUERY = Language(
         "PARSE_DATETIME": _parse("bigquery", "TIMESTAMP", first=True),
         "LAST_DAY": _of("LAST_DAY"),
         "WEEK": _kept,
+        **dict.fromkeys(("GENERATE_ARRAY", "GENERATE_DATE_ARRAY"), _series),
     },
     _names("DAYOFWEEK DAYOFYEAR ISOWEEK ISOYEAR"),
     {exp.Like: _escaped},
@@ -625,7 +678,7 @@ _SNOWFLAKE = Language(
             "LENGTH LEN OCTET_LENGTH TRIM LTRIM RTRIM TRANSLATE ASCII STARTSWITH ENDSWITH CONCAT GREATEST LEAST",
             "IFNULL NVL NVL2 IFF ZEROIFNULL NULLIFZERO CBRT SINH COSH TANH DECODE WIDTH_BUCKET DATE_TRUNC GETDATE",
             "SYSDATE YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH DAYOFYEAR WEEKOFYEAR WEEK DATEFROMPARTS",
-            "DATE_FROM_PARTS LAST_DAY DATE",
+            "DATE_FROM_PARTS LAST_DAY DATE RATIO_TO_REPORT TIME_SLICE",
         )
     ),
     {
@@ -639,6 +692,9 @@ _SNOWFLAKE = Language(
         "DATE_TRUNC": _unit_first("DATE_TRUNC"),
         "LOG": _logarithm(True, ""),
         "TRUNCATE": _of("TRUNC", least=1, most=2),
+        "APPROX_PERCENTILE": _approximate_quantile,
+        "DIV0": _divided(0),
+        "DIV0NULL": _divided(None),
         "REGEXP_LIKE": _matched,
         "RLIKE": _matched,
         "REGEXP_SUBSTR": _whole_match(_found),
@@ -696,6 +752,22 @@ def _tsql_power(node: exp.Expression, _context: Context) -> exp.Expression:
     raise refused(node, "write POWER(CAST(x AS FLOAT), y)")
 
 
+def _without_hints(node: exp.Expression, _context: Context) -> None:
+    """FROM t WITH (NOLOCK): how rows are locked, which means nothing here."""
+    node.set("hints", None)
+
+
+def _plus(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """x + ' ' + y puts texts together, where one of them is a text for certain: no number and no date."""
+    chain, rest = list[exp.Expression](), cast(exp.Expr, node)
+    while isinstance(rest, exp.Add | exp.DPipe):
+        chain.append(rest.expression)
+        rest = rest.this
+    words = [one.name for one in (*chain, rest) if isinstance(one, exp.Literal) and one.is_string]
+    certain = any(not re.fullmatch(r"[\s\d.:+\-TtZzEe]*", one) or one.isspace() for one in words)
+    return exp.DPipe(this=node.this, expression=node.expression, safe=False) if certain else None
+
+
 _SUNDAYS = "weeks begin on Sunday there: write ISO_WEEK, or days divided by 7"
 _TSQL = Language(
     TSQL,
@@ -746,6 +818,8 @@ _TSQL = Language(
         exp.Like: _no_ranges,
         exp.Substring: cast(Shape, _substring()),
         exp.Convert: _tsql_convert,
+        exp.Add: _plus,
+        exp.Table: _without_hints,
         **_casts(_tsql_cast),
     },
     convert=True,
@@ -776,6 +850,17 @@ def _mysql_week(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.Extract(this=exp.var("WEEK"), expression=given[0])
 
 
+def _year_and_week(node: exp.Expression, context: Context) -> exp.Expression:
+    """YEARWEEK(x, 1) and YEARWEEK(x, 3): those of ISO 8601, as 202407."""
+    given = arguments(node, 1, 2, fix="YEARWEEK(x, 3), which is that of ISO 8601")
+    if len(given) == 1 or whole(given[1]) not in (1, 3):
+        raise refused(node, "write YEARWEEK(x, 3), which is that of ISO 8601")
+    one, other = context.again(given[0], 2)
+    year = exp.Extract(this=exp.var("ISOYEAR"), expression=one)
+    hundreds = exp.Mul(this=year, expression=number(100))
+    return exp.Paren(this=exp.Add(this=hundreds, expression=exp.Extract(this=exp.var("WEEK"), expression=other)))
+
+
 def _days(node: exp.Expression, _context: Context) -> exp.Expression:
     end, start = arguments(node, 2, fix="DATEDIFF(end, start)")
     return call("DATE_DIFF", exp.Literal.string("day"), start, end)
@@ -790,7 +875,7 @@ _MYSQL = Language(
             "CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM TRIM CONCAT CONCAT_WS GREATEST LEAST IFNULL UCASE",
             "LCASE LOG2 BIT_COUNT LAST_DAY DAYNAME MONTHNAME YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH",
             "DAYOFWEEK DAYOFYEAR WEEKOFYEAR CURDATE UTC_DATE UTC_TIMESTAMP SYSDATE LOCALTIMESTAMP DATE TIMESTAMP",
-            "TRUNCATE",
+            "TRUNCATE FROM_UNIXTIME",
         )
     )
     - _words("TRUNC"),
@@ -812,6 +897,7 @@ _MYSQL = Language(
         **dict.fromkeys(("DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"), _interval_added),
         "WEEK": _mysql_week,
         "WEEKDAY": _part("ISODOW", 1),
+        "YEARWEEK": _year_and_week,
         "UNIX_TIMESTAMP": _of("UNIX_SECONDS"),
     },
     _names(""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from sqlglot import exp
@@ -149,8 +149,7 @@ class ExpressionReader:
 
     def _usable(self, expression: Expression, node: exp.Expression) -> Expression:
         """The expression, unless it stands on a released answer: there the operators of SQL itself are known only."""
-        call = expression.arguments[0] if isinstance(expression, Call) and expression.operator == "not" else expression
-        if self._answers and isinstance(call, Call) and call.operator not in ON_ANSWERS:
+        if self._answers and not set(_operators(expression)) <= ON_ANSWERS:
             raise refused(
                 node, "compute it from the answer: HAVING and ORDER BY know + - * /, comparisons, CASE, COALESCE, ABS"
             )
@@ -337,6 +336,14 @@ def _misplaced(node: exp.Expression) -> str:
     if isinstance(node, exp.Window):
         return WINDOWS
     return "name a column: SUM(column), or COUNT(*)" if isinstance(node, exp.Star) else ""
+
+
+def _operators(expression: Expression) -> Iterator[str]:
+    """Those of an expression and its arguments: what is written as one may be several, as a cast that rounds."""
+    if isinstance(expression, Call):
+        yield expression.operator
+        for one in expression.arguments:
+            yield from _operators(one)
 
 
 def _is_number(text: str) -> bool:

@@ -149,6 +149,8 @@ class Reader(Counted):
         plain = [argument for argument in arguments if not isinstance(argument, exp.Kwarg)]
         if distinct:
             return self.expression(exp.Count(this=exp.Distinct(expressions=plain), expressions=named))
+        if not arguments:  # DuckDB's COUNT()
+            plain = [exp.Star()]
         if len(plain) != 1:
             self.raise_error("COUNT takes * or one expression")
         return self.expression(exp.Count(this=plain[0], expressions=named, big_int=True))

@@ -263,7 +263,9 @@ class _Splitter:
         if _Kind.ROWS not in kinds:
             kinds += [self._beside(holder, names) for holder in _nested(node)]
             return (_Kind.RELEASED if _Kind.RELEASED in kinds else _Kind.PUBLIC), node
-        if _Kind.RELEASED in kinds and self._looked_up(node):
+        if _Kind.RELEASED in kinds:
+            self._looked_up(node)
+            self._as_values(node, names)
             kinds = [self._source(item, names) for item in _sources(node)]
         if _Kind.RELEASED in kinds:
             message = "rows of people are joined with an answer"
@@ -277,11 +279,85 @@ class _Splitter:
             return _Kind.ROWS, node
         return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
 
-    def _looked_up(self, node: exp.Select) -> bool:
+    def _as_values(self, node: exp.Select, names: Names) -> None:
+        """Writes answers of one row, which rows are joined with on no condition, as the values in it: FROM rows, (SELECT
+        AVG(x) AS mean FROM rows) AS m becomes (SELECT m.mean FROM (…) AS m) where m.mean stands."""
+        source = node.args["from_"]
+        joins = list(node.args.get("joins") or [])
+        for item in [source.this, *(join.this for join in joins)]:
+            join = next((one for one in joins if one.this is item), None)
+            first = next((one for one in joins if one.args.get("on") is None and not one.args.get("using")), None)
+            if not self._has_one_row(item, names) or (join is None and (first is None or first is not joins[0])):
+                continue
+            if join is not None and (join.args.get("using") or join.args.get("method") or not _always(join)):
+                continue
+            alias = (item.alias or item.name).casefold()
+            given = {one.casefold() for one in _visible(self._read_from(item, names))}
+            columns = [one for one in _columns_of(node) if one.table.casefold() == alias]
+            if "*" in given or any(one.name.casefold() not in given for one in columns):
+                continue
+            others = self._given_by([one for one in _sources(node) if one is not item], names)
+            alone = [one for one in _columns_of(node) if not one.table and one.name.casefold() in given]
+            if others is None or any(one.name.casefold() in others for one in alone):
+                continue
+            columns += alone
+            group = node.args.get("group")
+            if group is not None:  # a value that is one and the same tells no groups apart
+                rest = [one for one in group.expressions if not any(one is column for column in columns)]
+                if not rest and group.expressions:
+                    continue
+                columns = [one for one in columns if one.parent is not group]
+                group.set("expressions", rest)
+            if join is None:
+                assert first is not None
+                source.set("this", first.this)
+                join = first
+            joins = [one for one in joins if one is not join]
+            node.set("joins", joins)
+            for one in columns:
+                value = exp.Select(expressions=[one.copy()], from_=exp.From(this=item.copy()))
+                one.replace(exp.Subquery(this=value))
+
+    def _given_by(self, items: Sequence[exp.Expr], names: Names) -> set[str] | None:
+        """The names of the columns of several items of FROM; None where one does not say them."""
+        found = set[str]()
+        for item in items:
+            query = self._read_from(item, names)
+            table = self.declaration.table(query.name) if isinstance(query, exp.Table) else None
+            own = [one.name for one in table.columns] if table is not None else list(_visible(query))
+            if not own or "*" in own:
+                return None
+            found |= {one.casefold() for one in own}
+        return found
+
+    def _read_from(self, item: exp.Expr, names: Names) -> exp.Expr:
+        """The query that an item of FROM gives rows of, itself where it is none."""
+        if isinstance(item, exp.Subquery):
+            return cast(exp.Expr, item.this)
+        named = names.get(item.name.casefold()) if isinstance(item, exp.Table) else None
+        return item if named is None or named.alias.args.get("columns") else named.tree
+
+    def _has_one_row(self, item: exp.Expr, names: Names) -> bool:
+        """Whether an answer in FROM has exactly one row: its measured table has no key, and nothing leaves rows out."""
+        query = self._read_from(item, names)
+        alias = item.args.get("alias")
+        if not isinstance(query, exp.Select) or (alias is not None and alias.args.get("columns")):
+            return False
+        if any(value for name, value in query.args.items() if name not in ("expressions", "from_")):
+            return False
+        table = query.args["from_"].this if query.args.get("from_") is not None else None
+        measured = self.measured.get(table.name) if isinstance(table, exp.Table) else None
+        outputs = measured.question.plan.outputs if measured is not None else ()
+        plain = not any(one.find(exp.Unnest, exp.AggFunc, exp.Window) for one in query.expressions)
+        return plain and bool(outputs) and not any(one.kind is OutputKind.KEY for one in outputs)
+
+    def _looked_up(self, node: exp.Select) -> None:
         """Writes joins of rows with an answer as lookups, where they only keep the rows with some of its keys: JOIN (…)
         AS top ON x = top.x becomes x IN (SELECT x FROM (…) AS top). The answer has one row for each key."""
         for join in list(node.args.get("joins") or []):
             item, on = join.this, join.args.get("on")
+            while isinstance(on, exp.Paren):
+                on = on.this
             if not isinstance(item, exp.Subquery) or not item.alias or not isinstance(on, exp.EQ):
                 continue
             key = self._only_key(item.this)
@@ -301,7 +377,6 @@ class _Splitter:
             keys = exp.Select(expressions=[shown], from_=exp.From(this=item.copy()))
             node.set("joins", [one for one in node.args["joins"] if one is not join])
             node.where(exp.In(this=other.copy(), query=exp.Subquery(this=keys)), copy=False)
-        return True
 
     def _only_key(self, node: exp.Expr) -> str | None:
         """What a query over one measured table calls the only key of that: it has one row for each value."""
@@ -784,6 +859,14 @@ def _sources(node: exp.Expr) -> list[exp.Expr]:
     if source is None:
         return []
     return [source.this, *(join.this for join in [*_joins(node), *_joins(source.this)])]
+
+
+def _always(join: exp.Join) -> bool:
+    """Whether a join has no condition that could fail."""
+    on = join.args.get("on")
+    side = str(join.args.get("side") or "").upper()
+    true = isinstance(on, exp.Boolean) and on.this is True
+    return side in ("", "LEFT") and (on is None or true)
 
 
 def _columns_of(node: exp.Select) -> list[exp.Column]:

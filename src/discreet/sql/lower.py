@@ -498,9 +498,14 @@ class _Select:
 
     def _grouped(self, node: exp.Expression) -> int:
         """Which group key stands here."""
-        if not isinstance(node, exp.Column) and (node.find(exp.AggFunc) or not self._computes()):
+        if not isinstance(node, exp.Column) and node.find(exp.AggFunc):
             raise self._not_selectable(node)
-        found = self._place_of(node)
+        try:
+            found = self._place_of(node)
+        except QuestionError:
+            if isinstance(node, exp.Column) or self._computes():
+                raise
+            raise self._not_selectable(node) from None
         if found is None:
             if not isinstance(node, exp.Column):
                 raise self._not_selectable(node)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from sqlglot import exp
@@ -20,33 +19,14 @@ from discreet.errors import QuestionError
 from discreet.sql import formats
 from discreet.sql.dates import MOST_YEARS, unit_of
 from discreet.sql.grammar import SPELLED, Statistic
-from discreet.sql.limits import LARGEST, small
+from discreet.sql.limits import small
 from discreet.sql.names import unqualified
+from discreet.sql.nodes import Context, Rule, arguments, call, converted, number, text, whole
 from discreet.sql.refusals import place, refused
+from discreet.sql.shapes import shaped
 from discreet.trusted.ring_a.table import Type
 
 Nodes = Sequence[exp.Expression]
-
-
-@dataclass
-class Context:
-    """The day that NOW() means, and how many nodes may still be written anew."""
-
-    day: datetime.date
-    left: int = LARGEST
-
-    def again(self, node: exp.Expression, times: int) -> list[exp.Expression]:
-        """A part that stands so often in what is written for another: itself, and copies."""
-        self.left -= (times - 1) * sum(1 for _ in node.walk())
-        if self.left < 0:
-            fix = "ask for less at once, or name it once in a subquery"
-            message = f"there are more than {LARGEST:,} operators, columns and constants, as often as they are read"
-            raise QuestionError("too-long", message, where="question", fix=fix)
-        return [node, *(node.copy() for _ in range(times - 1))]
-
-
-Rule = Callable[[exp.Expression, Context], exp.Expression | None]
-"""What a node is written for, with its own parts in it; None where it stays."""
 
 
 def spelled(tree: exp.Expression, declaration: Declaration, today: datetime.date | None = None) -> exp.Expression:
@@ -57,6 +37,7 @@ def spelled(tree: exp.Expression, declaration: Declaration, today: datetime.date
     """
     context = Context(declaration.question_date or today or now())
     unqualified(tree, declaration)
+    shaped(tree, declaration, context)
     nodes = cast(list[exp.Expression], list(tree.walk(bfs=True)))
     for node in reversed(nodes):
         rule = _BY_NAME.get(node.name.upper()) if type(node) is exp.Anonymous else _BY_TYPE.get(type(node))
@@ -68,61 +49,9 @@ def spelled(tree: exp.Expression, declaration: Declaration, today: datetime.date
     return tree
 
 
-def _with_fractions(declaration: Declaration) -> Mapping[str, bool]:
-    """Of each column's name, whether all that are called so are numbers with fractions."""
-    found: dict[str, bool] = {}
-    for table in declaration.tables.values():
-        for column in table.columns:
-            name = column.name.casefold()
-            found[name] = found.get(name, True) and column.type is Type.NUMBER
-    return found
-
-
 def now() -> datetime.date:
     """Today's date, in UTC."""
     return datetime.datetime.now(datetime.UTC).date()
-
-
-# nodes
-
-
-def call(name: str, *arguments: exp.Expression) -> exp.Expression:
-    """A function of the dialect."""
-    return exp.Anonymous(this=name, expressions=list(arguments))
-
-
-def converted(node: exp.Expression, kind: exp.DType) -> exp.Expression:
-    """CAST(node AS kind)."""
-    return exp.Cast(this=node, to=exp.DataType(this=kind))
-
-
-def number(value: int) -> exp.Expression:
-    """A whole number."""
-    plain = exp.Literal.number(abs(value))
-    return exp.Neg(this=plain) if value < 0 else plain
-
-
-def whole(node: exp.Expr | None) -> int | None:
-    """The value of a whole constant, in quotes or not; None where it is none."""
-    sign = 1
-    while isinstance(node, exp.Paren | exp.Neg):
-        sign, node = (-sign if isinstance(node, exp.Neg) else sign), node.this
-    words = str(node.this) if isinstance(node, exp.Literal) else ""
-    return sign * int(words) if re.fullmatch(r"-?[0-9]{1,15}", words) else None
-
-
-def text(node: exp.Expression | None) -> str | None:
-    """The value of a constant text."""
-    return str(node.this) if isinstance(node, exp.Literal) and node.is_string else None
-
-
-def arguments(node: exp.Expression, least: int, most: int | None = None, *, fix: str) -> list[exp.Expression]:
-    """The arguments of a function, so many as it takes."""
-    given = list(node.expressions)
-    if not least <= len(given) <= (least if most is None else most):
-        name = node.name.upper()
-        raise QuestionError("arguments", f"{name} takes other arguments", where=place(node), fix=f"write {fix}")
-    return given
 
 
 # dates
@@ -677,7 +606,9 @@ def _divisions(tree: exp.Expression, declaration: Declaration) -> None:
         while above is not None and id(above) not in measured:
             measured.add(id(above))
             above = above.parent
-    fractions = _fractional(tree, _with_fractions(declaration))
+    named = {one.alias.casefold() for one in tree.find_all(exp.Alias) if id(one) in measured}
+    measured |= {id(one) for one in typed if _shows(one, named)}
+    fractions = _with_fractions(tree, declaration)
     for node in typed:
         if id(node) in measured and not {id(node.this), id(node.expression)} & fractions:
             fix = f"write 1.0 * {place(node)} for a quotient with its fraction"
@@ -688,28 +619,78 @@ def _divisions(tree: exp.Expression, declaration: Declaration) -> None:
             node.set("typed", False)
 
 
-def _fractional(tree: exp.Expression, columns: Mapping[str, bool]) -> set[int]:
-    """The nodes whose values are of a type with fractions for certain."""
-    found: set[int] = set()
-    for node in reversed(list(tree.walk(bfs=True))):
-        if isinstance(node, exp.Literal):
-            certain = not node.is_string and not str(node.this).isdigit()
-        elif isinstance(node, exp.Column):
-            certain = columns.get(node.name.casefold(), False)
-        elif isinstance(node, exp.Cast | exp.TryCast):
-            kind = node.args["to"]
-            certain = isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
-        elif isinstance(node, exp.Paren | exp.Neg | exp.Filter | exp.Sum):
-            certain = id(node.this) in found
-        elif isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
-            certain = bool({id(node.this), id(node.expression)} & found)
-        else:
-            certain = isinstance(node, exp.Avg) or (isinstance(node, Statistic) and node.this in _FRACTIONS)
-        if certain:
-            found.add(id(node))
-    return found
+def _shows(node: exp.Expr, named: set[str]) -> bool:
+    """Whether a quotient is of aggregates that have such a name, and is shown as it is: within another aggregate it may
+    be of single rows."""
+    if not any(one.name.casefold() in named for one in node.find_all(exp.Column)):
+        return False
+    above = node.parent
+    while above is not None and not isinstance(above, exp.Query):
+        if isinstance(above, exp.Where | exp.Join | exp.Group) or _gathers(above):
+            return False
+        above = above.parent
+    return True
 
 
+def _gathers(node: exp.Expr) -> bool:
+    return isinstance(node, exp.AggFunc) and not isinstance(node.parent, exp.Window)
+
+
+def _with_fractions(tree: exp.Expression, declaration: Declaration) -> set[int]:
+    """The nodes whose values are of a type with fractions for certain: a column, where all that are called so are."""
+    declared: dict[str, bool] = {}
+    for table in declaration.tables.values():
+        for column in table.columns:
+            name = column.name.casefold()
+            declared[name] = declared.get(name, True) and column.type is Type.NUMBER
+    nodes = list(reversed(list(tree.walk(bfs=True))))
+    aliases = [one for one in nodes if isinstance(one, exp.Alias)]
+    columns, found = declared, set[int]()
+    while True:
+        many = len(found)
+        for node in nodes:
+            if id(node) not in found and _fractional(node, found, columns):
+                found.add(id(node))
+        if len(found) == many:
+            return found
+        columns = dict(declared)
+        for one in aliases:
+            name = one.alias.casefold()
+            own = isinstance(one.this, exp.Column) and one.this.name.casefold() == name
+            columns[name] = columns.get(name, True) and (own or id(one.this) in found)
+
+
+def _fractional(node: exp.Expr, found: set[int], columns: Mapping[str, bool]) -> bool:
+    """Whether a node's values are of a type with fractions for certain, where those in `found` are."""
+    if isinstance(node, exp.Literal):
+        return not node.is_string and not str(node.this).isdigit()
+    if isinstance(node, exp.Column):
+        return columns.get(node.name.casefold(), False)
+    if isinstance(node, exp.Cast | exp.TryCast):
+        kind = node.args["to"]
+        return isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
+    if isinstance(node, exp.Extract):
+        return node.name.upper() in ("EPOCH", "SECOND")
+    if isinstance(node, exp.Anonymous):
+        name = node.name.upper()
+        some = node.expressions[:1] if name in ("ABS", "ROUND", "NULLIF", "LAG", "LEAD") else node.expressions
+        return name in _ROOTS or (name in _PASSING and any(id(one) in found for one in some))
+    if isinstance(node, exp.Case):
+        ends = [one.args.get("true") for one in node.args["ifs"]] + [node.args.get("default")]
+        return any(id(one) in found for one in ends)
+    if isinstance(node, _INNER):
+        return id(node.this) in found
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
+        return bool({id(node.this), id(node.expression)} & found)
+    return isinstance(node, exp.Avg) or (isinstance(node, Statistic) and node.this in _FRACTIONS)
+
+
+_INNER = (
+    *(exp.Paren, exp.Neg, exp.Filter, exp.Sum, exp.Min, exp.Max, exp.Window, exp.Subquery, exp.IgnoreNulls),
+    *(exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue, exp.AnyValue),
+)
+_ROOTS = ("SQRT", "LN", "LOG10", "EXP", "CBRT")
+_PASSING = ("ABS", "ROUND", "NULLIF", "COALESCE", "IFNULL", "NVL", "GREATEST", "LEAST")
 _FRACTIONS = ("AVG", "VAR_POP", "VAR_SAMP", "VARIANCE", "STDDEV_POP", "STDDEV_SAMP", "STDDEV", "CORR")
 
 

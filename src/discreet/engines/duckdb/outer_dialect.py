@@ -55,6 +55,7 @@ _SAME = frozenset(
         "LOWER",
         "LPAD",
         "LTRIM",
+        "MD5",
         "MINUTE",
         "MOD",
         "MONTH",
@@ -99,7 +100,6 @@ _SAME = frozenset(
         "YEAR",
         "DAY",
         "DAYOFMONTH",
-        "DAYOFWEEK",
         "DAYOFYEAR",
         "EPOCH",
         "MAKE_DATE",
@@ -142,6 +142,8 @@ _OVER_ROWS = frozenset(
         "ARRAY_AGG",
         "BOOL_AND",
         "BOOL_OR",
+        "LOGICAL_AND",
+        "LOGICAL_OR",
         "SUM",
         "AVG",
         "MIN",
@@ -194,6 +196,7 @@ _FORMS: Mapping[str, Mapping[int, str]] = {
     "DATETIME_SUB": {2: "{0} - {1}"},
     "TIMESTAMP_SUB": {2: "{0} - {1}"},
     "DIV": {2: "{0} // NULLIF({1}, 0)"},
+    "DAYOFWEEK": {1: "DAYOFWEEK({0}) + 1"},
     "DOW": {1: "DAYOFWEEK({0})"},
     "ENDSWITH": {2: "ENDS_WITH({0}, {1})"},
     "FORMAT_DATE": {2: "STRFTIME({1}, {0})"},
@@ -277,7 +280,10 @@ def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
         elif isinstance(value, list):
             node.set(name, [_written(one, safe=safe or alone) if isinstance(one, exp.Expr) else one for one in value])
     if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return exp.TryCast(this=node.this, to=node.args["to"])
+        kind = node.args["to"]
+        if kind.this is exp.DType.FLOAT:  # of eight bytes, as where rows are computed
+            kind = exp.DataType(this=exp.DType.DOUBLE)
+        return exp.TryCast(this=node.this, to=kind)
     if isinstance(node, exp.Mod | exp.IntDiv) and not alone and not safe:
         node.set("expression", exp.Nullif(this=node.expression, expression=exp.Literal.number(0)))
     made = _called(node)
@@ -289,7 +295,28 @@ def _untried(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query) or gathers(node) or _name(node) in _MAKING
 
 
+_PARTS = {"ISOWEEK": "WEEK", "WEEKOFYEAR": "WEEK", "DAYOFYEAR": "DOY"}
+"""Parts of dates that DuckDB has by another name."""
+
+
+def _part(node: exp.Extract) -> exp.Expr:
+    """EXTRACT(… FROM date), where Sunday is day 1 of the week."""
+    part = node.name.upper()
+    if part == "DAYOFWEEK":
+        moment = node.expression.sql(dialect="duckdb")
+        return exp.Paren(this=_parsed(f"DAYOFWEEK({moment}) + 1"))
+    return exp.Extract(this=exp.var(_PARTS.get(part, part)), expression=node.expression)
+
+
+def _weeks(first: str, last: str) -> str:
+    """How many Mondays lie between: the engine counts weeks from the first moment on."""
+    days = f"DATE_DIFF('day', DATE_TRUNC('week', {first}), DATE_TRUNC('week', {last}))"
+    return f"{days} // 7"
+
+
 def _called(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Extract):
+        return _part(node)
     if not isinstance(node, exp.Anonymous):
         return node
     name = str(node.this).upper()
@@ -306,6 +333,8 @@ def _called(node: exp.Expr) -> exp.Expr:
             form = "DATE_DIFF({0}, {1}, {2})"
         else:  # end, start, PART
             form, arguments = "DATE_DIFF({0}, {1}, {2})", [_word(node.expressions[2]), arguments[1], arguments[0]]
+    if form is not None and name in _DIFFERENCES and arguments[0].strip("'").lower() in ("week", "isoweek"):
+        form = _weeks("{1}", "{2}")
     if form is None:
         return exp.Anonymous(this=name, expressions=node.expressions)
     return exp.Paren(this=_parsed(form.format(*(f"({one})" for one in arguments))))
