@@ -13,9 +13,9 @@ from discreet.dialect.ranges import interval
 from discreet.dialect.steps import step_of
 from discreet.errors import QuestionError
 from discreet.sql.expressions import ExpressionReader
+from discreet.sql.nodes import call
 from discreet.sql.refusals import place
 from discreet.sql.scope import Scope
-from discreet.sql.spelling import call
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import KEYS_SHOWN, Type
 

@@ -44,10 +44,11 @@ from discreet.sql.histograms import histograms_of, with_bins
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, INSTEAD, Question, amount, lower_tree, options_of
 from discreet.sql.names import told_apart
+from discreet.sql.nodes import call
 from discreet.sql.refusals import known_clauses, only, place, refused, several_rows, unknown_name
 from discreet.sql.scope import Scope, numbered
 from discreet.sql.single_rows import one_row, picks
-from discreet.sql.spelling import call, spelled
+from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.expressions import Expression
@@ -280,8 +281,8 @@ class _Splitter:
         return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
 
     def _as_values(self, node: exp.Select, names: Names) -> None:
-        """Writes answers of one row, which rows are joined with on no condition, as the values in it: FROM rows, (SELECT
-        AVG(x) AS mean FROM rows) AS m becomes (SELECT m.mean FROM (…) AS m) where m.mean stands."""
+        """Writes answers of one row, which rows are joined with on no condition, as the values in it: of FROM rows,
+        (SELECT AVG(x) AS mean FROM rows) AS m stays (SELECT m.mean FROM (…) AS m) where m.mean stands."""
         source = node.args["from_"]
         joins = list(node.args.get("joins") or [])
         for item in [source.this, *(join.this for join in joins)]:
