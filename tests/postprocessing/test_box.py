@@ -298,6 +298,12 @@ def test_what_takes_too_long_is_refused_and_the_next_is_answered(
         "SELECT n * 9223372036854775807 AS v FROM t",
         "SELECT CASE WHEN k > 'a' THEN CAST(k AS DATE) END AS v FROM t",
         "SELECT INITCAP(k) AS v, SUBSTRING(k, -5, 2) AS w FROM t",
+        "SELECT CHR(CAST(-n AS INTEGER)) AS v, -(x - 9223372036854775807) AS w FROM t",
+        "SELECT k, MAX(n) * 9223372036854775807 AS v FROM t GROUP BY k HAVING MAX(n) * 9223372036854775807 <> 1.5"
+        " OR SUM(n * n) + 1 > 0 ORDER BY ABS(MIN(CAST(-9223372036854775808 AS BIGINT)))",
+        "SELECT SUM(n) OVER () * 9223372036854775807 * 9223372036854775807 * 9223372036854775807 AS v FROM t",
+        "SELECT (SELECT MAX(n) FROM t) + 9223372036854775807 - t.n AS v, LN((SELECT -SUM(n * n) FROM t)) AS w FROM t",
+        "SELECT w.k, INITCAP(MAX(w.k)) AS v, -(MIN(n) - 9223372036854775807) AS z FROM t AS w GROUP BY 1",
     ],
 )
 def test_no_value_makes_a_query_fail(question: str, engine: OuterEngine) -> None:

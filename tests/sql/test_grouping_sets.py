@@ -92,6 +92,23 @@ def test_the_levels_share_the_price_and_have_their_intervals(curator: Curator) -
     assert not curator.ask("SELECT COUNT(*) AS n FROM t", epsilon=1).charged
 
 
+def test_the_levels_share_the_price_that_a_subquery_names(curator: Curator) -> None:
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1)"
+    cubed = f"SELECT * FROM (SELECT {clause} b, c, COUNT(*) AS n FROM t GROUP BY CUBE (b, c)) AS u"
+    assert curator.explain(cubed).price.epsilon == 1
+    assert curator.ask(cubed).charged.epsilon == 1
+
+
+def test_one_list_in_two_orders_is_measured_once(curator: Curator) -> None:
+    clause = "WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1)"
+    twice = f"SELECT * FROM (SELECT {clause} b, c, SUM(v) AS s FROM t GROUP BY GROUPING SETS ((b, c), (c, b))) AS u"
+    assert curator.explain(twice).price.epsilon == 1
+    answer = curator.ask(twice)
+    assert answer.charged.epsilon == 1
+    assert len(answer.rows) == 8
+    assert not curator.ask("SELECT b, c, SUM(v) AS s FROM t GROUP BY b, c", epsilon=1).charged
+
+
 @pytest.mark.parametrize(
     ("question", "code"),
     [

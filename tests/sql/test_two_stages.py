@@ -137,6 +137,20 @@ def test_one_row_is_known_to_be_one(subquery: str, curator: Curator) -> None:
     curator.explain(f"SELECT COUNT(*) FROM t WHERE {column} >= {subquery}", epsilon=1)
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT kind, COUNT(*) - (SELECT COUNT(*) FROM t GROUP BY kind) AS v FROM t GROUP BY kind",
+        "SELECT COUNT(*) AS v FROM t HAVING COUNT(*) > (SELECT k FROM (SELECT n, COUNT(*) AS k FROM t GROUP BY n) s)",
+    ],
+)
+def test_beside_an_answer_several_rows_are_refused_before_they_are_paid(question: str, curator: Curator) -> None:
+    head = curator.ledger.head
+    with pytest.raises(QuestionError, match="more than one row"):
+        curator.ask(question, epsilon=2)
+    assert curator.ledger.head == head
+
+
 RELEASED = [
     "(SELECT COUNT(*) - 150 FROM t)",
     "(SELECT COUNT(*) * 1e18 FROM t)",
@@ -170,6 +184,32 @@ AROUND = [
     "SELECT {column}, COUNT(*) FROM t WHERE {column} NOT IN {value} GROUP BY {column}",
     "SELECT AVG(k) FROM (SELECT person, COUNT(*) AS k FROM t WHERE {column} <= {value} GROUP BY person) s",
 ]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "(SELECT REPEAT('ab', 40000 + CAST(ABS(COUNT(*)) AS INTEGER)) FROM t)",
+        "(SELECT MAX(k) * MAX(k) * MAX(k) * MAX(k) * MAX(k) * MAX(k) * MAX(k) * MAX(k) * MAX(k) || 'a'"
+        " FROM (SELECT kind, 100 * COUNT(*) AS k FROM t GROUP BY kind) s)",
+    ],
+)
+def test_no_size_of_a_value_makes_a_second_stage_fail(value: str) -> None:
+    with opened() as curator:
+        answer = curator.ask(f"SELECT COUNT(*) AS n FROM t WHERE word = {value}", epsilon=1)
+        assert answer.charged.epsilon <= 1
+
+
+def test_what_is_too_long_to_be_kept_is_refused_before_another_table_is_charged() -> None:
+    words = ", ".join(f"'{number:0100}'" for number in range(550))
+    long = f"SELECT COUNT(*) AS k FROM t WHERE word IN ({words})"
+    with opened() as curator:
+        head = curator.ledger.head
+        with pytest.raises(QuestionError, match="characters"):
+            curator.ask(f"SELECT a.k FROM (SELECT COUNT(*) AS k FROM t) a CROSS JOIN ({long}) b", epsilon=1)
+        with pytest.raises(QuestionError, match="characters"):
+            curator.ask(" UNION ALL ".join(f"SELECT SUM(n + {n}) FROM t" for n in range(11)), 1, request="r" * 49_998)
+        assert curator.ledger.head == head
 
 
 @pytest.mark.parametrize("around", some(AROUND, pytest.mark.power))

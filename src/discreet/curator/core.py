@@ -25,6 +25,7 @@ from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
+from discreet.ledger.store import check_text
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Price
@@ -262,6 +263,7 @@ class Asking:
         values = dict(asked.known)
         notes: list[str] = []
         room_held = False
+        check_text(*(part.layer.text for part in asked.parts), f"{request or ''}/{len(asked.parts)}")
         for place, part in enumerate(asked.parts):
             one = part.layer
             for name in one.waits:
@@ -274,6 +276,7 @@ class Asking:
             if one.waits:
                 try:
                     measured, table = self._second(part, values)
+                    check_text(one.text_with(values))
                 except QuestionError as error:  # it follows from a released value: the first stage is paid
                     data[one.name] = {}
                     notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")

@@ -196,7 +196,7 @@ class Ledger(BudgetLedger):
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it: `BudgetLedger.reserve`. Raises
         QuestionError, too, where something is no text or too long to keep."""
-        _check_text(question, key, account, *(() if request is None else (request,)))
+        check_text(question, key, account, *(() if request is None else (request,)))
         try:
             return super().reserve(
                 loss,
@@ -220,7 +220,7 @@ class Ledger(BudgetLedger):
     def answered(self, prefix: str, account: str, request: str | None, count: int) -> list[tuple[str, str]]:
         """Keys that begin with `prefix`, and questions, that have an answer which costs `account` nothing more, the
         oldest first. Where `request` was used before: only what it belongs to. Raises QuestionError on no text."""
-        _check_text(prefix, account, *(() if request is None else (request,)))
+        check_text(prefix, account, *(() if request is None else (request,)))
         with self._file.read() as transaction:
             known = transaction.request(account, request)
             prefix = prefix if known is None else str(known.body["key"])
@@ -262,7 +262,8 @@ def _end() -> None:
 atexit.register(_end)
 
 
-def _check_text(*texts: str) -> None:
+def check_text(*texts: str) -> None:
+    """Raises QuestionError where one is no text, or too long to keep."""
     try:
         "".join(texts).encode()
     except (TypeError, UnicodeEncodeError):

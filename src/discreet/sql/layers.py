@@ -24,6 +24,7 @@ import datetime
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum, auto
 from fractions import Fraction
 from functools import reduce
@@ -51,6 +52,7 @@ from discreet.sql.single_rows import one_row, picks
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
+from discreet.trusted.ring_a.exact import floor
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.public_groups import public_groups
 from discreet.trusted.ring_a.table import Type, Value
@@ -432,6 +434,8 @@ class _Splitter:
         if kind is _Kind.ROWS:
             message = "a subquery reads rows of people beside an answer"
             raise QuestionError("subquery", message, where="subquery", fix="aggregate in it: (SELECT COUNT(*) FROM …)")
+        if kind is _Kind.RELEASED and isinstance(holder, exp.Subquery) and not leans:
+            self._one_row(inner, names)
         holder.set(place, inner)
         return kind
 
@@ -614,6 +618,7 @@ class _Measuring:
         self.taken: set[str] = set()
         self.aggregates: dict[str, str] = {}
         self.several = False
+        self.levels = 1
         self.source = exp.to_identifier("measured", quoted=True)
         self.aliases = {one.alias.casefold(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
 
@@ -622,6 +627,7 @@ class _Measuring:
         node = self.node
         groups = self._groups()
         self.several = len(groups) > 1
+        self.levels = len({tuple(names) for names in groups})
         expressions = [self._item(one) for one in node.expressions]
         outer = exp.Select(expressions=expressions)
         for clause in ("having", "qualify"):
@@ -688,7 +694,8 @@ class _Measuring:
             )
         ):
             lists = [[*items, *(one.unalias() for one in node.expressions if not _aggregated(one))] for items in lists]
-        return [list(dict.fromkeys(map(self._key, filter(_no_constant, items)))) for items in lists]
+        named = [set(map(self._key, filter(_no_constant, items))) for items in lists]
+        return [[name for name in self.grouped if name in names] for names in named]  # (a, b) and (b, a) are one table
 
     def _key(self, item: exp.Expression) -> str:
         """The name under which an item of GROUP BY is measured."""
@@ -821,7 +828,7 @@ class _Measuring:
         if groups:
             tree.set("group", exp.Group(expressions=[one.copy() for one in groups]))
         if (hint := self.splitter.options(node.args.get("hint"))) is not None:
-            tree.set("hint", hint.copy())
+            tree.set("hint", _part(hint, self.levels))
         _attach(tree, self.names)
         if not self.aggregates:
             found = self.splitter.declared_groups(tree)
@@ -841,6 +848,19 @@ _COLUMN_TYPES: Mapping[Type | None, str] = {
     Type.TIMESTAMP: "timestamp",
 }
 """What a key's NULL is cast to, where a level has not the key."""
+
+
+def _part(clause: DifferentialPrivacy, count: int) -> DifferentialPrivacy:
+    """The clause for one of several measured tables, which share the price that it names in equal parts."""
+    made = clause.copy()
+    for option in made.expressions if count > 1 else ():
+        name = option.this.name.lower() if isinstance(option, exp.EQ) else ""
+        if name in ("epsilon", "delta"):
+            whole = amount(option.expression, name)
+            if whole > 0:  # any other is refused where it is read
+                part = floor(whole / count, 6)
+                option.set("expression", exp.Literal.number(str(Decimal(part.numerator) / part.denominator)))
+    return made
 
 
 def _no_constant(item: exp.Expression) -> bool:

@@ -242,10 +242,15 @@ _FORMS: Mapping[str, Mapping[int, str]] = {
 _TRUNCATED = ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC")
 _DIFFERENCES = ("DATE_DIFF", "DATEDIFF", "DATETIME_DIFF")
 _FAILING = (
-    *(exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Anonymous),
+    *(exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg, exp.Anonymous),
+    *(exp.Chr, exp.Repeat, exp.Substring, exp.RegexpReplace),
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Case),
 )
 """What fails for some values: a whole number that is too large, a division by 0, a text that is no date."""
+_COMPUTING = (exp.Add, exp.Sub, exp.Mul, exp.Mod, exp.IntDiv, exp.Neg, exp.Anonymous)
+"""Those of them that compute with what is gathered of several rows."""
+_HELD = "\x1fheld"
+"""What is called so in no question: its names hold no control characters."""
 
 
 def known(name: str) -> bool:
@@ -274,6 +279,11 @@ def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
     """A node in DuckDB's form; `safe` says that TRY stands around it already."""
     alone = not safe and isinstance(node, _FAILING) and not any(_untried(one) for one in node.walk())
     alone &= not isinstance(node.parent, exp.Join)  # joins are made of plain conditions
+    alone &= not (isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal))
+    if not (alone or safe) and isinstance(node, _COMPUTING) and not any(_name(one) in _MAKING for one in node.walk()):
+        held = [] if _untried(node) else _held(node)
+        if held:
+            return _tried(_written(node, safe=True), [_written(one) for one in held])
     for name, value in list(node.args.items()):
         if isinstance(value, exp.Expr):
             node.set(name, _written(value, safe=safe or alone))
@@ -312,6 +322,45 @@ def _weeks(first: str, last: str) -> str:
     """How many Mondays lie between: the engine counts weeks from the first moment on."""
     days = f"DATE_DIFF('day', DATE_TRUNC('week', {first}), DATE_TRUNC('week', {last}))"
     return f"{days} // 7"
+
+
+def _held(node: exp.Expr) -> list[exp.Expr]:
+    """Takes out of a node what no TRY may stand around; in its places the fields stand of what holds all of it."""
+    found: list[exp.Expr] = []
+
+    def walk(one: exp.Expr) -> None:
+        for inner in list(one.iter_expressions()):
+            if _whole(inner):
+                found.append(inner)
+                field = exp.Anonymous(
+                    this="STRUCT_EXTRACT",
+                    expressions=[exp.column(_HELD, quoted=True), exp.Literal.number(len(found))],
+                )
+                inner.replace(field)
+            else:
+                walk(inner)
+
+    walk(node)
+    return found
+
+
+def _whole(node: exp.Expr) -> bool:
+    """Whether a node is a value of several rows, with all that belongs to it."""
+    if isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls | exp.RespectNulls | exp.Subquery | exp.Exists):
+        return True
+    return gathers(node) or (isinstance(node, exp.In) and node.args.get("query") is not None)
+
+
+def _tried(node: exp.Expr, held: list[exp.Expr]) -> exp.Expr:
+    """TRY of a node, around what is gathered of several rows: DuckDB computes that outside, and hands it in."""
+    body = exp.Lambda(
+        this=exp.Anonymous(this="TRY", expressions=[node]),
+        expressions=[exp.to_identifier(_HELD, quoted=True)],
+        colon=True,
+    )
+    row = exp.Array(expressions=[exp.Anonymous(this="ROW", expressions=held)])
+    applied = exp.Anonymous(this="LIST_TRANSFORM", expressions=[row, body])
+    return exp.Anonymous(this="LIST_EXTRACT", expressions=[applied, exp.Literal.number(1)])
 
 
 def _called(node: exp.Expr) -> exp.Expr:
