@@ -522,7 +522,7 @@ _POSTGRES = Language(
     | _words(
         "LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM BTRIM TRIM STRPOS TRANSLATE ASCII STARTS_WITH",
         "CONCAT_WS CBRT DIV SINH COSH TANH ASINH ACOSH ATANH DATE_TRUNC MAKE_DATE TRANSACTION_TIMESTAMP DATE",
-        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN",
+        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN AGE",
     )
     - {"IF"},
     {
@@ -587,7 +587,7 @@ _DUCKDB = Language(
             "UCASE LCASE LOG2 IFNULL ISNAN ISINF ISFINITE STRIP_ACCENTS BIT_COUNT LEFT RIGHT DATE_TRUNC DATETRUNC",
             "TIME_BUCKET MAKE_DATE LAST_DAY DAYNAME MONTHNAME YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH",
             "DAYOFYEAR WEEK WEEKOFYEAR ISODOW ISOYEAR EPOCH TODAY REGEXP_MATCHES REGEXP_FULL_MATCH DATE",
-            "TRANSACTION_TIMESTAMP",
+            "TRANSACTION_TIMESTAMP AGE",
         )
     ),
     {
@@ -850,6 +850,14 @@ def _mysql_week(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.Extract(this=exp.var("WEEK"), expression=given[0])
 
 
+def _complete(node: exp.Expression, _context: Context) -> exp.Expression:
+    """TIMESTAMPDIFF(YEAR, start, end): complete years."""
+    word, start, end = arguments(node, 3, fix="TIMESTAMPDIFF(YEAR, start, end)")
+    if _word(word) not in ("YEAR", "SQL_TSI_YEAR"):
+        raise refused(node, "write TIMESTAMPDIFF(YEAR, start, end), or DATEDIFF(end, start) for days")
+    return exp.Extract(this=exp.var("YEAR"), expression=call("AGE", end, start))
+
+
 def _year_and_week(node: exp.Expression, context: Context) -> exp.Expression:
     """YEARWEEK(x, 1) and YEARWEEK(x, 3): those of ISO 8601, as 202407."""
     given = arguments(node, 1, 2, fix="YEARWEEK(x, 3), which is that of ISO 8601")
@@ -898,6 +906,7 @@ _MYSQL = Language(
         "WEEK": _mysql_week,
         "WEEKDAY": _part("ISODOW", 1),
         "YEARWEEK": _year_and_week,
+        "TIMESTAMPDIFF": _complete,
         "UNIX_TIMESTAMP": _of("UNIX_SECONDS"),
     },
     _names(""),
