@@ -439,6 +439,18 @@ def _series(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.GenerateSeries(start=start, end=end, step=next(iter(step), None))
 
 
+def _with_fractions(node: exp.Expression, _context: Context) -> None:
+    """x / y, where EXTRACT gives a number with a fraction: nothing is cut off."""
+    if any(_extracted(one) for one in (node.this, node.expression)):
+        node.set("typed", False)
+
+
+def _extracted(node: exp.Expr | None) -> bool:
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod):
+        return _extracted(node.this) or _extracted(node.expression)
+    return isinstance(node, exp.Extract) or (isinstance(node, exp.Paren | exp.Neg) and _extracted(node.this))
+
+
 def _rows_of_series(node: exp.Expression, _context: Context) -> exp.Expression | None:
     """PostgreSQL's GENERATE_SERIES gives rows wherever it stands."""
     if isinstance(node.parent, exp.Unnest | exp.Table):
@@ -547,6 +559,7 @@ _POSTGRES = Language(
         exp.RegexpLike: _no_boundary,
         exp.RegexpILike: _no_boundary,
         exp.GenerateSeries: _rows_of_series,
+        exp.Div: _with_fractions,
         exp.Substring: cast(Shape, _substring()),
     },
 )

@@ -272,8 +272,8 @@ class _Splitter:
         return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
 
     def _as_values(self, node: exp.Select, names: Names) -> None:
-        """Writes answers of one row, which rows are joined with on no condition, as the values in it: FROM rows, (SELECT
-        AVG(x) AS mean FROM rows) AS m becomes (SELECT m.mean FROM (…) AS m) where m.mean stands."""
+        """Writes answers of one row, which rows are joined with on no condition, as the values in it: FROM t, (SELECT
+        AVG(x) AS mean FROM t) AS m becomes (SELECT m.mean FROM (…) AS m) where m.mean stands."""
         source = node.args["from_"]
         joins = list(node.args.get("joins") or [])
         for item in [source.this, *(join.this for join in joins)]:
@@ -541,8 +541,8 @@ class _Splitter:
         if any(key.values is None for key in plan.keys):
             return None
         keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
-        rows = [tuple(group[key.index] for key in keys) for group in public_groups(plan.keys, plan.root)]
-        return DeclaredGroups(tuple((key.name, plan.keys[key.index].type) for key in keys), tuple(rows))
+        rows = [tuple(key.shown(group[key.index]) for key in keys) for group in public_groups(plan.keys, plan.root)]
+        return DeclaredGroups(tuple((key.name, key.type_of(plan.keys[key.index])) for key in keys), tuple(rows))
 
     def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> _Read:
         """A tree, read with stand-ins for values that are not released yet: the first that it can be read with."""

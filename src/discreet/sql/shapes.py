@@ -262,6 +262,16 @@ def _share(node: exp.Expression, context: Context) -> exp.Expression | None:
     return exp.Paren(this=exp.Div(this=top, expression=total, typed=False, safe=False))
 
 
+def _first_group(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """REGEXP_EXTRACT(x, 'a(b+)', 1), of an expression with one group: what the group matches is what is given here."""
+    if node.name.upper() != "REGEXP_EXTRACT" or len(node.expressions) != 3 or whole(node.expressions[2]) != 1:
+        return None
+    pattern = re.sub(r"\\.", "", text(node.expressions[1]) or "")
+    if "[" in pattern or len(re.findall(r"\((?!\?)", pattern)) != 1:
+        return None
+    return call(node.name, *node.expressions[:2])
+
+
 # series
 
 
@@ -442,7 +452,7 @@ def _only_person(side: exp.Select, declaration: Declaration) -> bool:
 _RULES: Mapping[type[exp.Expr], Sequence[Rule]] = {
     exp.Add: (_grain,),
     exp.Sub: (_grain,),
-    exp.Anonymous: (_binned, _between_bounds),
+    exp.Anonymous: (_binned, _between_bounds, _first_group),
     exp.Window: (_share,),
     exp.Table: (_series,),
     exp.GenerateSeries: (_steps,),
