@@ -4,7 +4,8 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip install --quiet --disable-pip-version-check
-PARALLEL = -n auto --maxprocesses 8 --dist worksteal
+# One worker more than there are processors: some tests wait.
+PARALLEL = -n $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -lt 8 ] && echo $$((n + 1)) || echo 8) --dist worksteal
 PYTEST = .venv/bin/pytest $(PARALLEL)
 COVERING = $(addprefix tests/,trusted accounting attacks learning neighbours plan reference selection textbook together)
 

@@ -3,9 +3,11 @@ fixtures. No test is timed, on a machine that may be busy with others."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -15,7 +17,10 @@ from kinds import QUICK
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy is not loaded yet; small arrays: threads wait for each other
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # tests, and the many processes that they start, are compiled once
 sys.dont_write_bytecode = False
+tempfile.tempdir = os.environ.get("PYTEST_DEBUG_TEMPROOT")  # where `make` has room in memory for files
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts with SIGINT ignored what it starts with &
+
+gc.set_threshold(20_000, 20)  # trees of SQL make much that is let go of at once
 
 pytest_plugins = ["shared"]
 
@@ -34,3 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in LATER):
             item.add_marker(getattr(item.module, "KIND", "engine"))  # type: ignore[attr-defined]
+
+
+def pytest_collection_finish() -> None:
+    """Modules and thousands of tests stay to the end: what looks for garbage does not go through them again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()

@@ -24,7 +24,7 @@ def whole(**said: Any) -> Table:
     ("question", "fix"),
     [
         ("PERCENTILE(age, 0.9)", "write PERCENTILE_CONT(age, 0.5), with a share from 0 to 1"),
-        ("HISTOGRAM(age)", "write SELECT WIDTH_BUCKET(age, 0, 99, 10) AS bin, COUNT(*) … GROUP BY bin"),
+        ("COUNT(*) AS n, HISTOGRAM(age)", "write SELECT HISTOGRAM(age) … by itself, or beside what is grouped by"),
         ("COUNTIF(born > 2020)", "write a date as '2020-01-31', or compare EXTRACT(YEAR FROM date) with 2020"),
         ("COUNTIF(smoker = 2)", "compare with TRUE or FALSE"),
         ('COUNTIF(born > "2020-01-01")', "a text or date is written in single quotes: '2020-01-01'; for a column, "),

@@ -259,3 +259,85 @@ WITH a AS (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 3e19) channel, COU
 SELECT a.channel, b.t / a.n AS mean FROM a JOIN b ON a.channel = b.channel ORDER BY a.channel
 --- plain
 SELECT channel, SUM(total) / COUNT(*) AS mean FROM invoices GROUP BY channel ORDER BY channel
+
+--- levels of groups
+SELECT segment, newsletter, COUNT(*) AS n FROM customers GROUP BY ROLLUP (segment, newsletter)
+
+--- totals under their groups
+SELECT channel, status, SUM(total) AS turnover FROM invoices GROUP BY channel, status WITH ROLLUP
+--- plain
+SELECT channel, status, SUM(total) AS turnover FROM invoices GROUP BY ROLLUP (channel, status)
+
+--- every level
+SELECT channel, status, GROUPING(channel, status) AS level, COUNT(*) AS n FROM invoices GROUP BY CUBE (channel, status)
+ORDER BY level, channel, status
+
+--- two ways to group
+SELECT segment, YEAR(joined) AS year, AVG(points) AS mean FROM customers GROUP BY GROUPING SETS ((segment), (YEAR(joined)))
+
+--- words for all
+SELECT CASE WHEN GROUPING(segment) = 1 THEN 'all' ELSE segment END AS segment, COUNT(*) AS n
+FROM customers GROUP BY ROLLUP (segment) ORDER BY GROUPING(segment), segment
+
+--- shares within a level
+SELECT channel, status, COUNT(*) AS n, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY GROUPING(channel), GROUPING(status)) AS percent
+FROM invoices GROUP BY GROUPING SETS ((channel), (status))
+
+--- levels of an answer
+SELECT segment, SUM(n) AS n FROM (SELECT segment, newsletter, COUNT(*) AS n FROM customers GROUP BY segment, newsletter) t
+GROUP BY ROLLUP (segment)
+
+--- levels of a public table
+SELECT region, GROUPING(region) AS whole, SUM(thousands) AS thousands FROM cities GROUP BY ROLLUP (region)
+
+--- a histogram in a word
+SELECT HISTOGRAM(points) FROM customers
+--- plain
+SELECT points // 100 * 100 AS bin, COUNT(*) FROM customers GROUP BY bin
+
+--- a histogram with more bins
+SELECT HISTOGRAM(total, 20) AS invoices FROM invoices WHERE channel = 'web'
+--- plain
+SELECT FLOOR(total / 25) * 25 AS bin, COUNT(*) FROM invoices WHERE channel = 'web' GROUP BY bin
+
+--- a histogram of words
+SELECT HISTOGRAM(segment) FROM customers
+--- plain
+SELECT segment, COUNT(*) FROM customers GROUP BY segment
+
+--- a histogram for each
+SELECT channel, HISTOGRAM(total, 5) AS n FROM invoices GROUP BY channel ORDER BY channel, bin
+--- plain
+SELECT channel, FLOOR(total / 100) * 100 AS bin, COUNT(*) FROM invoices GROUP BY channel, bin ORDER BY channel, bin
+
+--- shares of a histogram
+SELECT bin, 100.0 * n / SUM(n) OVER () AS percent FROM (SELECT HISTOGRAM(quantity) AS n FROM invoice_lines) t ORDER BY bin
+--- plain
+SELECT quantity, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM invoice_lines GROUP BY quantity ORDER BY quantity
+
+--- above two means
+SELECT COUNT(*) AS n FROM customers WHERE points > (SELECT AVG(points) FROM customers)
+  AND segment = (SELECT segment FROM customers GROUP BY segment ORDER BY COUNT(*) DESC LIMIT 1)
+
+--- those of the best city
+SELECT segment, COUNT(*) AS n FROM customers WHERE city = (
+  SELECT city FROM (SELECT city, RANK() OVER (ORDER BY COUNT(*) DESC) AS place FROM customers GROUP BY city) t WHERE place = 1
+) GROUP BY segment
+
+--- above what there is not
+SELECT COUNT(*) AS n FROM customers WHERE points > (SELECT MAX(n) FROM (
+  SELECT city, COUNT(*) AS n FROM customers GROUP BY city) t WHERE n > 1000)
+
+--- in no city of many
+SELECT COUNT(*) AS n FROM customers WHERE city NOT IN (SELECT city FROM customers GROUP BY city HAVING COUNT(*) > 1000)
+
+--- called as a public table
+WITH cities AS (SELECT name, region FROM cities WHERE thousands > 200)
+SELECT cities.region, COUNT(*) AS n FROM cities GROUP BY cities.region
+
+--- called as the table it sums up
+WITH customers AS (SELECT city, COUNT(*) AS n FROM customers GROUP BY city) SELECT city, n FROM customers WHERE n > 50
+
+--- a name within a name
+WITH t AS (SELECT segment, COUNT(*) AS n FROM customers GROUP BY segment)
+SELECT s.total, t.segment FROM (WITH t AS (SELECT SUM(n) AS total FROM t) SELECT total FROM t) s CROSS JOIN t

@@ -256,3 +256,31 @@ c_custkey / o_orderkey
 select c_mktsegment, sum(l_quantity) as quantity
 from customer join orders on c_custkey = o_custkey join lineitem on o_orderkey = l_orderkey
 group by c_mktsegment
+
+--- compared with many
+SELECT COUNT(*) FROM customers WHERE points > (SELECT AVG(points) FROM customers GROUP BY segment)
+--- words
+LIMIT 1
+--- mended
+SELECT COUNT(*) FROM customers WHERE points > (SELECT AVG(points) AS mean FROM customers GROUP BY segment ORDER BY mean DESC LIMIT 1)
+
+--- a histogram beside a mean
+SELECT AVG(points), HISTOGRAM(points) FROM customers
+--- words
+by itself
+--- mended
+SELECT HISTOGRAM(points) FROM customers
+
+--- too many levels
+SELECT city, segment, newsletter, points, COUNT(*) FROM customers GROUP BY CUBE (city, segment, newsletter, points)
+--- words
+GROUPING SETS
+--- mended
+SELECT city, segment, COUNT(*) FROM customers GROUP BY GROUPING SETS ((city, segment), (city), ())
+
+--- levels of one person
+SELECT id, city, COUNT(*) FROM customers GROUP BY ROLLUP (id, city)
+--- words
+without id
+--- mended
+SELECT city, COUNT(*) FROM customers GROUP BY ROLLUP (city)

@@ -92,7 +92,7 @@ def mutated(draw: st.DrawFn, plan: Plan) -> Plan:
     return plan
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(60, quick=10), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), case=cases())
 def test_one_person_changes_no_more_than_the_derived_sensitivity(
     bench: Bench, data: st.DataObject, case: tuple[Mapping[str, Any], str, list[Record], int, str]

@@ -158,8 +158,8 @@ def unclamped(known: Any, *_: object) -> exp.Expression:
 
 
 def unclamped_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    for room in (compiler, quantities):
-        monkeypatch.setattr(room, "clamped", lambda node, *_: node.copy())
+    for room, name in ((compiler, "clamped_column"), (quantities, "clamped_column"), (quantities, "clamped")):
+        monkeypatch.setattr(room, name, lambda node, *_: node.copy())
     monkeypatch.setattr("discreet.trusted.ring_a.storing._beside_steps", lambda rows, _: rows)  # else the load fails
     monkeypatch.setattr(compiler, "steps_of", lambda _: {})
 

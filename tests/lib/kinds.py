@@ -18,9 +18,9 @@ QUICK = 25
 """Examples of a property in `make test`."""
 
 
-def examples(most: int) -> int:
-    """How many examples of a property are tried: `most` in `make test-all`, in `make test` no more than QUICK."""
-    return most if settings.get_current_profile_name() == "thorough" else min(most, QUICK)
+def examples(most: int, quick: int = QUICK) -> int:
+    """How many examples of a property are tried: `most` in `make test-all`, in `make test` no more than `quick`."""
+    return most if settings.get_current_profile_name() == "thorough" else min(most, quick)
 
 
 def some(cases: Iterable[Any], kind: pytest.MarkDecorator, quick: int = 1) -> list[Any]:

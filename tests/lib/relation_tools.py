@@ -115,15 +115,21 @@ class Bench:
     def __init__(self) -> None:
         self.engine = DuckDB(EngineLimits(memory_gib=4, seconds=60))
         self.count = 0
+        self.loaded: dict[str, str] = {}
 
     def load(self, known: Declaration, database: Database) -> str:
-        """Puts a database next to the others; its tables' names end with what is returned."""
+        """Puts a database next to the others; its tables' names end with what is returned. The same rows are loaded
+        once: nothing changes them."""
+        what = repr((sorted(known.tables.items()), database))
+        if what in self.loaded and self.engine.has(next(iter(known.tables)) + self.loaded[what]):
+            return self.loaded[what]
         self.count += 1
         suffix = f" {self.count}"
         for table in known.tables.values():
             rows = frame(table, database.get(table.name, ()))
             with patch("discreet.engines.driver.positions", lambda *_: "one key for all databases"):
                 self.engine.load(replace(table, name=table.name + suffix, source=Source("frame", frame=rows)), b"")
+        self.loaded[what] = suffix
         return suffix
 
     def read(self, text: str, known: Declaration, suffix: str) -> Question:

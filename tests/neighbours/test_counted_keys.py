@@ -21,6 +21,7 @@ KEYS = (
     "ABS(k) * 0.5",
     "FLOOR(k / 2) * 2 + 1",
     "ROUND(f, 2)",
+    "ROUND(f, -1)",
     "f - f % 100",
     "FLOOR(f / 10) * 10.5",
     "CAST(ABS(big) AS DOUBLE) / 4",

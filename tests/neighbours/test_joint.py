@@ -37,7 +37,7 @@ CLAMPED = (
 )
 
 
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=examples(60, quick=10), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(
     unit=st.sampled_from(UNITS),
     question=st.integers(0, 100),

@@ -98,7 +98,7 @@ def engine() -> Iterator[OuterEngine]:
 
 
 def made(question: str) -> OuterQuery:
-    return outer_query(parse(question), ["*"], TABLES, OUTER.known)
+    return outer_query(parse(question), ["*"], TABLES, OUTER)
 
 
 def some(
@@ -231,6 +231,49 @@ def test_the_child_reads_nothing_but_what_it_is_sent() -> None:
         ]:
             assert process.call("compute", [], text, seconds=10.0).get("wrong"), text
         assert process.call("compute", [], "SELECT 1", seconds=10.0)["rows"] == [[1]]
+    finally:
+        process.close()
+
+
+LEAVING = [
+    "CREATE TABLE left_behind AS SELECT 1 AS a",
+    "CREATE TEMP TABLE left_behind AS SELECT 1 AS a",
+    "CREATE OR REPLACE MACRO left_behind() AS 1",
+    "CREATE SEQUENCE left_behind",
+    "CREATE SCHEMA left_behind",
+    "ATTACH ':memory:' AS left_behind",
+    "SET VARIABLE left_behind = 1",
+    "SET search_path = 'temp'",
+    "PREPARE left_behind AS SELECT 1",
+    "BEGIN TRANSACTION",
+    "INSERT INTO t VALUES ('b', 2)",
+    "SELECT 1; CREATE TABLE left_behind AS SELECT 1 AS a",
+    "CREATE TABLE left_behind AS SELECT 1 AS a; SELECT 1",
+    "",
+]
+
+
+STANDS = [
+    *(f"SELECT * FROM duckdb_{kind}()" for kind in ("tables", "sequences", "variables", "prepared_statements")),
+    *(f"SELECT * FROM duckdb_{kind}() WHERE NOT internal" for kind in ("views", "schemas", "functions")),
+    "SELECT * FROM duckdb_databases() WHERE NOT internal AND database_name <> 'memory'",
+]
+
+
+def test_a_request_leaves_nothing_to_the_next() -> None:
+    process = EngineProcess("discreet.engines.duckdb.outer_worker")
+    table = ("t", [("k", "text"), ("n", "integer")], [["a"], [1]])
+
+    def answer(text: str, *tables: object) -> object:
+        found = process.call("compute", list(tables), text, seconds=10.0)
+        return found.get("wrong") or found["rows"]
+
+    try:
+        for text in LEAVING:
+            assert isinstance(answer(text, table), str), text
+            assert answer("SELECT k, n FROM t", table) == [["a", 1]], text
+            assert answer("SELECT k FROM t") == "CatalogException", text
+            assert [answer(one) for one in STANDS] == [[]] * len(STANDS), text
     finally:
         process.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from discreet import Curator, QuestionError, Release, Table
 from discreet.intervals.noise import three_digits
-from face_tools import Command
+from face_tools import Command, Said
 
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city"
 
@@ -142,19 +143,29 @@ def test_a_question_from_a_file(cli: Command, clinic: Path) -> None:
         assert "→ " in said.err
 
 
-def test_a_question_from_standard_input(clinic: Path) -> None:
-    def asked(*arguments: str, text: bytes) -> subprocess.CompletedProcess[bytes]:
-        command = [Path(sys.executable).with_name("discreet"), "ask", clinic, *arguments, "--json"]
-        return subprocess.run(command, input=text, capture_output=True, cwd=clinic.parent, check=False)
+WRITTEN = "\ufeff-- für alle\nSELECT COUNT(*) AS n FROM visits;\n".encode()
+
+
+def test_a_question_from_standard_input(cli: Command, clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*arguments: str, text: bytes) -> Said:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), "utf-8"))
+        return cli("ask", clinic, *arguments, "--json")
 
     for arguments in (["-"], ["--file", "-"], ["-f", "-"]):
-        said = asked(*arguments, text="\ufeff-- für alle\nSELECT COUNT(*) AS n FROM visits;\n".encode())
-        assert said.returncode == 0, said.stderr
-        assert json.loads(said.stdout)["columns"] == ["n"]
+        said = asked(*arguments, text=WRITTEN)
+        assert said.code == 0, said.err
+        assert said.json["columns"] == ["n"]
     for text in (b"", b"\xff\xfe", b"SELECT " * 300_000):
         said = asked("-", text=text)
-        assert said.returncode == 2
-        assert "fix" in json.loads(said.stdout)
+        assert said.code == 2
+        assert "fix" in said.json
+
+
+def test_a_question_through_a_pipe(clinic: Path) -> None:
+    command = [Path(sys.executable).with_name("discreet"), "ask", clinic, "-", "--json"]
+    said = subprocess.run(command, input=WRITTEN, capture_output=True, cwd=clinic.parent, check=False)
+    assert said.returncode == 0, said.stderr
+    assert json.loads(said.stdout)["columns"] == ["n"]
 
 
 def test_an_answer_in_every_kind_of_file(cli: Command, clinic: Path) -> None:

@@ -249,7 +249,7 @@ REFUSED = [
     ("SELECT COUNT(*) FROM visits WHERE day > (SELECT SUM(age) + 1 FROM visits)", "type"),
     (f"SELECT COUNT(*) FROM visits v ANTI JOIN {COUNTS} t ON v.city = t.city", "join"),
     ("SELECT COUNT(*) FROM visits v JOIN (SELECT COUNT(*) AS m FROM visits GROUP BY city) t ON v.age = t.m", "join"),
-    (f"WITH a AS {COUNTS} SELECT * FROM (WITH a AS {COUNTS} SELECT * FROM a) s, a", "names"),
+    (f"WITH a AS {COUNTS}, a AS {COUNTS} SELECT * FROM a", "names"),
     ("SELECT person, COUNT(*) AS n FROM visits GROUP BY person ORDER BY n + 1", "person-key"),
     ("SELECT * FROM (SELECT person, COUNT(*) AS n FROM visits GROUP BY person) t", "star"),
 ]

@@ -211,7 +211,7 @@ QUESTIONS = [
     ("SELECT SUM(age) OVER () FROM visits", "not-allowed", "windows read other rows: write GROUP BY"),
     ("SELECT row_number() OVER (ORDER BY age) FROM visits", "not-allowed", "windows read other rows: write GROUP BY"),
     ("SELECT COUNT(*) FROM visits QUALIFY TRUE", "clause", "write HAVING"),
-    ("SELECT city, COUNT(*) FROM visits GROUP BY ROLLUP(city)", "clause", "write one SELECT for each level"),
+    ("SELECT city, COUNT(*) FROM visits GROUP BY CUBE(city, age, age + 1, age + 2)", "too-long", "name fewer"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY city ORDER BY RANDOM()", "not-allowed", "a question must mean"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY city LIMIT -1", "limit", "write LIMIT 10"),
     ("SELECT city, COUNT(*) FROM visits GROUP BY city LIMIT 1.5", "limit", "write LIMIT 10"),

@@ -362,8 +362,25 @@ REFUSED = [
     ),
     (
         "SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region)",
+        "subquery",
+        "write ORDER BY … LIMIT 1",
+    ),
+    (
+        "SELECT COUNT(*) FROM customer WHERE c_acctbal > (SELECT r_name FROM region LIMIT 1)",
         "type",
         "compare values of one type",
+    ),
+    (
+        "SELECT COUNT(*) FROM customer c WHERE EXISTS (SELECT 1 FROM customer d WHERE d.c_nationkey = c.c_nationkey)",
+        "subquery",
+        "WHERE d.c_custkey = c.c_custkey in the subquery; or count by what it compares: SELECT c_nationkey, COUNT(*)",
+    ),
+    (
+        "SELECT COUNT(*) FROM customer c WHERE c_acctbal > "
+        "(SELECT AVG(d.c_acctbal) FROM customer d WHERE d.c_nationkey = c.c_nationkey)",
+        "subquery",
+        "ask for it by itself: SELECT c_nationkey, AVG(c_acctbal) … GROUP BY c_nationkey; or compare with a total of "
+        "the same person's rows: WHERE d.c_custkey = c.c_custkey in the subquery",
     ),
     # names
     ("SELECT COUNT(DISTINCT o_custkey) FROM (SELECT o_totalprice FROM orders) t", "unknown-column", "write"),

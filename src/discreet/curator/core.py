@@ -49,6 +49,7 @@ from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
 from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
+from discreet.sql.refusals import several_rows
 from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.exact import Number, fraction, show
 from discreet.trusted.ring_a.forks import Lock
@@ -90,6 +91,8 @@ class PricedLayers:
     values: Mapping[str, OuterQuery] = field(default_factory=dict)
     tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
     data: Mapping[str, computing.Columns] = field(default_factory=dict)
+    known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
+    """Those of the values that are of public tables alone."""
 
     @property
     def loss(self) -> Loss:
@@ -256,7 +259,8 @@ class Asking:
         assert asked.outer is not None
         tables, data, parts = asked.tables, dict(asked.data), []
         charged = Cost(FREE)
-        values: dict[str, Sequence[Value | None]] = {}
+        values = dict(asked.known)
+        notes: list[str] = []
         room_held = False
         for place, part in enumerate(asked.parts):
             one = part.layer
@@ -265,11 +269,15 @@ class Asking:
                     value, query = asked.layers.values[name], asked.values[name]
                     computed = self._outer.compute(query, tables, data, paid=True)
                     values[name] = computing.value_of(computed, many=value.many)
+                    notes += computing.first_of(computed, many=value.many)
             measured, table = part.measured, part.table
             if one.waits:
-                question = filled(one, values, self._declaration, self._holdings.public_values)
-                self._admitted(question)
-                measured, table = measurement(question.plan, measured.price), question.table
+                try:
+                    measured, table = self._second(part, values)
+                except QuestionError as error:  # it follows from a released value: the first stage is paid
+                    data[one.name] = {}
+                    notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")
+                    continue
             own = None if request is None else f"{request}/{place + 1}"
             if not room_held and not self._answered(measured, table, account, own):
                 self._ledger.hold_room(_together(asked.parts[place:]), account, self._kept)
@@ -281,8 +289,21 @@ class Asking:
             if paid:
                 charged = Cost({name: charged[name] + content.cost[name] for name in charged})
         computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
-        content = computing.content(asked.outer, computed, parts, asked.cost, compared=bool(values) and bool(parts))
+        compared = bool(values) and bool(parts)
+        content = computing.content(asked.outer, computed, parts, asked.cost, compared=compared, notes=notes)
         return self._release(content, asked.loss, charged if charged else FREE, account, asked.asked)
+
+    def _second(self, part: PricedPart, values: Mapping[str, Sequence[Value | None]]) -> tuple[Measurement, Table]:
+        """What is measured of a part once the values are released that it waits for. Raises QuestionError where nothing
+        is, as where no group can be equal to such a value."""
+        question = filled(part.layer, values, self._declaration, self._holdings.public_values)
+        self._admitted(question)
+        if question.plan.private and not part.measured.plan.private:
+            fix = "declare values for the grouped columns"
+            raise QuestionError(
+                "price", "with it the groups are private, and no delta is paid", where="GROUP BY", fix=fix
+            )
+        return measurement(question.plan, part.measured.price), question.table
 
     def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
         """Whether a measurement's answer is stored, so that it costs whoever asks nothing."""
@@ -486,7 +507,7 @@ class Asking:
         """
         found, outer, _ = self._read(self._asked(question, dialect))
         statements = [self._statements(one.question) for one in found.measured]
-        return ";\n\n".join([*statements, *([] if outer is None else [chosen.OUTER.text(outer.tree)])])
+        return ";\n\n".join([*statements, *([] if outer is None else [outer.text])])
 
     def left(
         self,
@@ -628,17 +649,38 @@ class Asking:
             declared = self._declaration.table(tables[name].name)
             if declared is not None and declared.public:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
-        kinds = {name: self._outer.compute(query, tables, {}).kinds for name, query in values.items()}
-        for one in found.measured:
-            if one.waits:  # of the type that the value has: before anything is paid
-                stand_ins = {name: (stand_in(kinds[name][0]),) for name in one.waits}
-                try:
-                    filled(one, stand_ins, self._declaration, self._holdings.public_values)
-                except QuestionError as error:
-                    if error.code != "value":  # no text stands for those that are declared
-                        raise
+        known = self._foreseen(found, values, tables, data)
         self._outer.compute(outer, tables, {})
-        return PricedLayers(text, found, tuple(parts), outer, values, tables, data)
+        return PricedLayers(text, found, tuple(parts), outer, values, tables, data, known)
+
+    def _foreseen(
+        self,
+        found: Layers,
+        values: Mapping[str, OuterQuery],
+        tables: Mapping[str, ReleasedTable],
+        data: Mapping[str, computing.Columns],
+    ) -> dict[str, Sequence[Value | None]]:
+        """The values that public tables alone give; the others are tried by their types. Raises QuestionError on what
+        will not fit, before anything is paid."""
+        known: dict[str, Sequence[Value | None]] = {}
+        kinds: dict[str, str] = {}
+        for name, query in values.items():
+            free = not any(one.name in query.tables for one in found.measured)
+            computed = self._outer.compute(query, tables, data if free else {})
+            kinds[name] = computing.kind_of(query, computed)
+            if free:
+                if not found.values[name].many and len(computed.rows) > 1:
+                    raise several_rows()
+                known[name] = computing.value_of(computed, many=found.values[name].many)
+        for one in found.measured:
+            for number in range(2) if one.waits else ():
+                tried = {name: known.get(name, (stand_in(kinds[name], number),)) for name in one.waits}
+                try:
+                    filled(one, tried, self._declaration, self._holdings.public_values)
+                except QuestionError as error:
+                    if error.code != "no-group" and (number == 0 or error.code == "type"):
+                        raise
+        return known
 
     def _read(self, text: Asked) -> tuple[Layers, OuterQuery | None, dict[str, OuterQuery]]:
         """The layers of a question, held against all that can be known before a price; the outer query, and those that
@@ -649,8 +691,8 @@ class Asking:
         if found.outer is None:
             return found, None, {}
         tables = released_tables(found, self._declaration)
-        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER.known) for name, one in found.values.items()}
-        return found, outer_query(found.outer, found.names, tables, chosen.OUTER.known), made
+        made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER) for name, one in found.values.items()}
+        return found, outer_query(found.outer, found.names, tables, chosen.OUTER), made
 
     def _price(self, question: Question, epsilon: Number | None, delta: Number | None, within: Within | None) -> Price:
         enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731

@@ -162,13 +162,15 @@ def _multiples(value: Expression, of: Fraction | None, columns: Columns) -> _Cou
 
 
 def _digits(call: Call) -> _Counted | None:
-    """ROUND and TRUNC to digits behind the point, of a number without a step: as the engine does it in doubles."""
+    """ROUND and TRUNC to digits behind or before the point, of a number without a step: as the engine does it in
+    doubles."""
     value, digits = call.arguments
     places = _constant(digits)
-    if call.type is not Type.NUMBER or places is None or not 0 < places <= 15:
+    if places is None or not 0 < abs(places) <= 15 or (places > 0) != (call.type is Type.NUMBER):
         return None
-    units = Call("multiply", (value, _whole(10 ** int(places))), Type.NUMBER)
-    return _Counted(Call(call.operator, (units, _whole(0)), Type.INTEGER), Fraction(1, 10 ** int(places)))
+    power = _whole(10 ** abs(int(places)))
+    units = Call("multiply" if places > 0 else "divide", (value, power), Type.NUMBER)
+    return _Counted(Call(call.operator, (units, _whole(0)), Type.INTEGER), Fraction(10) ** -int(places))
 
 
 def _case(call: Call) -> _Counted | None:

@@ -97,7 +97,7 @@ class Statements:
     def _make(self, plan: Root, table: Table) -> Statement:
         mark, parts = secrets.token_bytes(16).hex(), [field.name for field in fields(Salt)]
         marked = Salt(*(f"{mark}{place}" for place in range(len(parts))))
-        first, *rest = self._dialect.text(statement(plan, table, marked)).split(mark)
+        first, *rest = self._dialect.text(statement(plan, table, marked), copy=False).split(mark)
         salts = tuple(parts[int(piece[0])] for piece in rest)
         return Statement((first, *(piece[1:] for piece in rest)), salts, self._beside(plan, table))
 

@@ -26,6 +26,7 @@ _NODES: tuple[type[exp.Expr], ...] = (
     *(exp.FirstValue, exp.LastValue, exp.NthValue),
     *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, Statistic, exp.Anonymous, exp.GroupConcat),
     *(exp.Trim, exp.PropertyEQ, exp.Dot),
+    *(exp.Rollup, exp.Cube, exp.GroupingSets, exp.Grouping, exp.GroupingId),
 )
 
 

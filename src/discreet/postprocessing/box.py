@@ -224,6 +224,8 @@ class _Rows:
         for item in query.expressions:
             inner, name = item.unalias(), item.alias_or_name
             followed = self._followed(inner)
+            if self.mixed and followed.boxed:  # a noisy key: its intervals' columns are not grouped by
+                followed = Followed.UNKNOWN
             ends = self.ends(inner) if followed.boxed and not distinct else None
             if followed.boxed and ends is None:
                 followed = Followed.UNKNOWN
@@ -544,7 +546,7 @@ def _minus(one: exp.Expr) -> exp.Expr:
 
 
 def _real(one: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=one.copy(), to=exp.DataType.build("double"))
+    return exp.Cast(this=one.copy(), to=exp.DataType.build(exp.DType.DOUBLE))
 
 
 def _call(name: str, *arguments: exp.Expr) -> exp.Expr:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.engines.chosen import OUTER, OUTER_WORKER
+from discreet.engines.chosen import OUTER_WORKER
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Refused, Stopped
 from discreet.errors import QuestionError
@@ -57,7 +57,7 @@ class OuterEngine:
             if self._process is None or not self._process.usable:
                 self._process = EngineProcess(OUTER_WORKER)
             try:
-                found = self._process.call("compute", sent, OUTER.text(query.tree), seconds=SECONDS)
+                found = self._process.call("compute", sent, query.text, seconds=SECONDS)
             except (Failed, Refused, Lost, Stopped):
                 self._process.kill()
                 self._process = None
@@ -123,7 +123,13 @@ def rows_of(table: ReleasedTable, rows: Sequence[Sequence[Any]]) -> dict[str, li
 
 
 def content(
-    query: OuterQuery, computed: Computed, parts: Sequence[ReleaseContent], cost: Cost, *, compared: bool = False
+    query: OuterQuery,
+    computed: Computed,
+    parts: Sequence[ReleaseContent],
+    cost: Cost,
+    *,
+    compared: bool = False,
+    notes: Sequence[str] = (),
 ) -> ReleaseContent:
     """The answer of an outer query over measured tables. It follows from what these released."""
     names = [name for name, _ in query.columns]
@@ -152,6 +158,7 @@ def content(
     ]
     if compared:
         bounds.append("rows are compared with a released value: intervals are for that value, not for the true one")
+    bounds += notes
     left_out = [one for part in parts for one in part.left_out or ()]
     return ReleaseContent(
         columns=names,
@@ -186,11 +193,34 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def kind_of(query: OuterQuery, computed: Computed) -> str:
+    """The type of the one column that a subquery gives to a measured table. Raises QuestionError on any other."""
+    if len(query.columns) != 1:
+        message = "a subquery that is compared with has one column"
+        raise QuestionError("subquery", message, where="subquery", fix="name one column in its SELECT")
+    if computed.kinds[0].startswith("list of"):
+        message = "a subquery that is compared with gives a list"
+        raise QuestionError("type", message, where="subquery", fix="ask for one value: PERCENTILE_CONT(x, 0.5)")
+    return computed.kinds[0]
+
+
 def value_of(computed: Computed, *, many: bool) -> list[Any]:
-    """What a subquery gives to a measured table: the values of its one column."""
-    made = [typed(_finite(row[0]), computed.kinds[0]) for row in computed.rows]
-    if not many and len(made) > 1:
-        fix = "write LIMIT 1, or an aggregate over its rows"
-        message = "a subquery that is compared with gives more than one row"
-        raise QuestionError("subquery", message, where="subquery", fix=fix)
-    return made if many else made or [None]
+    """What a subquery gives to a measured table: the values of its one column, or where one is wanted the first, and
+    NULL where there is none."""
+    values = [None if isinstance(row[0], float) and math.isnan(row[0]) else row[0] for row in computed.rows]
+    made = [_within_the_calendar(one, computed.kinds[0]) for one in values]
+    return made if many else made[:1] or [None]
+
+
+def first_of(computed: Computed, *, many: bool) -> list[str]:
+    """What the answer says where one value is wanted, and several were given."""
+    count = len(computed.rows)
+    return [] if many or count < 2 else [f"of {count} rows of a subquery, the first is compared with"]
+
+
+def _within_the_calendar(value: Any, kind: str) -> Any:
+    """A value as Python has it; NULL for a date beyond the years that Python knows."""
+    try:
+        return typed(value, kind)
+    except ValueError:
+        return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -50,24 +51,32 @@ class ReleasedTable:
                 yield from ((name.lower() + ending, "number") for ending in (LOW, HIGH, ONE_LOW, ONE_HIGH))
 
 
+class OuterDialect(Protocol):
+    """How the engine of outer queries writes them, and which functions they may call."""
+
+    def known(self, name: str) -> bool: ...
+
+    def text(self, tree: exp.Expr) -> str: ...
+
+
 @dataclass(frozen=True)
 class OuterQuery:
-    """An outer query that can be run: its tree, names of its columns with what is known of their errors, whether noise
+    """An outer query that can be run: its text, names of its columns with what is known of their errors, whether noise
     decides which rows there are, and the tables that it reads."""
 
-    tree: exp.Expr
+    text: str
     columns: tuple[tuple[str, Followed], ...]
     picked: bool
     tables: tuple[str, ...]
 
 
 def outer_query(
-    query: exp.Expr, names: Sequence[str], tables: Mapping[str, ReleasedTable], known: Callable[[str], bool]
+    query: exp.Expr, names: Sequence[str], tables: Mapping[str, ReleasedTable], dialect: OuterDialect
 ) -> OuterQuery:
     """An outer query over tables. `names` are what its columns are called, as they are written; a star among them is
     all columns of some table. Raises QuestionError on what is not in the list, or means nothing."""
     tree = query.copy()
-    allowed(tree, known)
+    allowed(tree, dialect.known)
     _apart(tree)
     spelled = {name.lower(): name for table in tables.values() for name, _ in table.columns}
     for one in tree.find_all(exp.Identifier):
@@ -103,7 +112,7 @@ def outer_query(
     else:
         visible = [spelled.get(name, name) for name, _ in listed]
     columns = tuple(zip(_unlike(visible), (followed for _, followed in listed), strict=True))
-    return OuterQuery(tree, columns, box.picked, tuple(sorted(read)))
+    return OuterQuery(dialect.text(tree), columns, box.picked, tuple(sorted(read)))
 
 
 def beside(query: OuterQuery) -> Iterator[tuple[int, int]]:

@@ -91,12 +91,12 @@ def rehearsed(asked: Asked, declaration: Declaration) -> list[list[Any]]:
     try:
         for checked in (one.question for one in found.measured):
             for root in checked.plan.roots:
-                DIALECT.text(statement(root, checked.table, Salt.of("")))
+                DIALECT.text(statement(root, checked.table, Salt.of("")), copy=False)
         tables = released_tables(found, declaration)
         outer: list[tuple[exp.Query, tuple[str, ...]]] = [(one.query, ("*",)) for one in found.values.values()]
         outer += [(found.outer, found.names)] if found.outer is not None else []
         for query, names in outer:
-            OUTER.text(outer_query(query, names, tables, OUTER.known).tree)
+            outer_query(query, names, tables, OUTER)
     except RecursionError:
         raise too_deep() from None
     return nodes

@@ -17,7 +17,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.grammar import STATISTICS, Statistic
 from discreet.sql.put_together import one_text
 from discreet.sql.refusals import dated, only, place, refused
-from discreet.sql.single_persons import histogram, refusal
+from discreet.sql.single_persons import refusal
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Type
@@ -167,27 +167,11 @@ class Aggregates:
             return self._count(
                 exp.Distinct(expressions=[node.this]), NamedArguments([], "COUNT", self.reader), node.sql()
             )
-        if isinstance(node, exp.Anonymous) and node.name.upper() == "HISTOGRAM":
-            raise self._histogram(node)
         if (error := refusal(node)) is not None:
             raise error
         if isinstance(node, exp.AggFunc):
             raise refused(node, "ask for COUNT, SUM or AVG")
         return None
-
-    def _histogram(self, node: exp.Expression) -> QuestionError:
-        """The refusal of HISTOGRAM, with the bounds that are declared."""
-        counted = (
-            self.declared(node.expressions[0])
-            if node.expressions and isinstance(node.expressions[0], exp.Column)
-            else None
-        )
-        if counted is None or counted.type is None or not counted.type.numeric or counted.values is not None:
-            return histogram(node, *(("0", "100") if counted is None else ("", "")))
-        ends = [
-            show(Fraction(end)) if isinstance(end, int | Fraction) else "" for end in (counted.minimum, counted.maximum)
-        ]
-        return histogram(node, *(ends if all(ends) else ("0", "100")))
 
     def _filtered(self, node: exp.Filter) -> WantedAggregate | None:
         """FILTER (WHERE …): the rows for which it is not true count as rows without a value."""

@@ -23,7 +23,8 @@ Where the table says nothing else:
   `FLOOR(price * 100)`. SUM counts such a result in its own step, unless its bounds are further than 2^50 steps from 0.
 - **Groups by numbers with fractions** are those of whole numbers: of the steps of a decimal, of `FLOOR(x / 2.5) * 2.5`,
   `ROUND(x, 1)`, `TRUNC(x, 1)`, `x - x % 10` and CASE of constants, whatever x is. The answer shows each key as the
-  double nearest to it.
+  double nearest to it. A key of more than 2^63 steps is NULL, and in the group of NULL: where the declared bounds let
+  one be so large, such a group is refused; where none are declared, take larger steps.
 - **Overflow**: other arithmetic is done in doubles, integers included, so it is exact up to 2^53 and infinite where it
   grows too large. SUM and AVG clamp every row to the bounds that are shown with the answer.
 - **Not a number**: 0/0, a root or a logarithm of a negative number is NULL. Only ∞ − ∞ and 0 · ∞ of plain

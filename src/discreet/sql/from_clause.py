@@ -13,10 +13,10 @@ from discreet.errors import QuestionError
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.joining import Condition, conditions_of, is_true, kept_public, parts, sound, together
-from discreet.sql.refusals import only, refused, unknown_name, written_name
+from discreet.sql.refusals import only, refused, spelled_as_declared, unknown_name, written_name
 from discreet.sql.scope import NamedTable, Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, columns_of
-from discreet.trusted.ring_a.table import Relation, Table, Type, Value
+from discreet.trusted.ring_a.table import Column, Relation, Table, Type, Value
 from discreet.trusted.ring_b.belonging import declared, leads
 from discreet.trusted.ring_b.relations import (
     Computed,
@@ -62,11 +62,15 @@ DEEPEST = 60
 class RelationReader:
     """Reads what stands below a question's groups. Counts the tables, so that no question explodes.
 
-    `select` reads a SELECT in FROM, which has a FROM of its own.
+    `select` reads a SELECT in FROM, which has a FROM of its own. With `released`, constants of the question were
+    released: whoever asks did not write them.
     """
 
-    def __init__(self, declaration: Declaration, values: PublicValues | None, select: Select) -> None:
+    def __init__(
+        self, declaration: Declaration, values: PublicValues | None, select: Select, *, released: bool = False
+    ) -> None:
         self.declaration = declaration
+        self.released = released
         self.select = select
         self.values = values
         self.count = self.lookups = 0
@@ -343,6 +347,10 @@ class RelationReader:
             raise QuestionError("union", message, where="UNION", fix=fix)
         return PerPerson(stacked, tuple(columns), ())
 
+    def spelled(self, expression: Expression, columns: Mapping[str, Column]) -> Expression:
+        """The expression. Raises QuestionError where somebody wrote a text that is not declared for its column."""
+        return expression if self.released else spelled_as_declared(expression, columns)
+
     # persons
 
     def of_one_person(self, keys: Sequence[Expression], below: Relation) -> bool:
@@ -358,14 +366,21 @@ class RelationReader:
 
     def person(self, scope: Scope) -> str:
         """What to add to a list so that it has the person: a column, as it is written there."""
+        aliases = " or ".join(one.alias for one in scope.sources[:5])
+        found = self.person_column(scope)
+        if found is None:
+            return f"the person's column to the list of {aliases}, and then"
+        return written_name(found[1]) if len(scope.sources) == 1 else ".".join(found)
+
+    def person_column(self, scope: Scope) -> tuple[str, str] | None:
+        """A column that leads to the person, with its table's alias; None where there is none."""
         every = [(inside, one.alias, name) for one in scope.sources for name, inside in one.names]
         kinds = {column.name: column.type or Type.TEXT for column in scope.shape.columns}
         persons = [one for one in every if one[0] in scope.shape.persons]
         for inside, alias, name in [*persons, *every]:
             if self.of_one_person([ColumnOf(inside, kinds[inside])], scope.relation):
-                return written_name(name) if len(scope.sources) == 1 else f"{alias}.{name}"
-        aliases = " or ".join(one.alias for one in scope.sources[:5])
-        return f"the person's column to the list of {aliases}, and then"
+                return alias, name
+        return None
 
 
 def named_queries(node: exp.Expression, known: Queries) -> Queries:

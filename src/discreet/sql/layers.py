@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from fractions import Fraction
+from functools import reduce
 from typing import Any, TypeVar, cast
 
 from sqlglot import exp
@@ -38,10 +39,15 @@ from discreet.sql.aggregates import called_after
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import PublicValues, RelationReader, named_queries
 from discreet.sql.grammar import DifferentialPrivacy, Statistic, text_of
+from discreet.sql.grouping_sets import grouping_sets, in_front
+from discreet.sql.histograms import histograms_of, with_bins
 from discreet.sql.limits import few, too_deep
 from discreet.sql.lower import CLAUSES, INSTEAD, Question, amount, lower_tree, options_of
-from discreet.sql.refusals import known_clauses, only, refused, unknown_name
+from discreet.sql.names import told_apart
+from discreet.sql.nodes import call
+from discreet.sql.refusals import known_clauses, only, place, refused, several_rows, unknown_name
 from discreet.sql.scope import Scope, numbered
+from discreet.sql.single_rows import one_row, picks
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import about_persons, select
 from discreet.sql.totals import group_item
@@ -56,12 +62,12 @@ MOST_MEASURED = 16
 @dataclass(frozen=True)
 class MeasuredTable:
     """One SELECT of grouped keys and aggregates, which is measured. `tree` has a placeholder for each value of `waits`,
-    `question` a stand-in for it."""
+    `question` the stand-in for it."""
 
     name: str
     tree: exp.Select
     question: Question
-    waits: tuple[str, ...]
+    waits: Mapping[str, Value]
 
     @property
     def text(self) -> str:
@@ -70,7 +76,7 @@ class MeasuredTable:
 
     def text_with(self, known: Mapping[str, Sequence[Value | None]]) -> str:
         """The same with released values in the places of its placeholders."""
-        return text_of(_filled(self.tree, known))
+        return text_of(_filled(self.tree, known, self.waits))
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ def layers(
     whole = tree.copy()
     try:
         question = lower_tree(whole, declaration, values, today)
-        return Layers((MeasuredTable("answer", cast(exp.Select, whole), question, ()),))
+        return Layers((MeasuredTable("answer", cast(exp.Select, whole), question, {}),))
     except QuestionError as direct:
         try:
             found = _Splitter(declaration, values).split(spelled(tree, declaration, today))
@@ -138,8 +144,9 @@ def filled(
     declaration: Declaration,
     values: PublicValues | None = None,
 ) -> Question:
-    """The question of a measured table, with released values in the places of its placeholders."""
-    return lower_tree(_filled(table.tree, known), declaration, values)
+    """The question of a measured table, with released values in the places of its placeholders. Raises QuestionError,
+    as where no group can meet a condition on such a value."""
+    return lower_tree(_filled(table.tree, known, table.waits), declaration, values, released=True)
 
 
 class _Kind(Enum):
@@ -184,6 +191,9 @@ class _Splitter:
             raise refused(hole)
         self.taken = {one.name.casefold() for one in tree.find_all(exp.Identifier)}
         self.taken |= {name.casefold() for name in self.declaration.tables}
+        for group in tree.find_all(exp.Group):
+            in_front(group)
+        told_apart(tree, {name.casefold() for name in self.declaration.tables}, lambda: self.own("named"))
         names = tuple(_visible(tree))
         _named_once(tree)
         hint = tree.args.get("hint") if isinstance(tree, exp.Select) else None
@@ -224,9 +234,6 @@ class _Splitter:
         named_queries(cast(exp.Expression, node), {})  # refuses what no WITH of ours can be
         kept = []
         for query in clause.expressions:
-            if query.alias.casefold() in names:
-                message = f"{query.alias} is named in an outer WITH as well"
-                raise QuestionError("names", message, where="WITH", fix="give one of them another name")
             kind, inner = self._query(query.this, names)
             query.set("this", inner)
             names = {**names, query.alias.casefold(): _Named(kind, inner, names, query.args["alias"])}
@@ -265,6 +272,8 @@ class _Splitter:
             message = "rows of people are joined with an answer"
             fix = "compare with it in WHERE: x > (SELECT AVG(x) FROM …); or join the answers, each grouped"
             raise QuestionError("join", message, where="FROM", fix=fix)
+        if histograms_of(node):
+            with_bins(node, self.scope(node, names))
         if not _puts_together(node) or self._by_person(node, names):
             for holder in _nested(node):
                 self._within_rows(holder, names)
@@ -272,8 +281,8 @@ class _Splitter:
         return _Kind.RELEASED, _Measuring(self, node, names).wrapped()
 
     def _as_values(self, node: exp.Select, names: Names) -> None:
-        """Writes answers of one row, which rows are joined with on no condition, as the values in it: FROM t, (SELECT
-        AVG(x) AS mean FROM t) AS m becomes (SELECT m.mean FROM (…) AS m) where m.mean stands."""
+        """Writes answers of one row, which rows are joined with on no condition, as the values in it: of FROM rows,
+        (SELECT AVG(x) AS mean FROM rows) AS m stays (SELECT m.mean FROM (…) AS m) where m.mean stands."""
         source = node.args["from_"]
         joins = list(node.args.get("joins") or [])
         for item in [source.this, *(join.this for join in joins)]:
@@ -441,6 +450,8 @@ class _Splitter:
             raise QuestionError("subquery", "EXISTS cannot be used with an answer", where="EXISTS", fix=fix)
         name, many = self.own("value"), isinstance(holder, exp.In)
         inner = inner.unnest() if isinstance(inner, exp.Subquery) else inner
+        if kind is _Kind.RELEASED and not many:
+            self._one_row(inner, names)
         _attach(inner, names, released=True)
         self.values[name] = ReleasedValue(cast(exp.Query, inner), many)
         if many:
@@ -448,6 +459,21 @@ class _Splitter:
             holder.set("expressions", [exp.Placeholder(this=name)])
         else:
             holder.replace(exp.Placeholder(this=name))
+
+    def _one_row(self, query: exp.Expr, names: Names) -> None:
+        """Refuses a query that is compared with and gives several rows, as far as that is known beforehand."""
+        own = {one.alias.casefold(): cast(exp.Query, one.this) for one in query.find_all(exp.CTE)}
+        own = {**{name: one.tree for name, one in names.items()}, **own}
+
+        def named(name: str) -> exp.Query | None:
+            return own.get(name.casefold())
+
+        def wheres(name: str) -> bool:
+            return name in self.measured and self.measured[name].tree.args.get("where") is not None
+
+        plans = {name: one.question.plan for name, one in self.measured.items()}
+        if not one_row(query, plans, named, _of_all_rows) and not picks(query, wheres, named):
+            raise several_rows()
 
     def _leans_out(self, node: exp.Expr, names: Names) -> bool:
         """Whether a subquery reads columns of the query around it."""
@@ -495,7 +521,7 @@ class _Splitter:
             reader = RelationReader(self.declaration, self.public_values, select)
             return reader.scope(tree, named_queries(tree, {}))
 
-        return self._tried(bare, read)
+        return self._tried(bare, read)[0]
 
     def own(self, word: str) -> str:
         """A name that stands nowhere in the question or the declaration."""
@@ -522,37 +548,44 @@ class _Splitter:
         ]
         return DifferentialPrivacy(expressions=rest)
 
-    def add(self, tree: exp.Select, waits: Sequence[str]) -> str:
+    def add(self, tree: exp.Select) -> str:
         """Measures a table, once for all that are equal. Gives its name."""
         text = text_of(tree)
         for one in self.measured.values():
             if one.text == text:
                 return one.name
         name = self.own("measured")
-        question = self._tried(tree, lambda one: lower_tree(one, self.declaration, self.public_values))
-        self.measured[name] = MeasuredTable(name, tree, question, tuple(waits))
+        question, stand_ins = self._lowered(tree)
+        self.measured[name] = MeasuredTable(name, tree, question, stand_ins)
         return name
 
     def declared_groups(self, tree: exp.Select) -> DeclaredGroups | None:
         """The groups of a SELECT without aggregates, where all are declared, or come of public tables: no row is read
         for them. None where some are private."""
         counted = tree.copy().select(exp.alias_(exp.Count(this=exp.Star(), big_int=True), self.own("rows")))
-        plan = self._tried(counted, lambda one: lower_tree(one, self.declaration, self.public_values)).plan
+        plan = self._lowered(counted)[0].plan
         if any(key.values is None for key in plan.keys):
             return None
         keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
         rows = [tuple(key.shown(group[key.index]) for key in keys) for group in public_groups(plan.keys, plan.root)]
         return DeclaredGroups(tuple((key.name, key.type_of(plan.keys[key.index])) for key in keys), tuple(rows))
 
-    def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> _Read:
+    def _lowered(self, tree: exp.Select) -> tuple[Question, Mapping[str, Value]]:
+        return self._tried(
+            tree, lambda one: lower_tree(one, self.declaration, self.public_values, released=one is not tree)
+        )
+
+    def _tried(self, tree: exp.Select, read: Callable[[exp.Select], _Read]) -> tuple[_Read, Mapping[str, Value]]:
         """A tree, read with stand-ins for values that are not released yet: the first that it can be read with."""
-        holes = [one.name for one in tree.find_all(exp.Placeholder)]
+        holes = list(dict.fromkeys(one.name for one in tree.find_all(exp.Placeholder)))
         if not holes:
-            return read(tree)
+            return read(tree), {}
         first: QuestionError | None = None
-        for stand_in in _stand_ins(tree, self.declaration):
+        stand_ins = list({(type(one), one): one for one in _stand_ins(tree, self.declaration)}.values())
+        for tried in itertools.islice(itertools.product(stand_ins, repeat=len(holes)), _MOST_TRIED):
+            found = dict(zip(holes, tried, strict=True))
             try:
-                return read(_filled(tree, dict.fromkeys(holes, (stand_in,))))
+                return read(_filled(tree, {name: (one,) for name, one in found.items()}, found)), found
             except QuestionError as error:
                 first = first or error
         assert first is not None
@@ -574,9 +607,13 @@ class _Measuring:
         self.scope = splitter.scope(node, names)
         self.reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         self.keys: dict[Expression, str] = {}
+        self.grouped: dict[str, exp.Expr] = {}
+        self.types: dict[str, Type | None] = {}
+        self.absent: dict[str, str] = {}
         self.columns: list[exp.Expr] = []
         self.taken: set[str] = set()
         self.aggregates: dict[str, str] = {}
+        self.several = False
         self.source = exp.to_identifier("measured", quoted=True)
         self.aliases = {one.alias.casefold(): one.this for one in node.expressions if isinstance(one, exp.Alias)}
 
@@ -584,6 +621,7 @@ class _Measuring:
         """The outer query in the place of this SELECT, which reads the measured table."""
         node = self.node
         groups = self._groups()
+        self.several = len(groups) > 1
         expressions = [self._item(one) for one in node.expressions]
         outer = exp.Select(expressions=expressions)
         for clause in ("having", "qualify"):
@@ -603,43 +641,64 @@ class _Measuring:
                 outer.set(clause, value.copy())
         for holder in _nested(outer):
             self.splitter._beside(holder, self.names)
-        name = self._measured(groups)
-        table = exp.Table(this=exp.to_identifier(name, quoted=True), alias=exp.TableAlias(this=self.source.copy()))
-        outer.set("from_", exp.From(this=table))
+        alias = exp.TableAlias(this=self.source.copy())
+        if len(groups) == 1:
+            outer.set("from_", exp.From(this=exp.Table(this=self._measured(groups[0]), alias=alias)))
+        else:
+            outer.set("from_", exp.From(this=exp.Subquery(this=self._levels(groups), alias=alias)))
         return outer
 
-    def _groups(self) -> list[exp.Expr]:
-        """What is grouped by, each under a name of its own."""
-        node, items = self.node, list[exp.Expr]()
+    def _levels(self, groups: Sequence[Sequence[str]]) -> exp.Expr:
+        """One measured table below the other, one for each list of GROUP BY: NULL stands for a key that a list has
+        not, and beside it 1, where GROUPING asks for that."""
+        levels: list[exp.Expr] = []
+        for names in groups:
+            items: list[exp.Expr] = [
+                exp.column(name, quoted=True)
+                if name in names
+                else exp.cast(exp.null(), _COLUMN_TYPES[self.types[name]])
+                for name in self.grouped
+            ]
+            items = [exp.alias_(item, name, quoted=True) for item, name in zip(items, self.grouped, strict=True)]
+            items += [
+                exp.alias_(exp.Literal.number(int(key not in names)), flag, quoted=True)
+                for key, flag in self.absent.items()
+            ]
+            items += [exp.column(name, quoted=True) for name in self.aggregates.values()]
+            level = exp.Select(expressions=items)
+            if names or self.aggregates:
+                level.set("from_", exp.From(this=exp.Table(this=self._measured(names))))
+            levels.append(level)
+        return reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), levels)
+
+    def _groups(self) -> list[list[str]]:
+        """What is grouped by, each under a name of its own: the names of each list of GROUP BY."""
+        node = self.node
         group = node.args.get("group")
+        lists: list[list[exp.Expression]] = [[]]
         if group is not None:
-            if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")) or any(
-                isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets) for one in group.expressions
-            ):
-                fix = "write one SELECT for each level, with UNION ALL between them"
-                raise QuestionError(
-                    "clause", "several levels of groups cannot be asked for at once", where="GROUP BY", fix=fix
-                )
-            items = [group_item(node, one, self.scope) for one in group.expressions]
+            if group.args.get("totals"):
+                fix = "write GROUP BY ROLLUP (a, b), or GROUPING SETS ((a, b), ())"
+                raise QuestionError("clause", "WITH TOTALS cannot be used", where="GROUP BY", fix=fix)
+            lists = [[group_item(node, one, self.scope) for one in items] for items in grouping_sets(group)]
         if (group is not None and group.args.get("all")) or (
             group is None
             and not any(
                 _aggregated(one) for one in (*node.expressions, node.args.get("having"), node.args.get("order"))
             )
         ):
-            items += [one.unalias() for one in node.expressions if not _aggregated(one)]
-        made = []
-        for item in items:
-            if isinstance(item, exp.Literal):
-                continue
-            read = normal(self.reader.read(cast(exp.Expression, item)))
-            if read in self.keys:
-                continue
+            lists = [[*items, *(one.unalias() for one in node.expressions if not _aggregated(one))] for items in lists]
+        return [list(dict.fromkeys(map(self._key, filter(_no_constant, items)))) for items in lists]
+
+    def _key(self, item: exp.Expression) -> str:
+        """The name under which an item of GROUP BY is measured."""
+        read = normal(self.reader.read(item))
+        if read not in self.keys:
             name = self._called(self._given(item) or (item.name if isinstance(item, exp.Column) else "key"))
             self.keys[read] = name
-            made.append(item.copy())
-            self.columns.append(exp.alias_(item.copy(), name, quoted=True))
-        return made
+            self.grouped[name] = item.copy()
+            self.types[name] = read.type
+        return self.keys[read]
 
     def _given(self, item: exp.Expr) -> str:
         """What the list calls an expression, where it names it."""
@@ -669,6 +728,8 @@ class _Measuring:
         """An expression with the measured table's columns in the place of keys and aggregates."""
         if isinstance(node, exp.Query):
             return node.copy()
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._grouping(node)
         if _is_aggregate(node) and not inside:
             return self._ref(self._aggregate(node, alias))
         if not _aggregated(node) and not isinstance(node, exp.Order | exp.Ordered | exp.Literal):
@@ -715,6 +776,31 @@ class _Measuring:
                 made.set(name, [self._lifted(one, clause) if isinstance(one, exp.Expr) else one for one in value])
         return made
 
+    def _grouping(self, node: exp.Expr) -> exp.Expr:
+        """GROUPING(a, b): 1 for each that the row is not grouped by, as the digits of a binary number."""
+        made: exp.Expr | None = None
+        for one in node.expressions:
+            try:
+                key = self.keys.get(
+                    normal(self.reader.read(group_item(self.node, cast(exp.Expression, one), self.scope)))
+                )
+            except QuestionError:
+                key = None
+            if key is None:
+                fix = "write GROUPING(a) with an item of GROUP BY"
+                raise QuestionError("grouping", f"{place(one)} is not in GROUP BY", where="GROUPING", fix=fix)
+            if key not in self.absent:
+                self.absent[key] = self._called(f"grouping_{key}")
+            digit: exp.Expr = self._ref(self.absent[key]) if self.several else exp.Literal.number(0)
+            made = (
+                digit
+                if made is None
+                else exp.paren(exp.Add(this=exp.Mul(this=exp.Literal.number(2), expression=made), expression=digit))
+            )
+        if made is None:
+            raise QuestionError("grouping", "GROUPING needs a column", where="GROUPING", fix="write GROUPING(a)")
+        return made
+
     def _aggregate(self, node: exp.Expr, alias: str) -> str:
         text = text_of(node)
         if text not in self.aggregates:
@@ -723,14 +809,17 @@ class _Measuring:
             self.columns.append(exp.alias_(node.copy(), name, quoted=True))
         return self.aggregates[text]
 
-    def _measured(self, groups: list[exp.Expr]) -> str:
+    def _measured(self, names: Sequence[str]) -> exp.Identifier:
+        """The table that is measured for groups of these names."""
         node = self.node
-        tree = exp.Select(expressions=self.columns)
+        groups = [self.grouped[name] for name in names]
+        keys = [exp.alias_(one.copy(), name, quoted=True) for one, name in zip(groups, names, strict=True)]
+        tree = exp.Select(expressions=[*keys, *(one.copy() for one in self.columns)])
         for clause in ("from_", "joins", "where"):
             if (value := node.args.get(clause)) is not None:
                 tree.set(clause, [one.copy() for one in value] if isinstance(value, list) else value.copy())
         if groups:
-            tree.set("group", exp.Group(expressions=groups))
+            tree.set("group", exp.Group(expressions=[one.copy() for one in groups]))
         if (hint := self.splitter.options(node.args.get("hint"))) is not None:
             tree.set("hint", hint.copy())
         _attach(tree, self.names)
@@ -739,9 +828,23 @@ class _Measuring:
             if found is not None:
                 name = self.splitter.own("groups")
                 self.splitter.groups[name] = found
-                return name
-        waits = [one.name for one in tree.find_all(exp.Placeholder)]
-        return self.splitter.add(tree, waits)
+                return exp.to_identifier(name, quoted=True)
+        return exp.to_identifier(self.splitter.add(tree), quoted=True)
+
+
+_COLUMN_TYPES: Mapping[Type | None, str] = {
+    Type.TEXT: "text",
+    Type.INTEGER: "bigint",
+    Type.NUMBER: "double",
+    Type.BOOLEAN: "boolean",
+    Type.DATE: "date",
+    Type.TIMESTAMP: "timestamp",
+}
+"""What a key's NULL is cast to, where a level has not the key."""
+
+
+def _no_constant(item: exp.Expression) -> bool:
+    return not isinstance(item, exp.Literal)
 
 
 def _leaning() -> QuestionError:
@@ -834,6 +937,12 @@ def _aggregated(node: exp.Expr | None) -> bool:
     return any(_aggregated(one) for one in node.iter_expressions())
 
 
+def _of_all_rows(node: exp.Select) -> bool:
+    """Whether a SELECT without groups is of one row, since it has aggregates."""
+    parts = [*node.expressions, node.args.get("having"), node.args.get("order")]
+    return any(_aggregated(one) for one in parts)
+
+
 def _puts_together(node: exp.Select) -> bool:
     """Whether a SELECT puts rows together."""
     parts = [*node.expressions, node.args.get("having"), node.args.get("order"), node.args.get("qualify")]
@@ -860,24 +969,31 @@ def _attach(tree: exp.Expr, names: Names, *, released: bool = False) -> None:
         tree.set("with_", exp.With(expressions=[*kept, *(own.expressions if own is not None else [])]))
 
 
-def _filled(tree: exp.Select, known: Mapping[str, Sequence[Value | None]]) -> exp.Select:
-    """A tree with values in the places of its placeholders."""
+def _filled(
+    tree: exp.Select, known: Mapping[str, Sequence[Value | None]], stand_ins: Mapping[str, Value]
+) -> exp.Select:
+    """A tree with values in the places of its placeholders. Where there is no value, NULL of its stand-in's type: a
+    comparison with it is true of no row, as in SQL."""
     tree = tree.copy()
     for hole in list(tree.find_all(exp.Placeholder)):
         found = known.get(hole.name)
         if found is None:
             continue
-        literals = [_literal(one) for one in found]
-        if isinstance(hole.parent, exp.In):
-            hole.parent.set("expressions", literals or [exp.null()])
-        else:
-            hole.replace(literals[0] if literals else exp.null())
+        literals = [exp.null() if one is None else _literal(one) for one in found]
+        if not isinstance(hole.parent, exp.In):
+            missing = call("NULLIF", *(cast(exp.Expression, _literal(stand_ins[hole.name])) for _ in range(2)))
+            hole.replace(missing if not found or found[0] is None else literals[0])
+        elif literals:
+            hole.parent.set("expressions", literals)
+        else:  # it is in no list without values, NULL neither
+            hole.parent.replace(exp.EQ(this=exp.Literal.number(1), expression=exp.Literal.number(0)))
     return tree
 
 
-def _literal(value: Value | None) -> exp.Expr:
+def _literal(value: Value) -> exp.Expr:
     if isinstance(value, Fraction | float):
-        text = repr(float(value))
+        near = min(max(float(value), -_FAR), _FAR)
+        text = repr(near if abs(near) > 1 / _FAR else 0.0)
         negative = text.startswith("-")
         number = exp.Literal.number(text.lstrip("-"))
         return exp.Neg(this=number) if negative else number
@@ -885,6 +1001,12 @@ def _literal(value: Value | None) -> exp.Expr:
         kind = "timestamp" if isinstance(value, datetime.datetime) else "date"
         return exp.cast(exp.Literal.string(str(value)), kind)
     return exp.convert(value)
+
+
+_FAR = 1e299
+"""A number further from 0 is compared as if it were this: constants are no larger."""
+_MOST_TRIED = 200
+"""How many combinations of stand-ins are tried."""
 
 
 def _stand_ins(tree: exp.Select, declaration: Declaration) -> Iterator[Value]:
@@ -928,16 +1050,16 @@ def _places(node: exp.Select) -> None:
             raise QuestionError("position", message, where="ORDER BY", fix="name the column")
 
 
-def stand_in(kind: str) -> Value:
-    """A value of a type, as the engine of outer queries names it."""
-    known: dict[str, Value] = {
-        "integer": 1,
-        "number": Fraction(3, 2),
-        "boolean": True,
-        "date": datetime.date(2000, 1, 1),
-        "timestamp": datetime.datetime(2000, 1, 1),
+def stand_in(kind: str, number: int = 0) -> Value:
+    """A value of a type, as the engine of outer queries names it; one of two."""
+    known: dict[str, tuple[Value, Value]] = {
+        "integer": (1, 12345),
+        "number": (Fraction(3, 2), Fraction(24691, 2)),
+        "boolean": (True, False),
+        "date": (datetime.date(2000, 1, 1), datetime.date(2020, 1, 1)),
+        "timestamp": (datetime.datetime(2000, 1, 1), datetime.datetime(2020, 1, 1)),
     }
-    return known.get(kind, "")
+    return known.get(kind, ("", "x"))[number]
 
 
 def _visible(tree: exp.Expr) -> Iterator[str]:

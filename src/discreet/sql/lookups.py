@@ -18,7 +18,7 @@ from discreet.errors import QuestionError
 from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import Queries, RelationReader, named_queries
 from discreet.sql.joining import connected, parts, sound
-from discreet.sql.refusals import only, refused, spelled_as_declared
+from discreet.sql.refusals import STRANGERS, only, place, refused, written_name
 from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
@@ -59,19 +59,21 @@ def conditions(
         return looking.scope, None
     reader = looking.reader()
     read = [reader.boolean(part) for part in plain]
-    return looking.scope, spelled_as_declared(normal(reduce(_and, read)), looking.scope.shape.by_name)
+    return looking.scope, sources.spelled(normal(reduce(_and, read)), looking.scope.shape.by_name)
 
 
 @dataclass
 class _Correlated:
     """The conditions of a subquery, told apart by whether they read rows of the SELECT around it.
 
-    `keys` are equalities, and `ordered` is one other comparison, of something inside with something outside.
+    `keys` are equalities, and `ordered` is one other comparison, of something inside with something outside. `person`
+    is the subquery's person, as it is written there.
     """
 
     own: list[exp.Expression] = field(default_factory=list)
     outside: list[exp.Expression] = field(default_factory=list)
     keys: list[tuple[exp.Expression, exp.Expression]] = field(default_factory=list)
+    person: str = ""
     ordered: tuple[str, exp.Expression, exp.Expression] | None = None
 
     @property
@@ -194,8 +196,12 @@ class _Lookups:
         queries = named_queries(inner, self.queries)
         own: set[str] = set()
         aliases: set[str] = set()
+        split = _Correlated()
         for node in _items(inner):
-            for table in self.sources.ahead(node, queries).sources:
+            found = self.sources.ahead(node, queries)
+            if found.shape.private and not split.person:
+                split.person = self._person_of(found)
+            for table in found.sources:
                 aliases.add(table.alias.casefold())
                 own |= {visible.casefold() for visible, _ in table.names}
         around = {visible.casefold() for one in self.scope.sources for visible, _ in one.names} | set(self.scope.merged)
@@ -203,14 +209,13 @@ class _Lookups:
 
         def outside(node: exp.Expression) -> bool | None:
             """Whether an expression reads what is around the subquery alone; None where it reads both."""
-            found = set()
+            beyond = set()
             for column in node.find_all(exp.Column):
                 name, table = column.name.casefold(), column.table.casefold()
                 there = table not in aliases and table in tables if table else name not in own and name in around
-                found.add(there)
-            return None if len(found) > 1 else bool(found and found.pop())
+                beyond.add(there)
+            return None if len(beyond) > 1 else bool(beyond and beyond.pop())
 
-        split = _Correlated()
         where = inner.args.get("where")
         for part in _single(where.this) if where is not None else []:
             place = False if part.find(exp.Select) is not None else outside(part)
@@ -246,9 +251,9 @@ class _Lookups:
         beyond += [(columns[after + place], value, exp.Literal.string(where)) for place, value in enumerate(values)]
         keys: list[tuple[str, Expression]] = []
         asked: list[Expression] = [reader.boolean(one) for one in split.outside]
-        for place, (column, value, node) in enumerate(beyond):
+        for at, (column, value, node) in enumerate(beyond):
             assert column.type is not None
-            name = own_name(f"key {place} of lookup", number)
+            name = own_name(f"key {at} of lookup", number)
             keys.append((name, ColumnOf(column.name, column.type)))
             mine = ColumnOf(name, column.type)
             asked.append(Call("equal", tuple(reader.alike([mine, value], node)), Type.BOOLEAN))
@@ -273,7 +278,7 @@ class _Lookups:
             asked.append(Call("greater", (there, Literal(0, Type.INTEGER)), Type.BOOLEAN))
         relation = PerPerson(rows, tuple(keys), tuple(totals))
         condition = reduce(_and, asked) if asked else None
-        self._sound(relation, condition, where)
+        self._sound(relation, condition, where, split)
         persons = None
         if shape(rows).private and len(asked) == 1 and len(keys) == 1:
             (name, held), (_, value, _) = keys[0], beyond[0]
@@ -292,7 +297,7 @@ class _Lookups:
             fix = f"ask about {name}: join the public table, and GROUP BY its columns"
             raise QuestionError("subquery", message, where=where, fix=fix)
 
-    def _sound(self, relation: Relation, condition: Expression | None, where: str) -> None:
+    def _sound(self, relation: Relation, condition: Expression | None, where: str, split: _Correlated) -> None:
         """Refuses lookups of strangers' rows, and those of which a row could find several."""
         inside = Scope(relation, ())
         joined = Joined("inner", self.scope.relation, relation, condition)
@@ -308,24 +313,51 @@ class _Lookups:
                 message = "the persons are of different types"
                 raise QuestionError("type", message, where=where, fix="declare the person columns with one type")
             if not connected(self.scope, inside, asked):
-                raise self._strangers(relation, where)
+                raise self._strangers(relation, where, split)
         else:
             sound(joined, self.scope, inside, place=where)
         if found_by(joined, True) is None:
             fix = "compare columns of one type, without computing: a.x = b.x"
             raise QuestionError("subquery", "a row could find several", where=where, fix=fix)
 
-    def _strangers(self, relation: Relation, where: str) -> QuestionError:
+    def _strangers(self, relation: Relation, where: str, split: _Correlated) -> QuestionError:
         name = next(table.name for table in bases(relation) if not table.public)
         message = f"Reading the table {name} containing user data in expression subqueries is not allowed"
-        persons = [column for column in self.scope.shape.persons if self.scope.names(column)]
-        mine = self.scope.written(persons[0]) if persons else self.sources.person(self.scope)
+        mine = self._person()
         table = self.sources.declaration.tables[name]
-        theirs = f"{name}.{table.person}" if table.person is not None else "its person"
+        own = f"{name}.{table.person}" if table.person is not None else "its person"
+        theirs = split.person or own
         fix = f"join {name} in FROM, or look up the same person's rows: WHERE {theirs} = {mine} in the subquery"
         if where == "IN":
-            fix = f"join {name} in FROM, or compare persons: {mine} IN (SELECT {theirs} FROM {name} …)"
+            fix = f"join {name} in FROM, or compare persons: {mine} IN (SELECT {own} FROM {name} …)"
+        elif by := _compared(split):
+            fix = (
+                f"look up the same person's rows: WHERE {theirs} = {mine} in the subquery; or count by what it compares"
+            )
+            fix += f": SELECT {by}, COUNT(*) … GROUP BY {by}"
         return QuestionError("subquery", message + ", unless they are the same person's", where=where, fix=fix)
+
+    def _person(self) -> str:
+        """The person of the rows around a subquery, as it is written there."""
+        persons = [column for column in self.scope.shape.persons if self.scope.names(column)]
+        return self.scope.written(persons[0]) if persons else self._person_of(self.scope) or "the person"
+
+    def _person_of(self, scope: Scope) -> str:
+        """The column that leads to the person, with its table; empty where there is none."""
+        return ".".join(map(written_name, self.sources.person_column(scope) or ()))
+
+    def _of_many(self, inner: exp.Select, split: _Correlated) -> QuestionError:
+        """The error for a total of the rows of many persons beside each row of one."""
+        by, item = _compared(split), inner.expressions[0].unalias().copy()
+        for column in item.find_all(exp.Column):
+            column.set("table", None)
+        total = place(item)
+        message = f"this total is of the rows of all persons with the same {by}"
+        fix = (
+            f"ask for it by itself: SELECT {by}, {total} … GROUP BY {by}; or compare with a total of the same person's "
+        )
+        fix += f"rows: WHERE {split.person or 'its person'} = {self._person()} in the subquery"
+        return QuestionError("subquery", message, where=place(split.keys[0][0]), fix=fix)
 
     # IN
 
@@ -457,7 +489,10 @@ class _Lookups:
             args["where"] = exp.Where(this=reduce(lambda a, b: exp.And(this=a, expression=b), split.own))
         if not keys:
             self._of_everybody(inner)
-        relation = self.sources.query(exp.Select(expressions=listed, **args), self.queries)
+        try:
+            relation = self.sources.query(exp.Select(expressions=listed, **args), self.queries)
+        except QuestionError as error:
+            raise self._of_many(inner, split) if keys and error.message == STRANGERS else error from None
         self._about(relation, "SELECT")
         reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         columns = shape(relation).columns
@@ -467,7 +502,7 @@ class _Lookups:
             sides = reader.alike([ColumnOf(column.name, column.type), reader.read(node)], node)
             asked.append(Call("equal", tuple(sides), Type.BOOLEAN))
         condition = reduce(_and, asked) if asked else None
-        self._sound(relation, condition, "SELECT")
+        self._sound(relation, condition, "SELECT", split)
         totals = list(columns[len(keys) :])
         there = ColumnOf(totals[0].name, totals[0].type or Type.NUMBER)
         return _Found(relation, condition, there), totals
@@ -599,6 +634,11 @@ def _without_null(columns: Sequence[Column]) -> None:
             message = "NOT IN is true of nothing where one of the values is NULL"
             fix = "add WHERE … IS NOT NULL to the subquery, or write NOT EXISTS (SELECT 1 FROM … WHERE …)"
             raise QuestionError("subquery", message, where="NOT IN", fix=fix)
+
+
+def _compared(split: _Correlated) -> str:
+    """The columns of a subquery that are compared with the question around it, without their table."""
+    return ", ".join(dict.fromkeys(one.name if isinstance(one, exp.Column) else place(one) for one, _ in split.keys))
 
 
 def _too_close(node: exp.Expression) -> QuestionError:

@@ -14,6 +14,7 @@ from discreet.catalog.model import Declaration, writable
 from discreet.dialect.counted import Scale, counted
 from discreet.dialect.normal import normal
 from discreet.dialect.nulls import known_where, may_be_null, without_nulls
+from discreet.dialect.ranges import interval
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.plan.narrowed import conditions, narrowed
@@ -28,15 +29,7 @@ from discreet.sql.grammar import DifferentialPrivacy
 from discreet.sql.hints import ONLY_SELECT
 from discreet.sql.limits import few, short, too_deep
 from discreet.sql.public_rows import adds_nothing, listed
-from discreet.sql.refusals import (
-    STAR,
-    known_clauses,
-    only,
-    refused,
-    several_groupings,
-    spelled_as_declared,
-    unknown_name,
-)
+from discreet.sql.refusals import STAR, known_clauses, only, refused, several_groupings, unknown_name
 from discreet.sql.scope import Scope, numbered
 from discreet.sql.spelling import spelled
 from discreet.sql.subquery import select
@@ -100,12 +93,14 @@ def lower_tree(
     declaration: Declaration,
     values: PublicValues | None = None,
     today: datetime.date | None = None,
+    *,
+    released: bool = False,
 ) -> Question:
     """The plan of a question that was parsed already, on a day. Nothing is taken from the tree, which is changed, but
-    what the allow-list names."""
+    what the allow-list names. `released` says that some of its constants are released values."""
     try:
         tree = spelled(tree, declaration, today)
-        question = _Select(tree, declaration, values).question()
+        question = _Select(tree, declaration, values, released=released).question()
         short(question.plan.roots)
         return question
     except RecursionError:
@@ -125,7 +120,9 @@ class _Options:
 
 
 class _Select:
-    def __init__(self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None) -> None:
+    def __init__(
+        self, statement: exp.Expression, declaration: Declaration, values: PublicValues | None, *, released: bool
+    ) -> None:
         if isinstance(statement, exp.Union):
             fix = "write SELECT … FROM (SELECT … UNION ALL SELECT …)"
             raise QuestionError("union", "UNION ALL is supported in FROM only", where="UNION ALL", fix=fix)
@@ -143,7 +140,7 @@ class _Select:
         self.tree = statement
         self.declaration = declaration
         known_clauses(statement, CLAUSES, INSTEAD)
-        sources = self.sources = RelationReader(declaration, values, select)
+        sources = self.sources = RelationReader(declaration, values, select, released=released)
         queries = named_queries(statement, {})
         scope = sources.scope(statement, queries)
         self._where(scope)
@@ -375,6 +372,7 @@ class _Select:
                 raise refused(node, "group by columns or expressions of one row")
             label = node.name if isinstance(node, exp.Column) else ""
             expression, scale = self._counted(self._normal(self.reader.read(node)))
+            self._within_64_bits(expression, node)
             if isinstance(expression, ColumnOf):
                 column = self.scope.column(expression.name)
             else:
@@ -382,6 +380,18 @@ class _Select:
             self._key(column, label or node.sql()[:60], expression, scale)
             if not isinstance(expression, ColumnOf):
                 self.computed.append((column.name, expression))
+
+    def _within_64_bits(self, expression: Expression, node: exp.Expression) -> None:
+        """Refuses a key that the declared bounds let be too large for a whole number: it would be NULL."""
+        bounds = interval(expression, self.shape.by_name) if expression.type is Type.INTEGER else None
+        if bounds is not None and max(-bounds[0], bounds[1]) >= 2**63:
+            column = node.find(exp.Column)
+            fix = (
+                f"take larger steps, as FLOOR({column.sql() if column is not None else 'x'} / 1e9) * 1e9, or have the "
+            )
+            fix += "owner declare closer bounds"
+            message = "this key has more steps than 64 bits count: those beyond would be in the group of NULL"
+            raise QuestionError("number-key", message, where=node.sql()[:60], fix=fix)
 
     def _counted(self, expression: Expression) -> tuple[Expression, Scale | None]:
         """What a key is grouped by: itself, or the whole number that it counts, and what that stands for."""
@@ -544,7 +554,7 @@ class _Select:
         return wanted
 
     def _normal(self, expression: Expression) -> Expression:
-        return spelled_as_declared(normal(expression), self.shape.by_name)
+        return self.sources.spelled(normal(expression), self.shape.by_name)
 
     def _output(self, columns: Sequence[tuple[str, str, int]], *, grouped: bool = False) -> ExpressionReader:
         """Reads HAVING and ORDER BY: names of the answer, grouped columns, and aggregates that the answer holds. Where

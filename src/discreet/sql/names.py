@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
+
 from sqlglot import exp
 
 from discreet.catalog.model import Declaration
@@ -31,6 +33,34 @@ def unqualified(tree: exp.Expression, declaration: Declaration) -> None:
                 fix = f"write {written_name(column.table)}.{written_name(column.name)}"
                 message = f"{column.table[:60]} is the alias of another table"
                 raise QuestionError("names", message, where=column.sql()[:60], fix=fix)
+
+
+def told_apart(tree: exp.Expr, tables: Collection[str], own: Callable[[], str]) -> None:
+    """Gives each query of WITH that is called as a table is, or as a query of a WITH around it, a name of its own: it
+    hides them where it is named, as in SQL. `tables` are in small letters; `own` makes a name that is not taken."""
+
+    def within(node: exp.Expr, known: Mapping[str, str]) -> None:
+        clause = node.args.get("with_")
+        if clause is not None:
+            names = [one.alias.casefold() for one in clause.expressions]
+            for query, name in zip(clause.expressions, names, strict=True):
+                within(query.this, known)
+                taken = name in known or name in tables
+                known = {**known, name: own() if taken and names.count(name) == 1 else ""}
+                if known[name]:
+                    query.args["alias"].set("this", exp.to_identifier(known[name], quoted=True))
+        named = known.get(node.name.casefold(), "") if isinstance(node, exp.Table) else ""
+        if named:
+            if not node.alias:
+                columns = node.args["alias"].args.get("columns") if node.args.get("alias") else None
+                node.set("alias", exp.TableAlias(this=node.this.copy(), columns=columns))
+            node.set("this", exp.to_identifier(named, quoted=True))
+        for one in list(node.iter_expressions()):
+            if one is not clause:
+                within(one, known)
+
+    if tree.find(exp.With) is not None:
+        within(tree, {})
 
 
 def _split(table: exp.Table, declaration: Declaration) -> None:

@@ -23,6 +23,9 @@ ALLOWED = (
 
 STAR = "write COUNT(*), or SELECT column, COUNT(*) … GROUP BY column: single rows are never shown"
 
+STRANGERS = "a subquery about people must group by the person"
+"""What is said of groups within people that put rows of several together."""
+
 AGGREGATES = {
     **dict.fromkeys(("STD", "STDEV", "STDDEV"), "write STDDEV_SAMP(x)"),
     **dict.fromkeys(("VAR", "VARS", "VARIANCE_SAMP"), "write VAR_SAMP(x)"),
@@ -31,7 +34,8 @@ AGGREGATES = {
     **dict.fromkeys(("MEAN", "AVERAGE"), "write AVG(x)"),
     **dict.fromkeys(("APPROX_DISTINCT", "APPROX_COUNT_DISTINCT"), "write COUNT(DISTINCT x)"),
     "QUANTILES": "write APPROX_QUANTILES(x, 4)",
-    "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS k, COUNT(*) … GROUP BY k",
+    "HISTOGRAM": "write SELECT WIDTH_BUCKET(x, 0, 100, 10) AS bin, COUNT(*) … GROUP BY bin",
+    **dict.fromkeys(("NUMERIC_HISTOGRAM", "HISTOGRAM_NUMERIC", "APPROX_HISTOGRAM"), "write SELECT HISTOGRAM(x, 10) …"),
 }
 """Other systems' names of aggregates."""
 
@@ -95,6 +99,13 @@ def several_groupings(node: exp.Expression) -> QuestionError:
     fix = f"ask once for each: GROUP BY {', '.join(columns) or 'column'}, then the same with fewer columns"
     message = f"{word} asks for the groups of several questions at once"
     return QuestionError("not-allowed", message, where=word, fix=fix[:300])
+
+
+def several_rows() -> QuestionError:
+    """The error for a subquery that is compared with, and gives more than one row."""
+    fix = "write ORDER BY … LIMIT 1, an aggregate over its rows, or IN (SELECT …)"
+    message = "a subquery that is compared with gives more than one row"
+    return QuestionError("subquery", message, where="subquery", fix=fix)
 
 
 def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quoted: bool = False) -> QuestionError:

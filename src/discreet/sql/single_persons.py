@@ -85,16 +85,3 @@ def _written(given: list[object], place: int, otherwise: str) -> str:
         node = node.expressions[0] if isinstance(node, exp.Distinct) else node.this
     text = node.sql() if isinstance(node, exp.Expression) else ""
     return text if 0 < len(text) <= 40 else otherwise
-
-
-def histogram(node: exp.Expression, low: str, high: str) -> QuestionError:
-    """The error for HISTOGRAM, with the question that counts the same: by bins between bounds, where some are known."""
-    given = [one for one in node.expressions if isinstance(one, exp.Expression)]
-    x, bins = _written([*given], 0, "x"), _written([*given], 1, "10")
-    bins = bins if bins.isdecimal() else "10"
-    fix = f"write SELECT {x}, COUNT(*) … GROUP BY {x}"
-    if low:
-        fix = f"write SELECT WIDTH_BUCKET({x}, {low}, {high}, {bins}) AS bin, COUNT(*) … GROUP BY bin"
-    return QuestionError(
-        "not-allowed", "HISTOGRAM is a question with groups: one row for each bin", where="HISTOGRAM", fix=fix
-    )

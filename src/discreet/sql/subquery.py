@@ -11,7 +11,7 @@ from discreet.sql.expressions import ExpressionReader
 from discreet.sql.from_clause import Queries, RelationReader, named_queries
 from discreet.sql.joining import kept_public
 from discreet.sql.lookups import conditions
-from discreet.sql.refusals import known_clauses, only, refused
+from discreet.sql.refusals import STRANGERS, known_clauses, only, refused, several_groupings
 from discreet.sql.scope import Scope
 from discreet.sql.totals import exact, group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
@@ -115,8 +115,9 @@ class _Reading:
 
     def _strangers(self, where: str, place: str) -> QuestionError:
         """The error for groups that put rows of several persons together."""
-        message = "a subquery about people must group by the person"
-        return QuestionError("subquery", message, where=where, fix=f"add {self.sources.person(self.scope)} to {place}")
+        return QuestionError(
+            "subquery", STRANGERS, where=where, fix=f"add {self.sources.person(self.scope)} to {place}"
+        )
 
     def _items(self, read: Callable[[exp.Expression], Expression]) -> list[tuple[str, Expression]]:
         items: list[tuple[str, Expression]] = []
@@ -146,6 +147,8 @@ class _Reading:
         only(group, "expressions", fix="group by columns, one after another")
         reader = ExpressionReader(self.scope.read, self.scope.shape.by_name)
         for written in group.expressions:
+            if isinstance(written, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise several_groupings(written)
             expression = reader.read(group_item(self.tree, written, self.scope))
             if expression not in [known for _, known in self.keys]:
                 name = own_name("key", len(self.keys))

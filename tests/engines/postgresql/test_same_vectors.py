@@ -335,7 +335,7 @@ def test_rows_as_vectors(shop: int) -> None:
         assert len(ours) > 5
 
 
-@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25, quick=10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**6), salt=st.text("0123456789abcdef", min_size=1, max_size=8))
 def test_questions_made_up_at_random(shop: int, seed: int, salt: str) -> None:
     """Every operator, join, option and kind of key; what PostgreSQL lacks is refused by its name."""

@@ -31,6 +31,10 @@ IN_STEPS = (
 )
 
 
+def at_most_2(total: str) -> str:
+    return f"CAST(CASE WHEN {total} > 2 THEN 2 WHEN {total} < 0 THEN 0 ELSE {total} END AS BIGINT)"
+
+
 def window(place: str, number: str, most: int) -> str:
     offset = "((factor * CAST(word_of_person AS BIGINT) + shift) % 2147483647)"
     turned = f"(CAST({place} AS BIGINT) + {offset}) % CAST({number} AS BIGINT)"
@@ -78,13 +82,13 @@ GOLDEN = [
     (
         MANY,
         "SELECT k, COUNT(DISTINCT p), COUNT(*, contribution_bounds_per_group => (0, 2)) FROM t GROUP BY k",
-        "SELECT k0, COUNT(*), COALESCE(SUM(CAST(LEAST(a1, 2) AS BIGINT)), 0) FROM (SELECT * FROM"
+        f"SELECT k0, COUNT(*), COALESCE(SUM({at_most_2('a1')}), 0) FROM (SELECT * FROM"
         f" totals_293d11fed007a68b7fbfffbc WHERE {window('place', 'places', 1)}) AS bounded GROUP BY k0",
     ),
     (
         MANY,
         BOTH_LIMITS,
-        "SELECT k0, COALESCE(SUM(CAST(LEAST(a0, 2) AS BIGINT)), 0), COALESCE(SUM(a1), 0) FROM (SELECT * FROM (SELECT *,"
+        f"SELECT k0, COALESCE(SUM({at_most_2('a0')}), 0), COALESCE(SUM(a1), 0) FROM (SELECT * FROM (SELECT *,"
         " ROW_NUMBER() OVER (PARTITION BY person ORDER BY mixed NULLS FIRST, k0 NULLS FIRST) AS rank_of_person FROM"
         f" ({MIXED} (SELECT person, k0, COUNT(*) AS a0, SUM(q0) AS a1 FROM (SELECT c2 AS k0, {IN_STEPS}, c0 AS person"
         " FROM t_74 WHERE ((c2 IS NULL OR c2 BETWEEN CAST('1' AS BIGINT) AND CAST('3' AS BIGINT)) AND NOT c0 IS NULL)"

@@ -250,7 +250,7 @@ _FAILING = (
 
 def known(name: str) -> bool:
     """Whether a query on released tables may call a function of this name."""
-    return name in _SAME | _OVER_ROWS | _MAKING or name in _FORMS or name in _TRUNCATED or name in _DIFFERENCES
+    return any(name in names for names in (_SAME, _OVER_ROWS, _MAKING, _FORMS, _TRUNCATED, _DIFFERENCES))
 
 
 def gathers(node: exp.Expr) -> bool:
@@ -267,7 +267,7 @@ def _name(node: exp.Expr) -> str:
 
 def text(tree: exp.Expr) -> str:
     """A query as DuckDB reads it. What would fail for a value of a row is NULL there."""
-    return _written(tree.copy()).sql(dialect="duckdb")
+    return _written(tree.copy()).sql(dialect="duckdb", copy=False)
 
 
 def _written(node: exp.Expr, *, safe: bool = False) -> exp.Expr:
@@ -319,7 +319,10 @@ def _called(node: exp.Expr) -> exp.Expr:
         return _part(node)
     if not isinstance(node, exp.Anonymous):
         return node
-    name, arguments = str(node.this).upper(), [one.sql(dialect="duckdb") for one in node.expressions]
+    name = str(node.this).upper()
+    if name not in (*_FORMS, *_TRUNCATED, *_DIFFERENCES):
+        return exp.Anonymous(this=name, expressions=node.expressions)
+    arguments = [one.sql(dialect="duckdb") for one in node.expressions]
     form = _FORMS.get(name, {}).get(len(arguments))
     if name in _TRUNCATED and len(arguments) == 2:
         part, moment = _part_first(node.expressions, arguments)
@@ -333,7 +336,7 @@ def _called(node: exp.Expr) -> exp.Expr:
     if form is not None and name in _DIFFERENCES and arguments[0].strip("'").lower() in ("week", "isoweek"):
         form = _weeks("{1}", "{2}")
     if form is None:
-        return exp.Anonymous(this=name, expressions=[_parsed(one) for one in arguments])
+        return exp.Anonymous(this=name, expressions=node.expressions)
     return exp.Paren(this=_parsed(form.format(*(f"({one})" for one in arguments))))
 
 

@@ -1,6 +1,6 @@
 """A child with a DuckDB of its own for queries on what was released and on public tables.
 
-It never meets a row about a person: each request brings all that it reads, and its database lives no longer than the
+It never meets a row about a person: each request brings all that it reads, in tables that live no longer than the
 request. It reads no file, no network and no setting, and has limits of memory; its owner ends it where it takes too
 long. What fails is not said in DuckDB's words.
 """
@@ -51,7 +51,12 @@ Table = tuple[str, Sequence[tuple[str, str]], Sequence[Sequence[Any]]]
 
 
 class Worker:
-    """One request after another, each in a database of its own."""
+    """One request after another, each on a connection of its own to a database that stays empty: what a request brings
+    lies in temporary tables, which no other connection sees and which end with this one. Nothing but a SELECT is run.
+    Where a request fails, the database ends too. (To open one takes several times as long as a query.)"""
+
+    def __init__(self) -> None:
+        self._database = _opened()
 
     def answer(self, operation: str, *arguments: Any) -> Any:
         assert operation == "compute"
@@ -59,24 +64,40 @@ class Worker:
 
     def compute(self, tables: Sequence[Table], query: str) -> dict[str, Any]:
         """The columns' types and values of a query on these tables."""
-        with duckdb.connect(":memory:", config=_CONFIG) as connection:
-            for name, given, values in tables:
-                columns = [(column, _stored(kind)) for column, kind in given]
-                declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
-                connection.execute(f"CREATE TABLE {_quoted(name)} ({declared})")
-                if values and values[0]:
-                    made = ", ".join(
-                        f"UNNEST(CAST(${place + 1} AS {_sent(kind)}[]))::{kind}"
-                        for place, (_, kind) in enumerate(columns)
-                    )
-                    connection.execute(f"INSERT INTO {_quoted(name)} SELECT {made}", [list(one) for one in values])
-            connection.execute("SET lock_configuration = true")
-            found = connection.execute(query)
-            kinds = [str(one[1]) for one in found.description]
-            rows = found.fetchmany(_MOST + 1)
-            if len(rows) > _MOST:
-                return {"wrong": "rows", "function": ""}
-            return {"kinds": [_kind(one) for one in kinds], "rows": [[_value(one) for one in row] for row in rows]}
+        try:
+            with self._database.cursor() as connection:
+                return _computed(connection, tables, query)
+        except Exception:
+            self._database.close()
+            self._database = _opened()
+            raise
+
+
+def _opened() -> duckdb.DuckDBPyConnection:
+    database = duckdb.connect(":memory:", config=_CONFIG)
+    database.execute("SET lock_configuration = true")
+    return database
+
+
+def _computed(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], query: str) -> dict[str, Any]:
+    for name, given, values in tables:
+        columns = [(column, _stored(kind)) for column, kind in given]
+        declared = ", ".join(f"{_quoted(column)} {kind}" for column, kind in columns)
+        connection.execute(f"CREATE TEMP TABLE {_quoted(name)} ({declared})")
+        if values and values[0]:
+            made = ", ".join(
+                f"UNNEST(CAST(${place + 1} AS {_sent(kind)}[]))::{kind}" for place, (_, kind) in enumerate(columns)
+            )
+            connection.execute(f"INSERT INTO {_quoted(name)} SELECT {made}", [list(one) for one in values])
+    statements = connection.extract_statements(query)
+    if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+        return {"wrong": "statement", "function": ""}
+    found = connection.execute(statements[0])
+    kinds = [str(one[1]) for one in found.description]
+    rows = found.fetchmany(_MOST + 1)
+    if len(rows) > _MOST:
+        return {"wrong": "rows", "function": ""}
+    return {"kinds": [_kind(one) for one in kinds], "rows": [[_value(one) for one in row] for row in rows]}
 
 
 _MOST = 100_000

@@ -41,6 +41,7 @@ os.environ.setdefault("SPARK_HOME", os.devnull)  # the client alone looks for al
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql.connect.session import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 OLDEST = 4
 """The first version of Spark that has all that statements need."""
@@ -461,8 +462,8 @@ class Worker:
                 f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT {', '.join(held.columns)} FROM {held.relation}"
             )
         else:
-            empty = self.session.createDataFrame([], held.schema)
-            empty.select(*held.columns).createOrReplaceTempView(name)
+            kept = StructType([held.schema[column] for column in held.columns])  # a name may have a dot or a quote
+            self.session.createDataFrame([], kept).createOrReplaceTempView(name)
         self.tables[name] = held
 
     def _drop(self, held: Held) -> None:

@@ -43,10 +43,10 @@ class Dialect:
     same: frozenset[str] = frozenset()
     rewritten: Callable[[exp.Expr], exp.Expr] = lambda tree: tree
 
-    def text(self, tree: exp.Expr, *, pretty: bool = False) -> str:
-        """The tree as the engine reads it."""
+    def text(self, tree: exp.Expr, *, pretty: bool = False, copy: bool = True) -> str:
+        """The tree as the engine reads it. Without `copy` the tree is changed by it: it is not used again."""
         grammar = Grammar.get_or_raise(self.grammar)
-        return self._writer(dialect=grammar, pretty=pretty).generate(self.rewritten(tree))
+        return self._writer(dialect=grammar, pretty=pretty).generate(self.rewritten(tree), copy)
 
     @cached_property
     def _writer(self) -> type[Generator]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from discreet.trusted.ring_a.table import Table
 
 NOBODY = str(-(2**63))
@@ -21,3 +23,8 @@ def steps_name(index: int) -> str:
 def table_name(table: Table) -> str:
     """The engine's name of a declared table, whatever letters the owner used."""
     return f"t_{table.name.encode().hex()}"
+
+
+def named(node: exp.Expression, name: str) -> exp.Expression:
+    """The node under a name. sqlglot's own way copies the node."""
+    return exp.Alias(this=node, alias=exp.to_identifier(name))

@@ -46,9 +46,8 @@ def quantity(
         node = compiled(expression, columns)
         return exp.Case(ifs=[exp.If(this=unknown(one, node), true=exp.null())], default=exp.Literal.number(1))
     if isinstance(expression, ColumnOf) and (expression.name, lattice.step) in steps:
-        node = steps[expression.name, lattice.step]
-        inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
-    elif is_whole(expression) and lattice.step == 1:
+        return clamped_column(steps[expression.name, lattice.step], lattice.low, lattice.high)
+    if is_whole(expression) and lattice.step == 1:
         node = compiled(expression, columns)
         inside = clamped(node, exp.Literal.number(lattice.low), exp.Literal.number(lattice.high))
     else:
@@ -81,6 +80,15 @@ def rounded(node: exp.Expression, lattice: Lattice) -> exp.Expression:
         scaled = function("rounded_quotient", node.copy(), double_literal(lattice.step))
     nearest = exp.Floor(this=function("number_sum", scaled, double_literal(Fraction(1, 2))))
     return clamped(nearest, double_literal(Fraction(lattice.low)), double_literal(Fraction(lattice.high)))
+
+
+def clamped_column(column: exp.Expression, low: int, high: int) -> exp.Expression:
+    """A column of whole numbers between low and high. NULL stays NULL: it is neither above nor below. Engines compute
+    this in less time than LEAST and GREATEST, but read the column three times: an expression would be computed so."""
+    beyond = ((exp.GT, high), (exp.LT, low))
+    ends = [(kind(this=column.copy(), expression=exp.Literal.number(end)), end) for kind, end in beyond]
+    cases = [exp.If(this=condition, true=exp.Literal.number(end)) for condition, end in ends]
+    return cast(exp.Case(ifs=cases, default=column.copy()), "BIGINT")
 
 
 def clamped(node: exp.Expression, low: exp.Expression, high: exp.Expression) -> exp.Expression:

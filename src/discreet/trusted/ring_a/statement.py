@@ -18,10 +18,9 @@ from functools import partial, singledispatch
 from sqlglot import exp
 
 from discreet.trusted.ring_a import windows as rotating
-from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression, Literal
-from discreet.trusted.ring_a.names import column_name, table_name
+from discreet.trusted.ring_a.names import column_name, named, table_name
 from discreet.trusted.ring_a.nodes import (
     Aggregate,
     Clip,
@@ -36,7 +35,7 @@ from discreet.trusted.ring_a.nodes import (
     Total,
     project_of,
 )
-from discreet.trusted.ring_a.quantities import clamped, quantity, steps_of
+from discreet.trusted.ring_a.quantities import clamped_column, quantity, steps_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held, Salt
@@ -103,7 +102,7 @@ def held(plan: Aggregate, table: Table) -> Held:
     keys, kinds = [f"k{index}" for index in range(len(project.keys))], [key.type for key in project.keys]
     person = next(place for place, column in enumerate(table.columns) if column.name == table.person)
     name = table_name(table)
-    word = exp.alias_(exp.Min(this=exp.column(WORD)), WORD)
+    word = named(exp.Min(this=exp.column(WORD)), WORD)
     if rotating.stored(plan):
         cells = _person_groups(limited.child, plan.totals, table, Salt.of(""), also=[word])
         totals = [_stored(total, index) for index, total in enumerate(plan.totals) if total.kind != "persons"]
@@ -111,7 +110,7 @@ def held(plan: Aggregate, table: Table) -> Held:
         return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, kinds, columns))
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     every = PersonGroup(Project(scan, project.keys, ()))
-    size = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "size")
+    size = named(exp.Count(this=exp.Star(), big_int=True), "size")
     cells = _person_groups(every, (), table, Salt.of(""), also=[word, size])
     names = [PERSON, *keys]
     placed = rotating.placed(cells, kinds, [exp.column(one) for one in (*names, "size")])
@@ -128,7 +127,7 @@ def _bounded_groups(plan: Aggregate, table: Table, salt: Salt) -> exp.Select:
     if rotating.stored(plan) and isinstance(inner, LimitGroups):
         name = rotating.totals_name(table_name(table), plan)
         window = rotating.kept("place", "places", inner.groups, salt)
-        return exp.select(exp.Star(), copy=False).from_(exp.to_table(name), copy=False).where(window, copy=False)
+        return exp.select(exp.Star(), copy=False).from_(exp.table_(name), copy=False).where(window, copy=False)
     if rotating.over_groups(plan) and isinstance(inner, LimitGroups):
         return _windowed_groups(plan, inner, table, salt)
     if isinstance(inner, PersonGroup):
@@ -148,7 +147,7 @@ def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: 
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
     single = exp.select(
-        *keys, *(exp.alias_(_total_of_row(plan.totals[index]), f"a{index}") for index in indices), copy=False
+        *keys, *(named(_total_of_row(plan.totals[index]), f"a{index}") for index in indices), copy=False
     ).from_(
         rows_that_count(project, table, salt).where(alone, window, copy=False).subquery("row", copy=False), copy=False
     )
@@ -176,20 +175,20 @@ def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     predicate = project.child.predicate if isinstance(project.child, Filter) else None
     columns, source, person, ids = _source(scan, predicate, table, partial(kept_rows, salt))
-    selected = [exp.alias_(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
+    selected = [named(columns[key.name].copy(), f"k{index}") for index, key in enumerate(project.keys)]
     steps = {key: exp.column(name) for key, (_, name) in steps_of(table).items()} if scan.relation is None else {}
-    selected += [exp.alias_(quantity(one, columns, steps), f"q{index}") for index, one in enumerate(project.quantities)]
+    selected += [named(quantity(one, columns, steps), f"q{index}") for index, one in enumerate(project.quantities)]
     conditions = [one for key in project.keys if (one := _key_condition(key, columns)) is not None]
     if predicate is not None and scan.relation is None:
         conditions.append(compiled(predicate, columns))
     if person is not None:
-        selected.append(exp.alias_(person.copy(), PERSON))
+        selected.append(named(person.copy(), PERSON))
         conditions.append(not_null(person))
         if isinstance(node, LimitRows) and not rotating.over_rows(node):
             selected += [column.copy() for column, _ in ids]
     selected += [exp.column(name) for name in also]
     if not selected:
-        selected.append(exp.alias_(exp.Literal.number(1), "one"))
+        selected.append(named(exp.Literal.number(1), "one"))
     select = exp.select(*selected, copy=False).from_(source, copy=False)
     for condition in conditions:
         select = select.where(condition, copy=False)
@@ -216,7 +215,7 @@ def _source(
         columns = columns_of(table)
         person = columns[scan.person] if scan.person is not None else None
         several = person is not None and not scan.one_row_per_person
-        return columns, exp.to_table(table_name(table)), person, [(exp.column(PLACE), Type.INTEGER)] if several else []
+        return columns, exp.table_(table_name(table)), person, [(exp.column(PLACE), Type.INTEGER)] if several else []
     rows = relation_rows(scan.relation, predicate, keep)
     kinds = () if scan.one_row_per_person else rows.ids
     ids: list[rotating.Typed] = [(exp.column(f"r{i}"), kind) for i, kind in enumerate(kinds)]
@@ -281,7 +280,7 @@ def _person_groups(
 ) -> exp.Select:
     """Each person's totals in each group, of the rows where more holds; also other aggregates, which may read WORD."""
     keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
-    selected = [exp.alias_(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
+    selected = [named(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
     person = exp.column(PERSON)
     rows = rows_that_count(node.child, table, salt, also=[WORD] if also else ())
     for condition in where:
@@ -302,16 +301,11 @@ def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
 
 
 def _within(total: Total, index: int) -> exp.Expression:
-    """A person's total in a group, clamped to its bounds; NULL stays NULL. A count is never NULL and never negative."""
+    """A person's total in a group, clamped to its bounds; NULL stays NULL."""
     column = exp.column(f"a{index}")
     if total.bounds is None:
         return column
-    low, high = (exp.Literal.number(bound) for bound in total.bounds)
-    if total.kind in ("rows", "present") and total.bounds[0] <= 0:
-        return cast(exp.Least(this=column, expressions=[high], ignore_nulls=True), "BIGINT")
-    nothing = exp.Is(this=column.copy(), expression=exp.null())
-    inside = cast(clamped(column, low, high), "BIGINT")
-    return exp.Case(ifs=[exp.If(this=nothing, true=exp.null())], default=inside)
+    return clamped_column(column, *total.bounds)
 
 
 def _stored(total: Total, index: int) -> exp.Expr:
@@ -323,9 +317,8 @@ def _limited(source: exp.Select, among: Sequence[rotating.Typed], most: int, sal
     """Keeps, of each person, the `most` rows with the smallest keyed numbers of what tells them apart."""
     rank = rotating.rank(exp.column(PERSON), [node for node, _ in among])
     mixed = rotating.mixed_by_salt(source, exp.column(PERSON), among, salt)
-    ranked = exp.select(exp.Star(), exp.alias_(rank, "rank_of_person"), copy=False).from_(
-        mixed.subquery("candidate", copy=False), copy=False
-    )
+    candidates = mixed.subquery("candidate", copy=False)
+    ranked = exp.select(exp.Star(), named(rank, "rank_of_person")).from_(candidates, copy=False)
     between = exp.Between(this=exp.column("rank_of_person"), low=exp.Literal.number(1), high=exp.Literal.number(most))
     return (
         exp.select(exp.Star(), copy=False)

@@ -51,15 +51,15 @@ def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[lis
         if column.identifies and column.type is Type.TEXT and not table.public:
             length = function("length", _typed(column, table.source))
             fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
-            select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]))
+            select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]), copy=False)
     name = table_name(table)
     if table.person is not None:
         person = exp.column(column_name(next(i for i, column in enumerate(held) if column.name == table.person)))
-        rows = exp.select(exp.Star()).from_(select.subquery("typed"))
-        rows = rows.where(exp.Not(this=exp.Is(this=person, expression=exp.null())))
+        rows = exp.select(exp.Star()).from_(select.subquery("typed", copy=False), copy=False)
+        rows = rows.where(exp.Not(this=exp.Is(this=person, expression=exp.null())), copy=False)
         if any(column.name == table.person and column.type is Type.INTEGER for column in held):
             nobody = exp.cast(exp.Literal.string(NOBODY), "BIGINT")
-            rows = rows.where(exp.NEQ(this=person.copy(), expression=nobody))
+            rows = rows.where(exp.NEQ(this=person.copy(), expression=nobody), copy=False)
         select = of_rows(rows, table, key)
     elif table.public:
         order = [exp.Ordered(this=exp.column(column_name(i)), nulls_first=True) for i in range(len(held))]
@@ -84,7 +84,7 @@ def _beside_steps(rows: exp.Select, table: Table) -> exp.Select:
     for (name, _), (lattice, called) in steps_of(table).items():
         whole = quantity(Quantity(ColumnOf(name, Type.NUMBER), lattice), columns)
         counted.append(exp.alias_(cast(whole, "INT") if lattice.fits(2**31) else whole, called))
-    return exp.select(exp.Star(), *counted).from_(rows.subquery("stored")) if counted else rows
+    return exp.select(exp.Star(), *counted).from_(rows.subquery("stored", copy=False), copy=False) if counted else rows
 
 
 def _typed(column: Column, source: Source) -> exp.Expression:

@@ -38,17 +38,15 @@ the table, by key columns: `Held` says how they are built, when a question first
 from __future__ import annotations
 
 import hashlib
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 
 from sqlglot import exp
 
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
-from discreet.trusted.ring_a.names import column_name
+from discreet.trusted.ring_a.names import column_name, named
 from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, LimitGroups, LimitRows, Project, Scan
 from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_a.terms import double_literal
@@ -152,14 +150,14 @@ def kept(position: str, number: str, most: int, salt: Salt) -> exp.Expression:
     place, among, word = (cast(exp.column(name), "BIGINT") for name in (position, number, WORD))
     limit, factor, shift = (exp.Literal.number(one) for one in (most, salt.factor, salt.shift))
     offset = _rest(exp.Add(this=exp.Mul(this=factor, expression=word), expression=shift))
-    turned = exp.Mod(this=exp.paren(exp.Add(this=place, expression=offset)), expression=among)
+    turned = exp.Mod(this=exp.Paren(this=exp.Add(this=place, expression=offset)), expression=among)
     all_count = exp.If(this=exp.LTE(this=exp.column(number), expression=limit), true=exp.true())
     return exp.Case(ifs=[all_count], default=exp.LT(this=turned, expression=limit.copy()))
 
 
 def _rest(node: exp.Expression) -> exp.Expression:
     """A whole number modulo P: its remainder, which has the number's own sign."""
-    return exp.paren(exp.Mod(this=exp.paren(node), expression=exp.Literal.number(P)))
+    return exp.Paren(this=exp.Mod(this=exp.Paren(this=node), expression=exp.Literal.number(P)))
 
 
 def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
@@ -188,16 +186,18 @@ def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: s
     leaves nothing of the order and distances of numbers."""
     factors = (exp.Literal.number(_number(key, name, index)) for index in range(len(values)))
     known = (exp.Coalesce(this=cast(node, "BIGINT"), expressions=[exp.Literal.number(1)]) for node in values)
-    terms = [_rest(exp.Mul(this=node, expression=factor)) for node, factor in zip(known, factors, strict=True)]
     x, square = exp.column(f"{name}_x"), exp.column(f"{name}_square")
     fourth = _rest(exp.Mul(this=square, expression=square.copy()))
-    total = reduce(operator.add, terms, exp.Literal.number(_number(key, name)))
+    total: exp.Expression = exp.Literal.number(_number(key, name))
+    for one, factor in zip(known, factors, strict=True):
+        total = exp.Add(this=total, expression=_rest(exp.Mul(this=one, expression=factor)))
     for node, called in (
         (total, x.name),
         (exp.Mul(this=x, expression=x.copy()), square.name),
         (exp.Mul(this=fourth, expression=x.copy()), name),
     ):
-        rows = exp.select(exp.Star(), exp.alias_(_rest(node), called)).from_(rows.subquery("unmixed"))
+        below = rows.subquery("unmixed", copy=False)
+        rows = exp.select(exp.Star(), named(_rest(node), called)).from_(below, copy=False)
     return rows
 
 
@@ -239,9 +239,9 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
         exp.alias_(_places(person, [node for node, _ in columns.values()]), PLACE),
         exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
         exp.alias_(exp.cast(_over(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
-    ).from_(mixed.subquery("ordered"))
+    ).from_(mixed.subquery("ordered", copy=False), copy=False)
     kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
-    return exp.select(exp.Star()).from_(placed.subquery("placed")).where(kept)
+    return exp.select(exp.Star()).from_(placed.subquery("placed", copy=False), copy=False).where(kept, copy=False)
 
 
 def _over(node: exp.Expression, person: exp.Expression) -> exp.Window:

@@ -18,7 +18,7 @@ from discreet.dialect.normal import TURNED
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
-from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
+from discreet.trusted.ring_a.names import NOBODY, column_name, named, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import clamped, quantity
 from discreet.trusted.ring_a.statement import PERSON, Keep, RelationRows, relation_rows
@@ -83,14 +83,14 @@ def of_question(relation: Relation, predicate: Expression | None, keep: Keep) ->
 
 def _base(relation: Base, keep: Keep) -> RelationSelect:
     table = relation.table
-    selected = [exp.alias_(exp.column(column_name(i)), f"c{i}") for i in range(len(table.columns))]
+    selected = [named(exp.column(column_name(i)), f"c{i}") for i in range(len(table.columns))]
     if table.person is not None:
         place = next(i for i, column in enumerate(table.columns) if column.name == table.person)
-        selected.append(exp.alias_(exp.column(column_name(place)), PERSON))
+        selected.append(named(exp.column(column_name(place)), PERSON))
     several = table.public or not table.one_row_per_person
     if several:
-        selected.append(exp.alias_(exp.column(PLACE), "r0"))
-    select = exp.select(*selected, copy=False).from_(exp.to_table(table_name(table)), copy=False)
+        selected.append(named(exp.column(PLACE), "r0"))
+    select = exp.select(*selected, copy=False).from_(exp.table_(table_name(table)), copy=False)
     if (condition := keep(table)) is not None:
         select = select.where(condition, copy=False)
     return RelationSelect(select, shape(relation), table.person is not None, (Type.INTEGER,) * several)
@@ -99,13 +99,16 @@ def _base(relation: Base, keep: Keep) -> RelationSelect:
 def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
     child, owner = rows_of(relation.child, keep), rows_of(relation.owner, keep)
     key, target = child.columns("l")[relation.column], owner.columns("o")[relation.target]
-    selected = [exp.alias_(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
-    selected += [exp.alias_(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
+    selected = [named(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
+    selected += [named(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
     select = exp.select(*selected, copy=False).from_(child.select.subquery("l", copy=False), copy=False)
-    select = select.join(
-        owner.select.subquery("o", copy=False), on=exp.EQ(this=key, expression=target), join_type="inner", copy=False
-    )
+    _join(select, owner.select.subquery("o", copy=False), exp.EQ(this=key, expression=target), "inner")
     return RelationSelect(select, shape(relation), True, child.ids + owner.ids)
+
+
+def _join(select: exp.Select, other: exp.Expression, on: exp.Expr, kind: str) -> None:
+    """Joins one more. sqlglot's own way reads the kind as a text of its own."""
+    select.append("joins", exp.Join(this=other, on=on, **{"kind" if kind == "inner" else "side": kind.upper()}))
 
 
 def several_owners(relation: Attributed) -> exp.Select:
@@ -130,7 +133,7 @@ def _where(relation: Where, keep: Keep) -> RelationSelect:
         return rows_of(replace(join, condition=reduce(_and, every)), keep)
     below = rows_of(relation.child, keep)
     select = (
-        exp.select("*", copy=False)
+        exp.select(exp.Star())
         .from_(below.select.subquery("s", copy=False), copy=False)
         .where(compiled(relation.predicate, below.columns()), copy=False)
     )
@@ -144,7 +147,7 @@ def _and(left: Expression, right: Expression) -> Expression:
 def _computed(relation: Computed, keep: Keep) -> RelationSelect:
     below = rows_of(relation.child, keep)
     columns = below.columns()
-    selected = [exp.alias_(_typed(one, columns), f"c{i}") for i, (_, one) in enumerate(relation.columns)]
+    selected = [named(_typed(one, columns), f"c{i}") for i, (_, one) in enumerate(relation.columns)]
     select = exp.select(*selected, *_carried(below), copy=False).from_(
         below.select.subquery("s", copy=False), copy=False
     )
@@ -174,11 +177,7 @@ def _carried(below: RelationSelect) -> list[exp.Expression]:
 
 def _ids(left: RelationSelect, right: RelationSelect, names: tuple[str, str]) -> list[exp.Expression]:
     places = [(names[0], i) for i in range(len(left.ids))] + [(names[1], i) for i in range(len(right.ids))]
-    return [_as(exp.column(f"r{place}", table=name), f"r{new}") for new, (name, place) in enumerate(places)]
-
-
-def _as(node: exp.Expression, name: str) -> exp.Expression:
-    return exp.Alias(this=node, alias=exp.to_identifier(name))
+    return [named(exp.column(f"r{place}", table=name), f"r{new}") for new, (name, place) in enumerate(places)]
 
 
 def _joined(relation: Joined, keep: Keep) -> RelationSelect:
@@ -219,22 +218,22 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     columns = dict(written)
     if both:
         columns |= {name: _of_both(node, persons) for name, node in second.columns(last).items()}
-    selected = [exp.alias_(columns[column.name].copy(), f"c{place}") for place, column in enumerate(whole.columns)]
+    selected = [named(columns[column.name].copy(), f"c{place}") for place, column in enumerate(whole.columns)]
     if conditions:
         meeting.append(exp.Paren(this=compiled(reduce(_and, conditions), written)))
     ids, kinds = _ids(left, right, ("l", "r")), left.ids + right.ids
     if kind == "full":
         either: exp.Expression = exp.Coalesce(this=persons["l"].copy(), expressions=[persons["r"].copy()])
-        selected.append(exp.alias_(either, PERSON))
+        selected.append(named(either, PERSON))
         # a row without a partner on the left, and one without on the right, are two
         alone = exp.Is(this=persons["l"].copy(), expression=exp.null())
-        ids.append(_as(exp.Case(ifs=[exp.If(this=alone, true=_one(1))], default=_one(0)), f"r{len(ids)}"))
+        ids.append(named(exp.Case(ifs=[exp.If(this=alone, true=_one(1))], default=_one(0)), f"r{len(ids)}"))
         kinds += (Type.INTEGER,)
     elif persons:
-        selected.append(exp.alias_(next(iter(persons.values())).copy(), PERSON))
+        selected.append(named(next(iter(persons.values())).copy(), PERSON))
     select = exp.select(*selected, *ids, copy=False)
     select = select.from_(origin.subquery(start, copy=False), copy=False)
-    select = select.join(source.subquery(last, copy=False), on=exp.and_(*meeting), join_type=kind, copy=False)
+    _join(select, source.subquery(last, copy=False), exp.and_(*meeting, copy=False), kind)
     if kind == "full" and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return RelationSelect(select, whole, bool(persons), kinds)
@@ -246,7 +245,7 @@ def _one(value: int) -> exp.Expression:
 
 def _always(select: exp.Select) -> exp.Select:
     """The rows, with a column in which all are equal."""
-    return exp.select("*", _as(exp.Literal.number(0), "k")).from_(select.subquery("s", copy=False), copy=False)
+    return exp.select(exp.Star(), named(exp.Literal.number(0), "k")).from_(select.subquery("s", copy=False), copy=False)
 
 
 def _compared(
@@ -280,7 +279,7 @@ def _of_both(node: exp.Expression, persons: Mapping[str, exp.Expression]) -> exp
     """A column of the second side that the engine cannot look at before the sides have met: it would carry a condition
     on it below, and find the side empty. One of the two persons is always there."""
     known = [exp.Not(this=exp.Is(this=person.copy(), expression=exp.null())) for person in persons.values()]
-    return exp.Case(ifs=[exp.If(this=exp.or_(*known), true=node.copy())])
+    return exp.Case(ifs=[exp.If(this=exp.or_(*known, copy=False), true=node.copy())])
 
 
 def _never_empty(
@@ -291,18 +290,18 @@ def _never_empty(
 ) -> exp.Select:
     """The rows for which the conditions are true, and one of nobody, which meets no row. What is `compared` with the
     other side is a column of its own, in which nobody's row has a value: the engine leaves rows out that have none."""
-    keys = [_as(node, f"k{place}") for place, (node, _) in enumerate(compared)]
-    kept = exp.select("*", *keys, copy=False).from_(rows.select.subquery("s", copy=False), copy=False)
+    keys = [named(node, f"k{place}") for place, (node, _) in enumerate(compared)]
+    kept = exp.select(exp.Star(), *keys).from_(rows.select.subquery("s", copy=False), copy=False)
     for condition in conditions:
         kept = kept.where(compiled(condition, rows.columns()), copy=False)
     nobody = _nobody(relation)
     if nobody is None:
         return kept
-    empty = [_as(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
-    ids = [_as(exp.null(), f"r{place}") for place in range(len(rows.ids))]
-    values = [_as(_some(type_), f"k{place}") for place, (_, type_) in enumerate(compared)]
-    union = exp.Union(this=kept, expression=exp.select(*empty, _as(nobody, PERSON), *ids, *values), distinct=False)
-    return exp.select("*").from_(exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))))
+    empty = [named(exp.null(), f"c{place}") for place in range(len(rows.shape.columns))]
+    ids = [named(exp.null(), f"r{place}") for place in range(len(rows.ids))]
+    values = [named(_some(type_), f"k{place}") for place, (_, type_) in enumerate(compared)]
+    union = exp.Union(this=kept, expression=exp.select(*empty, named(nobody, PERSON), *ids, *values), distinct=False)
+    return exp.select(exp.Star()).from_(union.subquery("u", copy=False), copy=False)
 
 
 def _some(type_: Type) -> exp.Expression:
@@ -333,13 +332,13 @@ def _per_person(relation: PerPerson, keep: Keep) -> RelationSelect:
     columns = below.columns()
     keys = [_typed(one, columns) for _, one in relation.keys]
     totals = [_exact(total, columns) for _, total, _ in relation.totals]
-    selected = [exp.alias_(node, f"c{place}") for place, node in enumerate([*keys, *totals])]
+    selected = [named(node, f"c{place}") for place, node in enumerate([*keys, *totals])]
     groups = [node.copy() for node in keys]
     if below.person:
         selected.append(exp.column(PERSON))
         groups = [exp.column(PERSON), *groups]
     # a person's rows are told apart by the keys: the columns themselves
-    selected += [exp.alias_(node.copy(), f"r{place}") for place, node in enumerate(keys)]
+    selected += [named(node.copy(), f"r{place}") for place, node in enumerate(keys)]
     select = exp.select(*selected, copy=False).from_(below.select.subquery("s", copy=False), copy=False)
     select = select.group_by(*groups, copy=False) if groups else select
     return RelationSelect(select, shape(relation), below.person, tuple(one.type for _, one in relation.keys))
@@ -385,22 +384,21 @@ def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:
             node: exp.Expression = exp.column(f"c{place}")
             if mine.type is not common.type:
                 node = cast(node, "DOUBLE")
-            selected.append(exp.alias_(node, f"c{place}"))
+            selected.append(named(node, f"c{place}"))
         if part.person:
             selected.append(exp.column(PERSON))
-        selected.append(exp.alias_(_one(number), "r0"))
+        selected.append(named(_one(number), "r0"))
         for place in range(ids):  # identifiers of several kinds meet in one column: as text
             held = place < len(part.ids)
             node = cast(exp.column(f"r{place}"), "TEXT") if held else cast(exp.null(), "TEXT")
-            selected.append(exp.alias_(node, f"r{place + 1}"))
+            selected.append(named(node, f"r{place + 1}"))
         selects.append(exp.select(*selected, copy=False).from_(part.select.subquery("s", copy=False), copy=False))
-    union: exp.Expression = selects[0]
+    union: exp.Query = selects[0]
     for other in selects[1:]:
         union = exp.Union(this=union, expression=other, distinct=False)
-    names = [f"c{i}" for i in range(len(whole.columns))] + ([PERSON] if parts[0].person else [])
-    outer = exp.select(*names, *(f"r{i}" for i in range(ids + 1)), copy=False).from_(
-        exp.Subquery(this=union, alias=exp.TableAlias(this=exp.to_identifier("u"))), copy=False
-    )
+    names = [*(f"c{i}" for i in range(len(whole.columns))), *[PERSON] * parts[0].person]
+    columns = map(exp.column, (*names, *(f"r{i}" for i in range(ids + 1))))
+    outer = exp.select(*columns, copy=False).from_(union.subquery("u", copy=False), copy=False)
     return RelationSelect(outer, whole, parts[0].person, (Type.INTEGER, *(Type.TEXT,) * ids))
 
 
@@ -419,9 +417,7 @@ def _matched(relation: Matched, keep: Keep) -> RelationSelect:
     test: exp.Expression = exp.In(this=value, query=inner.subquery(copy=False))
     if relation.negated:
         test = exp.Not(this=exp.Paren(this=test))
-    select = (
-        exp.select("*", copy=False).from_(below.select.subquery("s", copy=False), copy=False).where(test, copy=False)
-    )
+    select = exp.select(exp.Star()).from_(below.select.subquery("s", copy=False), copy=False).where(test, copy=False)
     return RelationSelect(select, below.shape, below.person, below.ids)
 
 
