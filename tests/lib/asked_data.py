@@ -308,11 +308,12 @@ def opened(data: str, folder: Path) -> Asked:
 
 
 def plain(folder: Path, tables: list[str]) -> duckdb.DuckDBPyConnection:
-    """The tables under their names, and in the schema that tools write; x / 0 is NULL, as in questions."""
+    """The tables under their names, and in the schemas that tools write; x / 0 is NULL, as in questions."""
     connection = duckdb.connect()
     connection.execute("SET ieee_floating_point_ops = false; SET error_on_division_by_zero = false")
-    connection.execute("CREATE SCHEMA public")
+    connection.execute("CREATE SCHEMA public; CREATE SCHEMA dbo")
     for name in tables:
         connection.execute(f"CREATE TABLE {name} AS FROM '{folder / name}.parquet'")
         connection.execute(f"CREATE VIEW public.{name} AS FROM main.{name}")
+        connection.execute(f"CREATE VIEW dbo.{name} AS FROM main.{name}")
     return connection

@@ -43,7 +43,7 @@ def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
         elif not isinstance(node, _NODES):
             if isinstance(node, exp.Placeholder | exp.Parameter):
                 raise refused(node)
-            raise refused(node, "write it without this, on the columns of the answers")
+            raise refused(node, _OTHERWISE.get(type(node), "write it without this, on the columns of the answers"))
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
             raise QuestionError("source", "this cannot be read", where="FROM", fix="write FROM (SELECT …) or a table")
         if isinstance(node, exp.Join) and (node.args.get("method") or "").upper() not in ("", "NATURAL"):
@@ -70,6 +70,10 @@ def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
             raise refused(node, "cast as INTEGER, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP")
 
 
+_OTHERWISE: dict[type[exp.Expr], str] = {
+    exp.All: "compare with (SELECT MAX(x) FROM …), or with (SELECT MIN(x) FROM …)",
+    exp.Any: "write IN (SELECT x FROM …), or compare with (SELECT MAX(x) FROM …)",
+}
 _TYPES = (
     r"(TINY|SMALL|MEDIUM|BIG)?INT(128)?|U(TINY|SMALL|BIG)?INT|DECIMAL|DOUBLE|FLOAT|N?VARCHAR|N?CHAR|TEXT|BOOLEAN|DATE|"
     r"DATETIME|TIMESTAMP(TZ|NTZ|LTZ|_S|_MS|_NS)?|TIME|INTERVAL"

@@ -203,7 +203,7 @@ def measured_table(name: str, plan: Plan) -> ReleasedTable:
         if output.hidden:
             continue
         if output.kind is OutputKind.KEY:
-            columns.append((output.name, str(plan.keys[output.index].type)))
+            columns.append((output.name, str(output.type_of(plan.keys[output.index]))))
             continue
         kind, intervals = "number", not output.report
         if output.kind is OutputKind.COUNT:

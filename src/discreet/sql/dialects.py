@@ -439,6 +439,18 @@ def _series(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.GenerateSeries(start=start, end=end, step=next(iter(step), None))
 
 
+def _with_fractions(node: exp.Expression, _context: Context) -> None:
+    """x / y, where EXTRACT gives a number with a fraction: nothing is cut off."""
+    if any(_extracted(one) for one in (node.this, node.expression)):
+        node.set("typed", False)
+
+
+def _extracted(node: exp.Expr | None) -> bool:
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Mod):
+        return _extracted(node.this) or _extracted(node.expression)
+    return isinstance(node, exp.Extract) or (isinstance(node, exp.Paren | exp.Neg) and _extracted(node.this))
+
+
 def _rows_of_series(node: exp.Expression, _context: Context) -> exp.Expression | None:
     """PostgreSQL's GENERATE_SERIES gives rows wherever it stands."""
     if isinstance(node.parent, exp.Unnest | exp.Table):
@@ -522,7 +534,7 @@ _POSTGRES = Language(
     | _words(
         "LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH LTRIM RTRIM BTRIM TRIM STRPOS TRANSLATE ASCII STARTS_WITH",
         "CONCAT_WS CBRT DIV SINH COSH TANH ASINH ACOSH ATANH DATE_TRUNC MAKE_DATE TRANSACTION_TIMESTAMP DATE",
-        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN",
+        "STATEMENT_TIMESTAMP CLOCK_TIMESTAMP WIDTH_BUCKET TIME_BUCKET DATE_BIN AGE",
     )
     - {"IF"},
     {
@@ -547,6 +559,7 @@ _POSTGRES = Language(
         exp.RegexpLike: _no_boundary,
         exp.RegexpILike: _no_boundary,
         exp.GenerateSeries: _rows_of_series,
+        exp.Div: _with_fractions,
         exp.Substring: cast(Shape, _substring()),
     },
 )
@@ -587,7 +600,7 @@ _DUCKDB = Language(
             "UCASE LCASE LOG2 IFNULL ISNAN ISINF ISFINITE STRIP_ACCENTS BIT_COUNT LEFT RIGHT DATE_TRUNC DATETRUNC",
             "TIME_BUCKET MAKE_DATE LAST_DAY DAYNAME MONTHNAME YEAR QUARTER MONTH DAY HOUR MINUTE SECOND DAYOFMONTH",
             "DAYOFYEAR WEEK WEEKOFYEAR ISODOW ISOYEAR EPOCH TODAY REGEXP_MATCHES REGEXP_FULL_MATCH DATE",
-            "TRANSACTION_TIMESTAMP",
+            "TRANSACTION_TIMESTAMP AGE",
         )
     ),
     {
@@ -850,6 +863,14 @@ def _mysql_week(node: exp.Expression, _context: Context) -> exp.Expression:
     return exp.Extract(this=exp.var("WEEK"), expression=given[0])
 
 
+def _complete(node: exp.Expression, _context: Context) -> exp.Expression:
+    """TIMESTAMPDIFF(YEAR, start, end): complete years."""
+    word, start, end = arguments(node, 3, fix="TIMESTAMPDIFF(YEAR, start, end)")
+    if _word(word) not in ("YEAR", "SQL_TSI_YEAR"):
+        raise refused(node, "write TIMESTAMPDIFF(YEAR, start, end), or DATEDIFF(end, start) for days")
+    return exp.Extract(this=exp.var("YEAR"), expression=call("AGE", end, start))
+
+
 def _year_and_week(node: exp.Expression, context: Context) -> exp.Expression:
     """YEARWEEK(x, 1) and YEARWEEK(x, 3): those of ISO 8601, as 202407."""
     given = arguments(node, 1, 2, fix="YEARWEEK(x, 3), which is that of ISO 8601")
@@ -898,6 +919,7 @@ _MYSQL = Language(
         "WEEK": _mysql_week,
         "WEEKDAY": _part("ISODOW", 1),
         "YEARWEEK": _year_and_week,
+        "TIMESTAMPDIFF": _complete,
         "UNIX_TIMESTAMP": _of("UNIX_SECONDS"),
     },
     _names(""),

@@ -73,6 +73,8 @@ def _misspelled(words: Sequence[str]) -> str:
 ONLY_SELECT: Mapping[str, str] = {
     "SHOW": "`discreet tables FILE`, or curator.tables, lists tables and columns",
     "DESCRIBE": "`discreet tables FILE`, or curator.tables, lists tables and columns",
+    "PIVOT": "write SELECT k, COUNT(*) FILTER (WHERE c = 'a') AS a, … GROUP BY k, or release.pivot() of the answer",
+    "SUMMARIZE": "write SELECT COUNT(*), AVG(x), MIN(x), MAX(x) … of the columns that are asked for",
     "EXPLAIN": "write the question without EXPLAIN: `discreet explain`, or curator.explain, says what it costs",
 }
 """Statements that ask for something which is found elsewhere."""

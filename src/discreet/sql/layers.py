@@ -571,8 +571,8 @@ class _Splitter:
         if any(key.values is None for key in plan.keys):
             return None
         keys = [output for output in plan.outputs if output.kind is OutputKind.KEY]
-        rows = [tuple(group[key.index] for key in keys) for group in public_groups(plan.keys, plan.root)]
-        return DeclaredGroups(tuple((key.name, plan.keys[key.index].type) for key in keys), tuple(rows))
+        rows = [tuple(key.shown(group[key.index]) for key in keys) for group in public_groups(plan.keys, plan.root)]
+        return DeclaredGroups(tuple((key.name, key.type_of(plan.keys[key.index])) for key in keys), tuple(rows))
 
     def _lowered(self, tree: exp.Select) -> tuple[Question, Mapping[str, Value]]:
         return self._tried(

@@ -6,9 +6,10 @@ Only where both mean the same of every row. What is left is read by the allow-li
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 from sqlglot import exp
 
@@ -16,6 +17,7 @@ from discreet.catalog.model import Declaration
 from discreet.errors import QuestionError
 from discreet.sql.nodes import Context, Rule, call, converted, number, text, whole
 from discreet.sql.refusals import place
+from discreet.trusted.ring_a.table import Type
 
 
 def shaped(tree: exp.Expression, declaration: Declaration, context: Context) -> None:
@@ -26,6 +28,9 @@ def shaped(tree: exp.Expression, declaration: Declaration, context: Context) -> 
             if new is not None and new is not node:
                 node.replace(new)
                 break
+    for node in list(tree.find_all(exp.Extract, exp.Anonymous)):
+        if (age := _age(cast(exp.Expression, node), declaration, context)) is not None:
+            node.replace(age)
     for select in list(tree.find_all(exp.Select)):
         _named_windows(select)
         _all_in_order(select)
@@ -139,6 +144,79 @@ def _midnight(node: exp.Expr | None) -> bool:
     return re.fullmatch(r"\d{4}-\d\d-\d\d([ T]00:00(:00(\.0+)?)?)?", text(node) or "") is not None  # type: ignore[arg-type]
 
 
+def _age(node: exp.Expression, declaration: Declaration, context: Context) -> exp.Expression | None:
+    """EXTRACT(YEAR FROM AGE(end, start)) and DATE_PART('year', AGE(start)), of dates: complete years."""
+    if isinstance(node, exp.Extract):
+        word, of = node.name.upper(), _bare(node.expression)
+    elif node.name.upper() in ("DATE_PART", "DATEPART") and len(node.expressions) == 2:
+        word, of = (text(node.expressions[0]) or node.expressions[0].name).upper(), _bare(node.expressions[1])
+    else:
+        return None
+    if word not in ("YEAR", "YEARS") or not isinstance(of, exp.Anonymous) or of.name.upper() != "AGE":
+        return None
+    given = list(of.expressions)
+    if len(given) == 1:
+        given = [exp.Literal.string(str(context.day)), *given]
+    dates = _dates(declaration)
+    ends = [
+        _day(one) or (one if isinstance(one, exp.Column) and one.name.casefold() in dates else None) for one in given
+    ]
+    if len(ends) != 2 or None in ends:
+        fix = "write it of two columns or constants that are dates: CAST(x AS DATE), and declare the column as date"
+        raise QuestionError("not-allowed", "AGE cannot be used here", where=place(node), fix=fix)
+    end, start = ends
+    latest = dates.get(start.name.casefold()) if isinstance(start, exp.Column) else start
+    if isinstance(end, datetime.date) and isinstance(latest, datetime.date) and latest <= end:
+        return _years(start, end, context)
+    later = exp.GTE(
+        this=converted(given[0].copy(), exp.DType.DATE), expression=converted(given[1].copy(), exp.DType.DATE)
+    )
+    before = exp.Paren(this=exp.Neg(this=_years(end, start, context)))
+    return exp.Case(ifs=[exp.If(this=later, true=_years(start, end, context))], default=before)
+
+
+def _dates(declaration: Declaration) -> dict[str, datetime.date]:
+    """Of each column's name, where all that are called so are dates: the last that is declared."""
+    found: dict[str, datetime.date | None] = {}
+    for table in declaration.tables.values():
+        for column in table.columns:
+            name, last = column.name.casefold(), column.maximum
+            day = last if isinstance(last, datetime.date) else datetime.date.max
+            known = found.get(name, datetime.date.min)
+            found[name] = None if column.type is not Type.DATE or known is None else max(day, known)
+    return {name: last for name, last in found.items() if last is not None}
+
+
+def _day(node: exp.Expr) -> datetime.date | None:
+    """A constant day."""
+    node = node.this if isinstance(node, exp.Cast | exp.TryCast) else node
+    words = str(node.this) if isinstance(node, exp.Literal) and node.is_string else ""
+    try:
+        return datetime.date.fromisoformat(words.removesuffix(" 00:00:00")) if len(words) >= 10 else None
+    except ValueError:
+        return None
+
+
+def _years(start: Any, end: Any, context: Context) -> exp.Expression:
+    """How many years are complete between two dates, of which the first is the earlier."""
+
+    def part(name: str, moment: Any) -> exp.Expression:
+        if isinstance(moment, datetime.date):
+            return number({"YEAR": moment.year, "MONTH": moment.month, "DAY": moment.day}[name])
+        return exp.Extract(this=exp.var(name), expression=context.again(moment, 2)[1])
+
+    def place_in_year(moment: Any) -> exp.Expression:
+        if isinstance(moment, datetime.date):
+            return number(moment.month * 100 + moment.day)
+        hundreds = exp.Mul(this=part("MONTH", moment), expression=number(100))
+        return exp.Add(this=hundreds, expression=part("DAY", moment))
+
+    not_yet = exp.GT(this=place_in_year(start), expression=place_in_year(end))
+    missing = exp.Case(ifs=[exp.If(this=not_yet, true=number(1))], default=number(0))
+    years = exp.Sub(this=part("YEAR", end), expression=part("YEAR", start))
+    return exp.Paren(this=exp.Sub(this=years, expression=missing))
+
+
 # numbers
 
 
@@ -182,6 +260,16 @@ def _share(node: exp.Expression, context: Context) -> exp.Expression | None:
     total = exp.Window(**{**node.args, "this": exp.Sum(this=other)})
     top = exp.Paren(this=converted(one, exp.DType.DOUBLE))
     return exp.Paren(this=exp.Div(this=top, expression=total, typed=False, safe=False))
+
+
+def _first_group(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """REGEXP_EXTRACT(x, 'a(b+)', 1), of an expression with one group: what the group matches is what is given here."""
+    if node.name.upper() != "REGEXP_EXTRACT" or len(node.expressions) != 3 or whole(node.expressions[2]) != 1:
+        return None
+    pattern = re.sub(r"\\.", "", text(node.expressions[1]) or "")
+    if "[" in pattern or len(re.findall(r"\((?!\?)", pattern)) != 1:
+        return None
+    return call(node.name, *node.expressions[:2])
 
 
 # series
@@ -364,7 +452,7 @@ def _only_person(side: exp.Select, declaration: Declaration) -> bool:
 _RULES: Mapping[type[exp.Expr], Sequence[Rule]] = {
     exp.Add: (_grain,),
     exp.Sub: (_grain,),
-    exp.Anonymous: (_binned, _between_bounds),
+    exp.Anonymous: (_binned, _between_bounds, _first_group),
     exp.Window: (_share,),
     exp.Table: (_series,),
     exp.GenerateSeries: (_steps,),
