@@ -87,6 +87,9 @@ NOT_FOLLOWED = [
     "SELECT COUNT(*) AS v FROM g",
     "SELECT COALESCE(g.m, 0) AS v FROM p LEFT JOIN g ON p.k = g.k",
     "SELECT g.k AS v FROM p LEFT JOIN g ON p.k = g.k",
+    "SELECT COALESCE(u.y, 99) AS v FROM t LEFT JOIN u ON u.k = t.k AND u.y > 3",
+    "SELECT COALESCE(t.n, 99) AS v FROM t RIGHT JOIN u ON u.k = t.k AND u.y > 3",
+    "SELECT CASE WHEN u.k IS NULL THEN 1 ELSE 0 END AS v FROM t FULL JOIN u ON u.k = t.k AND t.n > 3",
 ]
 
 

@@ -171,9 +171,12 @@ class _Rows:
             side = str(join.args.get("side") or "").upper()
             before = list(self.sources)
             missing = self._source(join.this)
-            if side in ("LEFT", "FULL") and missing:
+            on = join.args.get("on")
+            matched = on is not None and not self.exact(on)  # noise decides which rows find others
+            self.known.clear()
+            if side in ("LEFT", "FULL") and (missing or matched):
                 self._unsure([join.this.alias_or_name])
-            if side in ("RIGHT", "FULL") and self.picked:
+            if side in ("RIGHT", "FULL") and (self.picked or matched):
                 self._unsure(before)
         conditions = [join.args.get("on") for join in joins]
         conditions += [query.args[name].this for name in ("where",) if query.args.get(name)]
