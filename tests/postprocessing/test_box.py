@@ -87,6 +87,9 @@ NOT_FOLLOWED = [
     "SELECT COUNT(*) AS v FROM g",
     "SELECT COALESCE(g.m, 0) AS v FROM p LEFT JOIN g ON p.k = g.k",
     "SELECT g.k AS v FROM p LEFT JOIN g ON p.k = g.k",
+    "SELECT COALESCE(u.y, 99) AS v FROM t LEFT JOIN u ON u.k = t.k AND u.y > 3",
+    "SELECT COALESCE(t.n, 99) AS v FROM t RIGHT JOIN u ON u.k = t.k AND u.y > 3",
+    "SELECT CASE WHEN u.k IS NULL THEN 1 ELSE 0 END AS v FROM t FULL JOIN u ON u.k = t.k AND t.n > 3",
 ]
 
 
@@ -95,6 +98,16 @@ def engine() -> Iterator[OuterEngine]:
     found = OuterEngine()
     yield found
     found.close()
+
+
+NULL_IN_PLACES = [
+    "SELECT SUM(n * 9223372036854775807) AS v, SUM(n + 9223372036854775800) AS w FROM t",
+    "SELECT MIN(CAST(x * 1e9 AS INTEGER)) AS v, SUM(CAST(x * 1e18 AS BIGINT)) AS w FROM t",
+    "SELECT SUM(CAST(n AS INTEGER) * 100000000) AS v FROM t",
+    "SELECT k, SUM(n * 9223372036854775807) OVER () AS v FROM t",
+    "SELECT SUM(v) AS v FROM (SELECT n * 9223372036854775807 AS v FROM t) s",
+]
+"""What is NULL where a whole number is too large: aggregates leave it out."""
 
 
 def made(question: str) -> OuterQuery:
@@ -134,7 +147,7 @@ def some(
     return data
 
 
-@pytest.mark.parametrize("question", FOLLOWED, ids=lambda text: text[:90])
+@pytest.mark.parametrize("question", [*FOLLOWED, *NULL_IN_PLACES], ids=lambda text: text[:90])
 def test_the_truth_lies_in_the_interval_wherever_in_the_box_it_is(question: str, engine: OuterEngine) -> None:
     query = made(question)
     known = [followed for _, followed in query.columns]
@@ -155,6 +168,25 @@ def test_the_truth_lies_in_the_interval_wherever_in_the_box_it_is(question: str,
                     value = by_key[key][name]
                     if value is not None:
                         assert low - 1e-6 - 1e-9 * abs(low) <= value <= high + 1e-6 + 1e-9 * abs(high), (name, key)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT d + CAST(n AS INTEGER) AS v FROM t",
+        "SELECT d + n * INTERVAL 1 DAY AS v FROM t",
+        "SELECT v - CAST(n AS INTEGER) AS v FROM (SELECT MIN(d) AS v, SUM(n) AS n FROM t) s",
+    ],
+)
+def test_dates_have_no_intervals(question: str, engine: OuterEngine) -> None:
+    query = made(question)
+    assert dict(query.columns)["v"] is Followed.UNKNOWN
+    assert engine.compute(query, TABLES, some(random.Random(1))).rows
+
+
+def test_what_is_too_deep_to_be_written_is_refused() -> None:
+    with pytest.raises(QuestionError, match="too deeply"):
+        made("SELECT " + "IFNULL(" * 40 + "n" + ", 1)" * 40 + " AS v FROM t")
 
 
 @pytest.mark.parametrize("question", NOT_FOLLOWED, ids=lambda text: text[:90])

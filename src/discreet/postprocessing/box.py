@@ -29,6 +29,11 @@ LARGEST = 600
 """Nodes of one interval's end: a longer one is not followed."""
 INFINITE = "\x1finfinite"
 """A function without arguments: an infinite number."""
+LOWER_END, UPPER_END = "\x1flower end", "\x1fupper end"
+"""Functions of an end and a size: infinite where the end is of that size, since a whole number of it would be NULL,
+which aggregates leave out."""
+_WHOLE = {"int": 2**31 - 1, "bigint": 9_200_000_000_000_000_000}
+"""No whole number of a type is NULL that is smaller than this."""
 
 
 class Followed(Enum):
@@ -166,9 +171,12 @@ class _Rows:
             side = str(join.args.get("side") or "").upper()
             before = list(self.sources)
             missing = self._source(join.this)
-            if side in ("LEFT", "FULL") and missing:
+            on = join.args.get("on")
+            matched = on is not None and not self.exact(on)  # noise decides which rows find others
+            self.known.clear()
+            if side in ("LEFT", "FULL") and (missing or matched):
                 self._unsure([join.this.alias_or_name])
-            if side in ("RIGHT", "FULL") and self.picked:
+            if side in ("RIGHT", "FULL") and (self.picked or matched):
                 self._unsure(before)
         conditions = [join.args.get("on") for join in joins]
         conditions += [query.args[name].this for name in ("where",) if query.args.get(name)]
@@ -324,7 +332,8 @@ class _Rows:
             if node.to.is_type("double"):
                 return _with_this(node, inner[0]), _with_this(node, inner[1])
             if node.to.is_type("int", "bigint"):  # to the nearest: no further than the next ones
-                return _call("FLOOR", _real(inner[0])), _call("CEIL", _real(inner[1]))
+                size = _WHOLE["int" if node.to.is_type("int") else "bigint"]
+                return _within_size(_call("FLOOR", _real(inner[0])), _call("CEIL", _real(inner[1])), size)
             return None
         if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
             return self._arithmetic(node)
@@ -345,7 +354,13 @@ class _Rows:
         return self._function(node)
 
     def _arithmetic(self, node: exp.Binary) -> Ends | None:
+        if node.find(exp.Interval) is not None or any(
+            one.is_type(*exp.DataType.TEMPORAL_TYPES, "interval") for one in (node.this, node.expression)
+        ):
+            return None
         divisor = node.expression
+        narrow = any(one.to.is_type("int") for one in node.find_all(exp.Cast))
+        size = _WHOLE["int" if narrow else "bigint"]
         name, arguments = called(divisor)
         if isinstance(node, exp.Div) and name in ("NULLIF", "NULLIFZERO") and _is_zero(arguments[1:]):
             divisor = arguments[0]  # where it may be 0 nothing is said
@@ -353,16 +368,16 @@ class _Rows:
         if one is None or two is None:
             return None
         if isinstance(node, exp.Add):
-            return _binary(exp.Add, one[0], two[0]), _binary(exp.Add, one[1], two[1])
+            return _within_size(_sum(one[0], two[0]), _sum(one[1], two[1]), size)
         if isinstance(node, exp.Sub):
-            return _binary(exp.Sub, one[0], two[1]), _binary(exp.Sub, one[1], two[0])
+            return _within_size(_sum(one[0], _minus(two[1])), _sum(one[1], _minus(two[0])), size)
         kind = type(node)
         if self.exact(node.this) and self.exact(node.expression):
             return node.copy(), node.copy()
         pairs = [_binary(kind, _real(a), b) for a in one for b in two]
         low, high = _call("LEAST", *pairs), _call("GREATEST", *pairs)
         if isinstance(node, exp.Mul):
-            return low, high
+            return _within_size(low, high, size)
         if self.exact(node.expression):
             return low, high
         away = exp.or_(exp.GT(this=two[0].copy(), expression=exp.Literal.number(0)),
@@ -487,6 +502,17 @@ def _where(sure: exp.Expr, low: exp.Expr, high: exp.Expr) -> Ends:
         exp.Case(ifs=[exp.If(this=sure.copy(), true=low)], default=_minus(infinite)),
         exp.Case(ifs=[exp.If(this=sure.copy(), true=high)], default=infinite.copy()),
     )
+
+
+def _within_size(low: exp.Expr, high: exp.Expr, size: int) -> Ends:
+    """Ends of what may be whole numbers, of which those of this size are NULL."""
+    most = exp.Literal.number(size)
+    return _call(LOWER_END, low, most), _call(UPPER_END, high, most)
+
+
+def _sum(one: exp.Expr, two: exp.Expr) -> exp.Expr:
+    """In doubles, which are never too large."""
+    return _binary(exp.Add, _real(one), _real(two))
 
 
 def _folded(low: exp.Expr, high: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -> Ends:

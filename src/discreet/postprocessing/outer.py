@@ -20,6 +20,7 @@ from discreet.postprocessing.allowed import allowed
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Box, Followed, boxed, extra
 from discreet.sql.grammar import Statistic
 from discreet.sql.layers import Layers
+from discreet.sql.limits import too_deep
 from discreet.sql.refusals import unknown_name
 from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.table import Type
@@ -102,7 +103,8 @@ def outer_query(
         if len(select.expressions) > _MOST_COLUMNS:
             message = f"there are more than {_MOST_COLUMNS:,} columns"
             raise QuestionError("too-long", message, where="SELECT", fix="name fewer")
-    _alike(annotate_types(tree.copy(), schema=dict(schema)))
+    tree = annotate_types(tree, schema=dict(schema))
+    _alike(tree)
     _apart(tree)
     tree = tree.transform(_by_name)
     box = boxed(tree, {name: by_name[name].box for name in read})
@@ -112,7 +114,11 @@ def outer_query(
     else:
         visible = [spelled.get(name, name) for name, _ in listed]
     columns = tuple(zip(_unlike(visible), (followed for _, followed in listed), strict=True))
-    return OuterQuery(dialect.text(tree), columns, box.picked, tuple(sorted(read)))
+    try:
+        text = dialect.text(tree)
+    except RecursionError:
+        raise too_deep() from None
+    return OuterQuery(text, columns, box.picked, tuple(sorted(read)))
 
 
 def beside(query: OuterQuery) -> Iterator[tuple[int, int]]:

@@ -239,6 +239,9 @@ _FORMS: Mapping[str, Mapping[int, str]] = {
 }  # fmt: skip
 """Functions that it has in another form, by the number of their arguments."""
 
+_ENDS = {"\x1fLOWER END": "-Infinity", "\x1fUPPER END": "Infinity"}
+"""Functions of a number and a size: this where the number is of that size, else the number."""
+
 _TRUNCATED = ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC")
 _DIFFERENCES = ("DATE_DIFF", "DATEDIFF", "DATETIME_DIFF")
 _FAILING = (
@@ -358,8 +361,20 @@ def _tried(node: exp.Expr, held: list[exp.Expr]) -> exp.Expr:
         expressions=[exp.to_identifier(_HELD, quoted=True)],
         colon=True,
     )
-    row = exp.Array(expressions=[exp.Anonymous(this="ROW", expressions=held)])
-    applied = exp.Anonymous(this="LIST_TRANSFORM", expressions=[row, body])
+    return _applied(exp.Anonymous(this="ROW", expressions=held), body)
+
+
+def _end(value: exp.Expr, size: exp.Expr, infinite: str) -> exp.Expr:
+    held = exp.column(_HELD, quoted=True)
+    beyond = exp.GTE(this=exp.Anonymous(this="ABS", expressions=[held]), expression=size)
+    far = exp.cast(exp.Literal.string(infinite), "double")
+    case = exp.Case(ifs=[exp.If(this=beyond, true=far)], default=held.copy())
+    return _applied(value, exp.Lambda(this=case, expressions=[exp.to_identifier(_HELD, quoted=True)], colon=True))
+
+
+def _applied(value: exp.Expr, function: exp.Lambda) -> exp.Expr:
+    """A function of one value, which is computed once."""
+    applied = exp.Anonymous(this="LIST_TRANSFORM", expressions=[exp.Array(expressions=[value]), function])
     return exp.Anonymous(this="LIST_EXTRACT", expressions=[applied, exp.Literal.number(1)])
 
 
@@ -369,6 +384,9 @@ def _called(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous):
         return node
     name = str(node.this).upper()
+    if name in _ENDS:
+        value, size = node.expressions
+        return _end(value, size, _ENDS[name])
     if name not in (*_FORMS, *_TRUNCATED, *_DIFFERENCES):
         return exp.Anonymous(this=name, expressions=node.expressions)
     arguments = [one.sql(dialect="duckdb") for one in node.expressions]
