@@ -52,6 +52,8 @@ def allowed(tree: exp.Expr, known: Callable[[str], bool]) -> None:
             _clauses(node)
         if isinstance(node, exp.Limit | exp.Offset):
             _rows(node)
+        if isinstance(node, exp.Ntile | exp.WindowSpec | exp.Escape):
+            _constants(node)
         if isinstance(node, exp.Distinct) and node.args.get("on") is not None:
             raise QuestionError(
                 "clause", "DISTINCT ON cannot be used", where="DISTINCT", fix="write ROW_NUMBER() and QUALIFY"
@@ -97,6 +99,31 @@ _CLAUSES = {
     "hint": "write WITH DIFFERENTIAL_PRIVACY where rows are aggregated",
     "laterals": "join in FROM",
 }
+
+
+def _constants(node: exp.Ntile | exp.WindowSpec | exp.Escape) -> None:
+    """Refuses what the engine would fail on for some values, after the answers are paid: these are constants."""
+    if isinstance(node, exp.Ntile):
+        if not _counts(node.this, least=1):
+            message = "NTILE takes a whole number from 1 on"
+            raise QuestionError("type", message, where="NTILE", fix="write a constant, as in NTILE(4)")
+    elif isinstance(node, exp.Escape):
+        if not (
+            isinstance(node.expression, exp.Literal) and node.expression.is_string and len(node.expression.name) == 1
+        ):
+            raise QuestionError("type", "ESCAPE takes one character", where="ESCAPE", fix="write ESCAPE '!'")
+    else:
+        for end in (node.args.get("start"), node.args.get("end")):
+            amount = end.this if isinstance(end, exp.Interval) else end
+            if not (end is None or isinstance(end, str) or _counts(amount, least=0)):
+                message = "how many rows a window reaches is a constant, and not negative"
+                raise QuestionError("type", message, where="OVER", fix="write ROWS BETWEEN 6 PRECEDING AND CURRENT ROW")
+
+
+def _counts(node: exp.Expr | None, *, least: int) -> bool:
+    """Whether a node is a constant number, from the least on."""
+    text = node.name if isinstance(node, exp.Literal) else ""
+    return re.fullmatch(r"\d{1,9}", text) is not None and int(text) >= least
 
 
 _DEEPEST = 3
