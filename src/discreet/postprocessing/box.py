@@ -163,6 +163,7 @@ class _Rows:
         self.others: dict[str, Followed] = {}
         self.picked = self.mixed = self.chosen = False
         self.known: dict[int, tuple[exp.Expr, bool]] = {}
+        self.narrow = any(one.to.is_type("int") for one in query.root().find_all(exp.Cast))  # here or in what is read
         source = query.args.get("from_")
         joins = query.args.get("joins") or []
         for item in [source.this] if source is not None else []:
@@ -359,8 +360,7 @@ class _Rows:
         ):
             return None
         divisor = node.expression
-        narrow = any(one.to.is_type("int") for one in node.find_all(exp.Cast))
-        size = _WHOLE["int" if narrow else "bigint"]
+        size = _WHOLE["int" if self.narrow else "bigint"]
         name, arguments = called(divisor)
         if isinstance(node, exp.Div) and name in ("NULLIF", "NULLIFZERO") and _is_zero(arguments[1:]):
             divisor = arguments[0]  # where it may be 0 nothing is said
