@@ -341,3 +341,21 @@ WITH customers AS (SELECT city, COUNT(*) AS n FROM customers GROUP BY city) SELE
 --- a name within a name
 WITH t AS (SELECT segment, COUNT(*) AS n FROM customers GROUP BY segment)
 SELECT s.total, t.segment FROM (WITH t AS (SELECT SUM(n) AS total FROM t) SELECT total FROM t) s CROSS JOIN t
+
+--- halves without an aggregate
+SELECT DISTINCT quantity * 0.5 AS half FROM invoice_lines ORDER BY half
+
+--- keys with fractions, computed with
+SELECT d + 1 AS e, n FROM (SELECT quantity * 0.5 AS d, COUNT(*) AS n FROM invoice_lines GROUP BY 1) t ORDER BY e
+
+--- aggregates as decimals
+SELECT channel, AVG(total)::DECIMAL(9, 2) AS a, CAST(SUM(total) AS DECIMAL(12, 1)) AS s FROM invoices
+GROUP BY channel ORDER BY channel
+
+--- a mean beside each row's
+WITH m AS (SELECT AVG(points) AS mean, STDDEV(points) AS deviation FROM customers)
+SELECT segment, COUNT(*) AS n FROM customers CROSS JOIN m WHERE points > mean + m.deviation GROUP BY segment ORDER BY segment
+
+--- each of all by a join
+SELECT segment, COUNT(*) * 1.0 / t.n AS share FROM customers CROSS JOIN (SELECT COUNT(*) AS n FROM customers) t
+GROUP BY segment, t.n ORDER BY segment

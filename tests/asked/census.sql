@@ -142,3 +142,12 @@ FROM adult GROUP BY income ORDER BY income
 
 --- rolled up
 SELECT sex, income, COUNT(*) AS n FROM adult GROUP BY ROLLUP (sex, income) ORDER BY sex NULLS LAST, income NULLS LAST
+
+--- ten year labels
+SELECT CONCAT(CAST(FLOOR(age / 10) * 10 AS INTEGER), 's') AS decade, COUNT(*) AS n FROM adult WHERE age < 80 GROUP BY 1 ORDER BY 1
+
+--- z score
+SELECT SUM(CASE WHEN ABS(hours_per_week - m.mean) > 2 * m.sd THEN 1 ELSE 0 END) AS outliers FROM adult, (SELECT AVG(hours_per_week) AS mean, STDDEV(hours_per_week) AS sd FROM adult) m
+
+--- group by all
+SELECT sex, race, COUNT(*) AS n FROM adult GROUP BY ALL ORDER BY ALL

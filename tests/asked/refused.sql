@@ -284,3 +284,45 @@ SELECT id, city, COUNT(*) FROM customers GROUP BY ROLLUP (id, city)
 without id
 --- mended
 SELECT city, COUNT(*) FROM customers GROUP BY ROLLUP (city)
+
+--- a key of several, hashed
+SELECT MD5(channel || '-' || status) AS key, COUNT(*) AS n FROM invoices GROUP BY 1
+--- words
+group by its argument
+--- mended
+SELECT MD5(key) AS key, n FROM (SELECT channel || '-' || status AS key, COUNT(*) AS n FROM invoices GROUP BY 1) t
+
+--- a pivot as a statement
+PIVOT invoices ON status USING COUNT(*) GROUP BY channel
+--- words
+FILTER (WHERE
+--- mended
+SELECT channel, COUNT(*) FILTER (WHERE status = 'paid') AS paid, COUNT(*) FILTER (WHERE status = 'open') AS open FROM invoices GROUP BY channel
+
+--- at least all
+SELECT COUNT(*) FROM products WHERE price >= ALL (SELECT price FROM products WHERE category_id = 2)
+--- words
+SELECT MAX(x)
+--- mended
+SELECT COUNT(*) FROM products WHERE price >= (SELECT MAX(price) FROM products WHERE category_id = 2)
+
+--- the number of a week day, which a setting changes | dialect=tsql
+SELECT DATEPART(weekday, [day]) AS w, COUNT(*) AS n FROM [dbo].[invoices] GROUP BY DATEPART(weekday, [day])
+--- words
+DATENAME(weekday, date)
+--- mended
+SELECT DATENAME(weekday, [day]) AS w, COUNT(*) AS n FROM [dbo].[invoices] GROUP BY DATENAME(weekday, [day])
+
+--- cities in one line | dialect=postgres
+SELECT segment, string_agg(DISTINCT city, ', ') FROM customers GROUP BY segment
+--- words
+single persons
+--- mended
+SELECT segment, string_agg(city, ', ' ORDER BY city) FROM (SELECT segment, city, COUNT(*) AS n FROM customers GROUP BY segment, city) t GROUP BY segment
+
+--- all of them at least | dialect=postgres
+SELECT bool_and(total >= 0) FROM invoices
+--- words
+COUNTIF
+--- mended
+SELECT COUNT(*) FILTER (WHERE NOT total >= 0) FROM invoices

@@ -378,3 +378,24 @@ SELECT channel, SUM(total) AS s FROM invoices GROUP BY channel ORDER BY s DESC L
 --- a comment in the middle
 SELECT segment, -- who they are
   COUNT(*) /* how many */ AS n FROM customers GROUP BY segment ORDER BY segment;
+
+--- distribution of orders per customer
+SELECT n AS orders, COUNT(*) AS customers FROM (SELECT customer_id, COUNT(*) AS n FROM invoices GROUP BY customer_id) t WHERE n BETWEEN 1 AND 9 GROUP BY n ORDER BY n;
+
+--- first purchase month
+SELECT DATE_TRUNC('quarter', first_day) AS q, COUNT(*) FROM (SELECT customer_id, MIN(day) AS first_day FROM invoices GROUP BY customer_id) t GROUP BY 1 HAVING COUNT(*) > 0 ORDER BY 1;
+
+--- median total | near=5
+SELECT channel, MEDIAN(total) FROM invoices GROUP BY channel ORDER BY channel;
+
+--- coalesce unknown
+SELECT COALESCE(CAST(FLOOR(YEAR(birth) / 10) * 10 AS INTEGER), 0) AS decade, COUNT(*) FROM customers GROUP BY 1 ORDER BY 1;
+
+--- intersect of customers
+SELECT COUNT(*) FROM (SELECT customer_id FROM invoices WHERE channel = 'web' INTERSECT SELECT customer_id FROM invoices WHERE channel = 'store') t;
+
+--- except of customers
+SELECT COUNT(*) FROM (SELECT id FROM customers EXCEPT SELECT customer_id FROM invoices) t;
+
+--- customers of many channels
+SELECT channels, COUNT(*) FROM (SELECT customer_id, COUNT(DISTINCT channel) AS channels FROM invoices GROUP BY customer_id) t GROUP BY channels HAVING COUNT(*) > 0 ORDER BY channels

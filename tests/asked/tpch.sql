@@ -136,3 +136,6 @@ from (
 ) as custsale
 group by cntrycode
 order by cntrycode
+
+--- anti join
+WITH avg_bal AS (SELECT AVG(c_acctbal) AS a FROM customer WHERE c_acctbal > 0) SELECT SUBSTRING(c_phone FROM 1 FOR 1) AS code, COUNT(*) AS n, SUM(c_acctbal) AS bal FROM customer LEFT JOIN orders ON o_custkey = c_custkey CROSS JOIN avg_bal WHERE o_orderkey IS NULL AND c_acctbal > avg_bal.a GROUP BY 1 ORDER BY 1

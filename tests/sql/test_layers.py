@@ -51,6 +51,22 @@ SAME = [
     "WITH v AS (SELECT * FROM visits WHERE age >= 50), a AS (SELECT city, COUNT(*) AS n FROM v GROUP BY city), "
     "b AS (SELECT city, COUNT(*) AS n FROM visits GROUP BY city) "
     "SELECT a.city, a.n / b.n AS part FROM a JOIN b USING (city)",
+    "SELECT DISTINCT age * 0.5 AS half FROM visits WHERE age < 4",
+    "SELECT half + 1 AS more, n FROM (SELECT age * 0.5 AS half, COUNT(*) AS n FROM visits GROUP BY 1) t WHERE n > 2",
+    "SELECT SUM(part * n) AS parts FROM (SELECT FLOOR(cost / 100.0) / 10 AS part, COUNT(*) AS n "
+    "FROM visits GROUP BY 1) t",
+    "SELECT city, CAST(AVG(cost) AS DECIMAL(9, 2)) AS m, SUM(cost)::DECIMAL(12, 1) AS s FROM visits GROUP BY city",
+    "SELECT city, COUNT(*) AS n FROM visits GROUP BY city HAVING AVG(age)::DECIMAL(6, 2) > 1 ORDER BY 1",
+    "SELECT DATE(day) AS d, COUNT(*) AS n FROM visits WHERE day < '2020-02-01' GROUP BY 1 HAVING COUNT(*) > 0",
+    "SELECT city, COUNT(*) AS n FROM visits, (SELECT AVG(age) AS mean FROM visits) m WHERE age > mean GROUP BY city",
+    "SELECT COUNT(*) AS n FROM (SELECT AVG(age) AS mean FROM visits) m CROSS JOIN visits v WHERE v.age > m.mean",
+    "WITH m AS (SELECT AVG(age) AS mean, COUNT(*) AS n FROM visits) SELECT city, COUNT(*) * 1.0 / m.n AS part, "
+    "AVG(ABS(age - m.mean)) AS off FROM visits CROSS JOIN m GROUP BY city, m.n",
+    "SELECT v.city, COUNT(*) AS n FROM visits v JOIN (SELECT city, COUNT(*) AS n FROM visits GROUP BY 1 ORDER BY n "
+    "DESC LIMIT 1) t ON (v.city = t.city) GROUP BY v.city",
+    "SELECT BOOL_OR(n > 160) AS some, BOOL_AND(n > 160) AS each, MD5(MIN(city)) AS key FROM " + COUNTS + " t",
+    "SELECT x, n FROM GENERATE_SERIES(1, 3) AS x LEFT JOIN (SELECT EXTRACT(MONTH FROM day) AS m, COUNT(*) AS n "
+    "FROM visits GROUP BY 1) t ON t.m = x ORDER BY x",
     "SELECT (SELECT COUNT(*) FROM visits) AS rows_, (SELECT COUNT(*) FROM cities) AS places",
     "SELECT COUNT(*) AS n FROM visits WHERE cost > (SELECT AVG(cost) FROM visits)",
     "SELECT COUNT(*) AS n FROM visits WHERE day >= (SELECT MAX(founded) FROM cities)",
@@ -161,6 +177,34 @@ def small(tmp_path: Path, plain: tuple[Curator, duckdb.DuckDBPyConnection]) -> I
 
 def entries(curator: Curator) -> int:
     return sum(entry.kind == "reserve" for entry in curator.ledger.entries())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "EXTRACT(DAYOFWEEK FROM day)",
+        "DAYOFWEEK(day)",
+        "EXTRACT(ISOWEEK FROM day)",
+        "EXTRACT(DOW FROM day)",
+        "EXTRACT(DOY FROM day)",
+        "TO_CHAR(day, 'D')",
+        "DATE_DIFF('week', DATE '2020-01-05', day)",
+        "DATE_DIFF(day, DATE '2020-01-05', WEEK)",
+        "DATE_TRUNC(day, MONTH)",
+        "DATE_DIFF('quarter', DATE '2020-01-05', day)",
+    ],
+)
+def test_parts_of_dates_mean_the_same_of_rows_and_of_answers(
+    words: str, plain: tuple[Curator, duckdb.DuckDBPyConnection]
+) -> None:
+    curator, _ = plain
+    of_rows = curator.ask(f"SELECT {words} AS k, COUNT(*) AS n FROM visits GROUP BY 1", epsilon=NEVER)
+    days = "(SELECT day, COUNT(*) AS n FROM visits GROUP BY day) t"
+    of_answers = curator.ask(f"SELECT {words} AS k, SUM(n) AS n FROM {days} GROUP BY 1", epsilon=NEVER)
+    shown = [
+        sorted((str(row["k"])[:10], row["n"]) for row in release.rows if row["n"]) for release in (of_rows, of_answers)
+    ]
+    assert shown[0] == shown[1]
 
 
 def test_equal_measured_tables_are_measured_once_and_asked_again_cost_nothing(small: Curator) -> None:

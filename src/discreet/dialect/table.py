@@ -97,6 +97,9 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(["REGEXP_REPLACE", "REGEXP_EXTRACT_ALL", "REGEXP_SPLIT_TO_ARRAY", "OVERLAY", "INSERT"], _BOUNDED),
     **dict.fromkeys(["FACTORIAL", "GCD", "LCM"], _SUM),
     "AGE": "write EXTRACT(YEAR FROM AGE(end, start)) of two dates for complete years, or DATE_DIFF('day', start, end)",
+    **dict.fromkeys(
+        ["DATE_BIN", "TIME_SLICE"], "write TIME_BUCKET(INTERVAL '15 minutes', x), which begins at midnight"
+    ),
     "TIMESTAMPDIFF": "write DATE_DIFF('day', start, end)",
     **dict.fromkeys(["MD5", "SHA1", "SHA256", "SHA2"], "group by its argument: it can be computed of the answer"),
     "WEEKDAY": "write EXTRACT(DOW FROM date), Sunday is 0, or EXTRACT(ISODOW FROM date), Monday is 1",

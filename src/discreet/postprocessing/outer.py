@@ -13,6 +13,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
 from discreet.catalog.model import Declaration
+from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
 from discreet.plan.outputs import OutputKind
@@ -78,6 +79,7 @@ def outer_query(
     all columns of some table. Raises QuestionError on what is not in the list, or means nothing."""
     tree = query.copy()
     allowed(tree, dialect.known)
+    _units_as_texts(tree)
     _apart(tree)
     spelled = {name.lower(): name for table in tables.values() for name, _ in table.columns}
     for one in tree.find_all(exp.Identifier):
@@ -128,6 +130,19 @@ def beside(query: OuterQuery) -> Iterator[tuple[int, int]]:
         count = len(extra("", followed))
         yield at, count
         at += count
+
+
+def _units_as_texts(tree: exp.Expr) -> None:
+    """The unit of DATE_TRUNC(x, MONTH) and DATE_DIFF(x, y, DAY), which looks like a column, as a text."""
+    for node in tree.find_all(exp.Anonymous):
+        name, given = node.name.upper(), node.expressions
+        many = 2 if name.endswith("_TRUNC") else 3 if name.endswith("_DIFF") or name == "DATEDIFF" else 0
+        last = given[-1] if len(given) == many else None
+        first_is_unit = bool(given) and isinstance(given[0], exp.Literal)
+        if not isinstance(last, exp.Column) or last.table or last.name.upper() not in UNITS or first_is_unit:
+            continue
+        unit = exp.Literal.string(last.name.lower())
+        node.set("expressions", [unit, given[0]] if many == 2 else [unit, given[1], given[0]])
 
 
 def _by_name(node: exp.Expr) -> exp.Expr:

@@ -578,7 +578,7 @@ _REDSHIFT = Language(
         "DATE_DIFF": _unit_first("DATE_DIFF"),
     },
     _names("WEEK DOW DOY EPOCH"),
-    {**_POSTGRES.shapes, **_casts(_rounded(0))},
+    {**{kind: shape for kind, shape in _POSTGRES.shapes.items() if kind is not exp.Div}, **_casts(_rounded(0))},
 )
 
 

@@ -70,6 +70,17 @@ DOUBLE), 2)`, `LEFT(CAST(x AS TEXT), 3)`, and the types above |
 `COALESCE`, `STRPOS`, `TRUNC`, `CASE`, `DIV` |
 | `COUNT_BIG(*)`, `VAR`, `VARP`, `STD`, `STDEV`, `STDEVP`, `APPROX_QUANTILES(x, 4)[OFFSET(2)]` | `COUNT(*)`, \
 `VAR_SAMP`, `VAR_POP`, `STDDEV_SAMP` twice, `STDDEV_POP`, `PERCENTILE_CONT(x, 0.5)` |
+| `DATE_TRUNC('hour', x) + INTERVAL '15 minutes' * FLOOR(EXTRACT(MINUTE FROM x) / 15)`, `DATE_BIN('15 minutes', x, \
+TIMESTAMP '2000-01-01')`, `TIME_SLICE(x, 15, 'MINUTE')` | `TIME_BUCKET(INTERVAL '15 minutes', x)` |
+| `EXTRACT(YEAR FROM AGE(end, start))`, `AGE(start)` of two dates | complete years, of `EXTRACT` and `CASE` |
+| `WIDTH_BUCKET(x, [0, 10, 20])`, `RANGE_BUCKET(x, [0, 10, 20])`, `COUNT()`, `ORDER BY ALL` | `CASE` of how many \
+bounds are at most x, `COUNT(*)`, every column |
+| `FROM t PIVOT (SUM(x) FOR c IN ('a', 'b'))` | `SUM(x) FILTER (WHERE c = 'a')` and so on, for each of t's other \
+columns |
+| `SELECT DISTINCT k, MEDIAN(x) OVER (PARTITION BY k)`, `SELECT person FROM a INTERSECT SELECT person FROM b`, also \
+`EXCEPT` | `GROUP BY k`, `person IN (SELECT person FROM b)` |
+| of answers `FROM GENERATE_SERIES(1, 12) AS n`, `RATIO_TO_REPORT(n) OVER ()`, `WINDOW w AS (…)` | `UNNEST`, \
+`n / SUM(n) OVER ()`, `OVER (…)` |
 | `flag = 1`, `flag = 't'` beside a boolean, `N'text'`, `{d '2024-01-31'}`, `{fn YEAR(x)}` | `TRUE`, a text, a date, \
 the function |
 """
@@ -85,6 +96,9 @@ quotes and operators are its own, and of its functions those are read whose mean
 |---|---|
 | `7 / 2` is 3 for whole numbers; of aggregates such a quotient is refused unless one side has fractions, as `1.0 * \
 SUM(x) / COUNT(*)` has | postgres, redshift, tsql |
+| EXTRACT has a fraction: `EXTRACT(YEAR FROM x) / 10` cuts nothing off | postgres |
+| `x + ' '` puts texts together where one is a constant; `WITH (NOLOCK)` means nothing; a week day's number, which is \
+a setting there, is refused | tsql |
 | `"text"` is a text, `\\|\\|` is OR, STDDEV and VARIANCE are of the population, LENGTH counts bytes | mysql |
 | `DATE_TRUNC(x, WEEK)` begins on Sunday; EXTRACT(WEEK …) is refused | bigquery |
 | a match that is not found is NULL, RLIKE and REGEXP_LIKE match the whole text, DAYNAME is short, NUMBER without \

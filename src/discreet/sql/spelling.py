@@ -669,8 +669,6 @@ def _fractional(node: exp.Expr, found: set[int], columns: Mapping[str, bool]) ->
     if isinstance(node, exp.Cast | exp.TryCast):
         kind = node.args["to"]
         return isinstance(kind, exp.DataType) and kind.this in (exp.DType.FLOAT, exp.DType.DOUBLE)
-    if isinstance(node, exp.Extract):
-        return node.name.upper() in ("EPOCH", "SECOND")
     if isinstance(node, exp.Anonymous):
         name = node.name.upper()
         some = node.expressions[:1] if name in ("ABS", "ROUND", "NULLIF", "LAG", "LEAD") else node.expressions
