@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.curator import Curator, open
     from discreet.explanation import Explanation
     from discreet.release import Release
+    from discreet.remote import RemoteCurator, connect
     from discreet.tables import Table
     from discreet.workload import Workload
 
@@ -32,9 +33,11 @@ __all__ = [
     "LedgerError",
     "QuestionError",
     "Release",
+    "RemoteCurator",
     "SessionError",
     "Table",
     "Workload",
+    "connect",
     "open",
 ]
 
@@ -42,8 +45,10 @@ _LAZY = {
     "Curator": "discreet.curator",
     "Explanation": "discreet.explanation",
     "Release": "discreet.release",
+    "RemoteCurator": "discreet.remote",
     "Table": "discreet.tables",
     "Workload": "discreet.workload",
+    "connect": "discreet.remote",
     "open": "discreet.curator",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from discreet.intervals.expected import GROUP_FOR_MEANS
 from discreet.intervals.noise import three_digits
@@ -68,6 +68,20 @@ class Explanation:
             "analyst": None if self.analyst is None else dict(self.analyst),
         }
 
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        given: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
+        given |= {
+            "price": Cost(plain["price"]),
+            "group": given.pop("means_in_groups_of"),
+            "left_out": tuple(LeftOut(**one) for one in plain["left_out"]),
+            "choices": tuple(LimitOption(**one) for one in plain["choices"]),
+        }
+        return cls(**given)
+
     def __repr__(self) -> str:
         takes = f"{percent(self.percent)} of the budget"
         if self.analyst is not None:
@@ -103,6 +117,16 @@ class BudgetState:
     lasting: bool
     room: str
     analysts: Mapping[str, BudgetState] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives everything as plain values, as JSON has them."""
+        analysts = {name: one.to_dict() for name, one in self.analysts.items()}
+        return {**vars(self), "total": dict(self.total), "analysts": analysts}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        return cls(**{**plain, "analysts": {name: cls.from_dict(one) for name, one in plain["analysts"].items()}})
 
     @property
     def left(self) -> str:

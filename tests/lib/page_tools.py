@@ -71,7 +71,7 @@ EXTRAS = {
     "plot": {"matplotlib"},
     "polars": {"polars", "pyarrow"},
     "postgresql": {"adbc_driver_postgresql", "pyarrow"},
-    "server": {"uvicorn"},
+    "server": {"starlette", "uvicorn"},
 }
 """What each extra of the package installs."""
 

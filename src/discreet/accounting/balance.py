@@ -129,6 +129,11 @@ class Balance:
         one = f"ε {show(floor(questions, _SHORT))} in questions" if questions else "no question"
         return f"left{whose}: " + (f"either {one} or ε {show(tables)} in published tables" if tables else one)
 
+    @property
+    def used(self) -> float:
+        """The part of the whole budget that is used, in percent."""
+        return used(self.total)
+
     def account(self, more: Loss | None = None) -> dict[str, Any] | None:
         """The analyst's own account as plain values, `used` in percent; with `more`, also how much of it that takes,
         as `percent`. None where whoever asks has none."""

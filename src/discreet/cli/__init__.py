@@ -26,6 +26,9 @@ from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
 from discreet.cli.opening import opened
 from discreet.cli.publish import command as publish_command
+from discreet.cli.serve import account as account_command
+from discreet.cli.serve import serve as serve_command
+from discreet.cli.serve import token as token_command
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 from discreet.texts import visible
@@ -405,7 +408,8 @@ def ledger(
     as_json: bool,
 ) -> None:
     """What was used, what is left, who asked what. With the number ENTRY, all of that entry."""
-    from discreet.cli.history import as_dict, as_entry, as_text, entry_text, one_entry, renewed, spent_unknown
+    from discreet.cli.history import as_text, entry_text, one_entry, renewed, spent_unknown
+    from discreet.curator.history import as_dict, as_entry
 
     if spend_unknown is not None:
         spent_unknown(declaration, spend_unknown)
@@ -518,8 +522,11 @@ def demo(output: str, engine: str, server: str | None) -> None:
     demonstrate(Path(output), kind, server or "")
 
 
+main.add_command(account_command)
 main.add_command(audit_command)
 main.add_command(publish_command)
 main.add_command(together_command)
 main.add_command(collect_command)
 main.add_command(estimate_command)
+main.add_command(serve_command)
+main.add_command(token_command)

@@ -8,13 +8,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Approximate, Pure
-from discreet.accounting.balance import price_of
 from discreet.catalog import read
+from discreet.curator.history import as_entry, more_like_the_last, price, tables
 from discreet.errors import QuestionError
 from discreet.ledger import TOTAL, Entry, Ledger, Verification
 from discreet.release.render import percent
 from discreet.texts import visible
-from discreet.trusted.ring_a.exact import fraction, show
+from discreet.trusted.ring_a.exact import fraction
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -40,33 +40,11 @@ def _amounts(amount: str) -> tuple[Fraction, Fraction]:
     return epsilon, delta
 
 
-def as_dict(curator: Curator, verification: Verification | None) -> dict[str, Any]:
-    """The ledger for a machine."""
-    budget = curator.budget
-    result: dict[str, Any] = {
-        "budget": dict(budget.total),
-        "used": budget.used,
-        "keys_used": budget.keys_used,
-        "more": _more(curator),
-        "left": budget.room,
-        "analysts": {
-            name: {**own.total, "used": own.used, "left": own.room, "more": _more(curator, name)}
-            for name, own in budget.analysts.items()
-        },
-        "tables": _tables(curator),
-        "head": curator.ledger.head,
-        "entries": [as_entry(curator, entry) for entry in curator.ledger.entries()],
-    }
-    if verification is not None:
-        result["verified"] = {"entries": verification.entries, "unanswered": verification.unanswered}
-    return result
-
-
 def as_text(curator: Curator, verification: Verification | None) -> str:
     """The ledger for people."""
     budget = curator.budget
     lines = [f"{percent(budget.used)} of ε {budget.total['epsilon']}, δ {budget.total['delta']} used"]
-    more = _more(curator)
+    more = more_like_the_last(curator)
     if more is not None:
         lines[0] += f" · about {more:,} more like the last"
     if budget.keys_used:
@@ -76,7 +54,7 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
     for name, own in budget.analysts.items():
         lines.append(visible(f"analyst {name}: {percent(own.used)} of ε {own.total['epsilon']} used · {own.room}"))
-    for name, table in _tables(curator).items():
+    for name, table in tables(curator).items():
         if table["failures"] or table["frozen"]:
             lines.append(f"{visible(name)}: {_state(table)}")
     asked = [entry for entry in curator.ledger.entries() if entry.kind in ("reserve", "repeat", "unknown")]
@@ -85,7 +63,7 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
         question = visible(" ".join((entry.question or entry.note).split()))
         question = question if len(question) <= 80 else question[:79] + "…"
         who = visible(entry.analyst) or "–"
-        rows.append((str(entry.seq), entry.time, who, _price(curator, entry), entry.status, question))
+        rows.append((str(entry.seq), entry.time, who, price(curator, entry), entry.status, question))
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.append(f"head {curator.ledger.head}")
@@ -95,21 +73,6 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
             f"{verification.unanswered} charged without an answer"
         )
     return "\n".join(lines)
-
-
-def _tables(curator: Curator) -> dict[str, dict[str, Any]]:
-    """Of each table that was opened: its snapshot, what failed in it, how many failures freeze it, who is suspended:
-    null for those who name no analyst."""
-    return {
-        name: {
-            "snapshot": state.snapshot.number,
-            "frozen": state.frozen,
-            "failures": state.failures,
-            "limit": curator.declaration.limits.failures,
-            "suspended": [analyst or None for analyst in state.suspended],
-        }
-        for name, state in sorted(curator.ledger.tables().items())
-    }
 
 
 def _state(table: Mapping[str, Any]) -> str:
@@ -145,40 +108,3 @@ def entry_text(curator: Curator, entry: Entry) -> str:
     lines = [(name, [visible(line) for line in str(value).splitlines()]) for name, value in facts.items() if value]
     width = max(len(name) for name, _ in lines) + 2
     return "\n".join(f"{name:<{width}}" + ("\n" + " " * width).join(value) for name, value in lines)
-
-
-def as_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
-    """One entry as plain values."""
-    return {
-        "entry": entry.seq,
-        "time": entry.time,
-        "kind": entry.kind,
-        "analyst": entry.analyst,
-        "question": entry.question,
-        "price": _price(curator, entry) if entry.kind in ("reserve", "repeat", "unknown") else "",
-        "loss": entry.loss.to_json() if entry.loss is not None else None,
-        "charged": ["the budget" if name == TOTAL else name for name in entry.charged],
-        "status": entry.status,
-        "note": entry.note,
-    }
-
-
-def _price(curator: Curator, entry: Entry) -> str:
-    if entry.loss is None:
-        return "free"
-    whole = curator.ledger.filter(TOTAL)
-    if entry.loss.pure is None and whole.delta:
-        epsilon, share = price_of(whole, entry.loss.mu_squared or Fraction(0), bool(entry.loss.keys_delta))
-        return f"ε {show(epsilon)}, δ {show(share, 3)}"
-    if entry.loss.pure is None:
-        return f"μ² {show(entry.loss.mu_squared or Fraction(0), 3)}"
-    delta = f", δ {show(entry.loss.keys_delta, 3)}" if entry.loss.keys_delta else ""
-    return f"ε {show(entry.loss.pure)}{delta}"
-
-
-def _more(curator: Curator, account: str = TOTAL) -> int | None:
-    """How many more fit of the last price that anybody paid."""
-    last = None
-    for entry in curator.ledger.entries():
-        last = entry.loss or last
-    return None if last is None else curator.balance(account).more(last)

@@ -503,6 +503,15 @@ class Asking:
         if errors:
             raise together(errors, str(self._declaration.file or ""))
 
+    def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
+        """Says whether a question can be asked, whatever its price, and gives the names of the tables it measures.
+
+        Nothing is spent, and no row is read. Raises QuestionError, EngineError where the engine is busy.
+        """
+        with self._on_schedule():
+            found, _, _ = self._read(self._asked(question, dialect))
+            return tuple(sorted({base.name for one in found.measured for base in one.question.table.bases}))
+
     def engine_sql(self, question: Askable, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
 

@@ -17,10 +17,11 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 class Entry:
     """One entry for people.
 
-    `kind` is open, register, renew, snapshot, reserve, commit, repeat, failure, end, lift or unknown, questions whose
-    entries are lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to,
-    `charged` the accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged
-    all the same), "repeated" for a repeat, else empty; `note` says in words what an owner's act did.
+    `kind` is open, register, renew, snapshot, reserve, commit, repeat, failure, end, lift, service (an account of the
+    service or a token, made or revoked) or unknown, questions whose entries are lost (and freeze in ledgers of older
+    versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts that it debited with `loss`.
+    `status` is "committed" or "no answer" for a reserve (charged all the same), "repeated" for a repeat, else empty;
+    `note` says in words what an owner's act did.
     """
 
     seq: int
@@ -85,7 +86,20 @@ def _note(body: Mapping[str, Any]) -> str:
         return f"entry {body['reserve']} ends without an answer"
     if body["kind"] == "lift":
         return f"{asker(body['analyst'])} no longer suspended"
+    if body["kind"] == "service":
+        return _act(body["act"], body["facts"])
     return str(body["table"]) if body["kind"] == "freeze" else ""
+
+
+def _act(act: str, facts: Mapping[str, Any]) -> str:
+    """What was done to the service's accounts."""
+    if act == "account":
+        whose = f" of {facts['bound']}" if facts["bound"] else ""
+        return f"account {facts['name']} made: {facts['role']}{whose}"
+    if act == "token":
+        until = f", until {facts['expires']}" if facts["expires"] else ""
+        return f"token {facts['token']} made for {facts['name']}{until}"
+    return f"revoked of {facts['name']}: token {', '.join(map(str, facts['tokens']))}"
 
 
 def asker(analyst: str) -> str:

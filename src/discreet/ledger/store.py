@@ -126,6 +126,12 @@ class Ledger(BudgetLedger):
                 transaction.append("lift", {"analyst": analyst, "tables": tables})
             return tuple(tables)
 
+    def enter(self, act: str, **facts: object) -> None:
+        """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "token"
+        (made), "revoke". Never a token itself."""
+        with self._file.write() as transaction:
+            transaction.append("service", {"act": act, "facts": facts})
+
     def renew(self) -> Mapping[str, str]:
         """Give accounts that began with the filters of an earlier version the present ones: what each then promises.
 

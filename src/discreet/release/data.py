@@ -7,10 +7,9 @@ import importlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.accounting import Loss
-from discreet.accounting.balance import Balance, used
 from discreet.errors import QuestionError
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.left_out import LeftOut
@@ -22,15 +21,30 @@ if TYPE_CHECKING:
     import pyarrow
 
 
+class Left(Protocol):
+    """What whoever asked has left: `discreet.accounting.balance.Balance`, or what was said of one elsewhere."""
+
+    @property
+    def used(self) -> float: ...
+
+    @property
+    def left(self) -> str: ...
+
+    def more(self, loss: Any, /) -> int: ...
+
+    def account(self) -> Mapping[str, Any] | None: ...
+
+
 @dataclass(frozen=True, repr=False)
 class ReleaseData:
     """What a release says, apart from how it is shown. `Release` has the words."""
 
     holds: ReleaseContent
     charged: Cost
-    balance: Balance
+    balance: Left
     """What whoever asked has left, as it was when this was answered."""
-    loss: Loss
+    loss: Loss | None
+    """What it takes of an account; None where that is known elsewhere alone."""
     notes: tuple[str, ...] = ()
 
     @functools.cached_property
@@ -41,7 +55,7 @@ class ReleaseData:
     @property
     def used(self) -> float:
         """The part of the whole budget that is used, in percent."""
-        return used(self.balance.total)
+        return self.balance.used
 
     @functools.cached_property
     def more(self) -> int:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from discreet.errors import QuestionError
 from discreet.release.data import ReleaseData
@@ -69,11 +69,16 @@ def _parquet(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
 
 
 def _csv(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
-    table = release.to_columns()
     with found.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(table)
-        writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
+        write_csv(release, file)
+
+
+def write_csv(release: ReleaseData, file: TextIO) -> None:
+    """Writes the table into an open text: a line of names, then a line for each row."""
+    table = release.to_columns()
+    writer = csv.writer(file)
+    writer.writerow(table)
+    writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
 
 
 def _html(release: ReleaseData, found: Path, drawing: Drawing) -> None:

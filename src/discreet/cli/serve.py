@@ -1,0 +1,172 @@
+"""The commands `discreet serve`, a curator for others, and `discreet account` and `discreet token`, who they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from discreet.cli.opening import opened
+from discreet.texts import visible
+
+if TYPE_CHECKING:
+    from discreet.catalog import Declaration
+    from discreet.ledger import Ledger
+    from discreet.service.accounts import Accounts
+
+ROLES = ("owner", "analyst", "auditor")
+
+_machine = click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
+
+
+def _those_of(declaration: str) -> tuple[Declaration, Accounts]:
+    from discreet.catalog import read
+    from discreet.service.accounts import Accounts
+
+    found = read(declaration)
+    return found, Accounts.of(found)
+
+
+def _ledger(declaration: Declaration) -> Ledger:
+    from discreet.ledger import Ledger
+
+    return Ledger(declaration.ledger)
+
+
+@click.command()
+@click.argument("declaration")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--port", default=8443, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--certificate", metavar="FILE", type=Path, help="The server's certificate, with its chain, in PEM.")
+@click.option("--key", metavar="FILE", type=Path, help="The certificate's key, in PEM, without a password.")
+@click.option("--behind-proxy", is_flag=True, help="A proxy before it speaks TLS, and nobody else can call it.")
+def serve(
+    declaration: str, host: str, port: int, certificate: Path | None, key: Path | None, behind_proxy: bool
+) -> None:
+    """Answer others over HTTP, each with a token of an account. The first start prints the owner's.
+
+    `discreet account` and `discreet token` say who they are, also while it runs. SIGTERM ends it: what runs is
+    answered first.
+    """
+    from discreet.service.accounts import Account, Role
+    from discreet.service.serving import Address, needed, server
+
+    needed()
+    address = Address(host, port, certificate, key, behind_proxy)
+    address.check()
+    found, accounts = _those_of(declaration)
+    with address.bound() as listening, opened(declaration, load=True, owner=True) as curator:
+        if not any(account.role is Role.OWNER for account, _ in accounts.known()):
+            accounts.add(Account("owner", Role.OWNER), curator.ledger.enter)
+            token, _ = accounts.new_token("owner", None, curator.ledger.enter)
+            click.echo("the owner's token, which is not shown again:", err=True)
+            click.echo(token)
+        click.echo(f"{', '.join(map(visible, found.tables))}: {address.url(listening.getsockname()[1])}", err=True)
+        server(curator, accounts, address).run(sockets=[listening])
+
+
+@click.group()
+def account() -> None:
+    """Who may ask a service: accounts, in a file beside the ledger."""
+
+
+@account.command("add")
+@click.argument("declaration")
+@click.argument("name")
+@click.option("--role", type=click.Choice(ROLES), default="analyst", show_default=True, help="What it may do.")
+@click.option("--analyst", help="The name of [analysts] whose budget an analyst's account has.")
+@_machine
+def add(declaration: str, name: str, role: str, analyst: str | None, as_json: bool) -> None:
+    """Make an account NAME. An auditor sees the ledger and what was spent, and asks nothing."""
+    from discreet.service.accounts import Account, Role, bound
+
+    found, accounts = _those_of(declaration)
+    made = Account(name, Role(role), bound(found, Role(role), analyst))
+    ledger = _ledger(found)
+    try:
+        accounts.add(made, ledger.enter)
+    finally:
+        ledger.close()
+    facts = {"account": made.name, "role": made.role.value, "analyst": made.analyst}
+    whose = f" with the budget of {visible(made.analyst)}" if made.analyst else ""
+    click.echo(json.dumps(facts) if as_json else f"{made.name}: {made.role}{whose}; next: `discreet token new`")
+
+
+@account.command("list")
+@click.argument("declaration")
+@_machine
+def list_(declaration: str, as_json: bool) -> None:
+    """Every account, with the numbers of its tokens."""
+    _, accounts = _those_of(declaration)
+    known = accounts.known()
+    if as_json:
+        facts = [
+            {
+                "account": one.name,
+                "role": one.role.value,
+                "analyst": one.analyst,
+                "tokens": [token.to_dict() for token in tokens],
+            }
+            for one, tokens in known
+        ]
+        click.echo(json.dumps({"accounts": facts}))
+        return
+    for one, tokens in known:
+        whose = f" with the budget of {visible(one.analyst)}" if one.analyst else ""
+        held = [
+            f"token {token.number}" + (f" until {token.to_dict()['expires']}" if token.expires else "")
+            for token in tokens
+            if token.holds
+        ]
+        click.echo(f"{one.name}: {one.role}{whose}; {', '.join(held) or 'no token'}")
+    if not known:
+        click.echo("no accounts")
+
+
+@click.group()
+def token() -> None:
+    """What an account asks with: tokens, made and revoked."""
+
+
+@token.command("new")
+@click.argument("declaration")
+@click.argument("name")
+@click.option("--days", type=click.IntRange(1, 36_500), help="It holds for so many days; without, until it is revoked.")
+@_machine
+def new(declaration: str, name: str, days: int | None, as_json: bool) -> None:
+    """Make a token of the account NAME, and print it this once."""
+    found, accounts = _those_of(declaration)
+    ledger = _ledger(found)
+    try:
+        secret, made = accounts.new_token(name, days, ledger.enter)
+    finally:
+        ledger.close()
+    facts = made.to_dict()
+    if as_json:
+        click.echo(json.dumps({**facts, "secret": secret}))
+        return
+    until = f"until {facts['expires']}" if made.expires else "until it is revoked"
+    click.echo(f"token {made.number} of {name}, which holds {until} and is not shown again:", err=True)
+    click.echo(secret)
+
+
+@token.command("revoke")
+@click.argument("declaration")
+@click.argument("name")
+@click.argument("number", type=int, required=False)
+@_machine
+def revoke(declaration: str, name: str, number: int | None, as_json: bool) -> None:
+    """End all tokens of the account NAME, or the one of this NUMBER, at once."""
+    found, accounts = _those_of(declaration)
+    ledger = _ledger(found)
+    try:
+        ended = accounts.revoke(name, number, ledger.enter)
+    finally:
+        ledger.close()
+    numbers = [one.number for one in ended]
+    if as_json:
+        click.echo(json.dumps({"account": name, "revoked": numbers}))
+    else:
+        click.echo(f"{name}: {'token ' + ', '.join(map(str, numbers)) if numbers else 'nothing'} revoked")

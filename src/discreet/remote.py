@@ -1,0 +1,278 @@
+"""A curator that somebody else runs, called over HTTP: the same questions, releases and errors as with a local one."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import ssl
+import threading
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from discreet import errors
+from discreet.catalog.listing import Tables
+from discreet.errors import EngineError, Error, Fault, refused
+from discreet.explanation import BudgetState, Explanation
+from discreet.release import Release
+from discreet.release.told import heard
+from discreet.sql.compiled import Askable, as_text
+from discreet.trusted.ring_a.exact import Number, floor
+
+_ERRORS = {kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Error)}
+_LONGEST = 25
+"""Digits of a price that is no decimal: it is rounded down."""
+
+
+def connect(
+    url: str, *, token: str, certificate: str | Path | None = None, seconds: float | None = 900
+) -> RemoteCurator:
+    """Gives the curator of a service, `discreet serve`, for the account whose `token` it is.
+
+    `certificate` is a file in PEM with the authorities that are trusted, where the system's are not meant; `seconds` is
+    how long an answer may take. Nothing is sent yet. Raises QuestionError on an address that cannot be one, and on
+    plain HTTP beyond this machine.
+    """
+    return RemoteCurator(url, token=token, certificate=certificate, seconds=seconds)
+
+
+class RemoteCurator:
+    """A curator that somebody else runs. `connect` makes it.
+
+    Every method raises what a local curator raises: QuestionError, BudgetError, DeclarationError, EngineError,
+    LedgerError; and EngineError "unreachable" where no answer came: ask again, with the same `request` where
+    nothing must be charged twice.
+    """
+
+    def __init__(self, url: str, *, token: str, certificate: str | Path | None, seconds: float | None) -> None:
+        fix = 'write discreet.connect("https://host:8443", token=…)'
+        try:
+            parts = urlsplit(url)
+            self._host, self._port, self._path = parts.hostname or "", parts.port, parts.path.rstrip("/")
+            known = parts.scheme in ("http", "https") and self._host and not (parts.query or parts.fragment)
+        except (ValueError, AttributeError, TypeError):
+            raise refused("url", "this is no address of a service", "url", fix) from None
+        if not known or parts.username is not None or parts.password is not None:
+            raise refused("url", "this is no address of a service", "url", fix)
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
+            raise refused("token", "this is no token", "token", "the owner makes one with `discreet token new`")
+        if parts.scheme == "http" and not _here(self._host):
+            raise refused("url", "beyond this machine the token needs TLS", "url", fix)
+        self._tls: ssl.SSLContext | None = None
+        if parts.scheme == "https":
+            try:
+                self._tls = ssl.create_default_context(cafile=None if certificate is None else str(certificate))
+            except (OSError, ValueError):
+                raise refused(
+                    "certificate", "this file has no certificates", "certificate", "name a PEM file"
+                ) from None
+        self._token = token.strip()
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._connection: http.client.HTTPConnection | None = None
+
+    def ask(
+        self,
+        question: Askable,
+        epsilon: Number | None = None,
+        *,
+        delta: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
+        together: bool = False,
+        request: str | None = None,
+        dialect: str | None = None,
+    ) -> Release:
+        """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget: `Curator.ask`."""
+        said = _said(question, epsilon, delta, within, confidence, together, dialect)
+        return heard(self._call("POST", "/ask", said, request))
+
+    def explain(
+        self,
+        question: Askable,
+        epsilon: Number | None = None,
+        *,
+        delta: Number | None = None,
+        within: Mapping[str, Number] | None = None,
+        confidence: Number = 0.95,
+        together: bool = False,
+        dialect: str | None = None,
+    ) -> Explanation:
+        """Says the price and expected error of a question; nothing is spent: `Curator.explain`."""
+        said = _said(question, epsilon, delta, within, confidence, together, dialect)
+        return Explanation.from_dict(self._call("POST", "/explain", said))
+
+    def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
+        """Says whether a question can be asked, whatever its price: `Curator.check_question`."""
+        said = _said(question, None, None, None, 0.95, False, dialect)
+        return tuple(self._call("POST", "/check", said)["tables"])
+
+    @property
+    def tables(self) -> Tables:
+        """What may be asked about: whose rows the tables hold, their columns, types, bounds and values. Print it."""
+        return Tables(self._call("GET", "/tables"))
+
+    @property
+    def budget(self) -> BudgetState:
+        """What is used and left of the account's own budget; of the whole one for its owner and for auditors."""
+        plain = self._call("GET", "/balance")
+        return BudgetState.from_dict({name: value for name, value in plain.items() if name != "analyst"})
+
+    @property
+    def ledger(self) -> dict[str, Any]:
+        """What was used, by whom and for what, as `discreet ledger --json` says it. For the owner and auditors."""
+        return self._call("GET", "/ledger")
+
+    def close(self) -> None:
+        """Closes the connection; the next question opens another."""
+        with self._lock:
+            self._drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        port = "" if self._port is None else f":{self._port}"
+        return f"Curator at {'http' if self._tls is None else 'https'}://{self._host}{port}{self._path}"
+
+    # how it is called
+
+    def _call(
+        self, method: str, path: str, said: Mapping[str, Any] | None = None, request: str | None = None
+    ) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json"}
+        body = None
+        if said is not None:
+            body = json.dumps(said).encode()
+            headers["Content-Type"] = "application/json"
+        if request is not None:
+            if not isinstance(request, str) or not request.isascii() or not request.isprintable():
+                fix = "write up to 200 ASCII letters and digits, without blanks"
+                raise refused("request", "this cannot be the name of a request", "request", fix)
+            headers["Idempotency-Key"] = request
+        with self._lock:
+            status, content = self._sent(method, self._path + path, body, headers)
+        try:
+            plain = json.loads(content)
+        except ValueError:
+            plain = None
+        if status == 200 and isinstance(plain, dict):
+            return plain
+        raise _error(plain)
+
+    def _sent(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        """Sends it, again where a connection had been closed meanwhile: then nothing of it was heard."""
+        for kept in (self._connection is not None, False):
+            try:
+                connection = self._open()
+                connection.request(method, path, body, headers)
+                reply = connection.getresponse()
+                return reply.status, reply.read()
+            except ssl.SSLCertVerificationError:
+                self._drop()
+                fix = "name the authority's file: certificate="
+                raise _unreachable("the service's certificate is not trusted", fix) from None
+            except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+                self._drop()
+                if not kept:
+                    raise _unreachable() from None
+            except (OSError, http.client.HTTPException):
+                self._drop()
+                raise _unreachable() from None
+            except BaseException:
+                self._drop()  # an answer that was not read belongs to nobody
+                raise
+        raise _unreachable()
+
+    def _open(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            if self._tls is None:
+                self._connection = http.client.HTTPConnection(self._host, self._port, timeout=self._seconds)
+            else:
+                self._connection = http.client.HTTPSConnection(
+                    self._host, self._port, timeout=self._seconds, context=self._tls
+                )
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _here(host: str) -> bool:
+    """Whether it is this machine."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _said(
+    question: Askable,
+    epsilon: Number | None,
+    delta: Number | None,
+    within: Mapping[str, Number] | None,
+    confidence: Number,
+    together: bool,
+    dialect: str | None,
+) -> dict[str, Any]:
+    """What is sent of a question: what differs from the usual."""
+    text = as_text(question)
+    if not isinstance(text, str):
+        raise refused("question", "this is no question", "question", 'write "SELECT … FROM table"')
+    said: dict[str, Any] = {"question": text, "dialect": dialect, "epsilon": _number(epsilon), "delta": _number(delta)}
+    if within is not None:
+        if not isinstance(within, Mapping):
+            fix = 'write within={"n": 100}'
+            raise refused("within", "within maps names of columns to wanted errors", "within", fix)
+        said["within"] = {str(name): _number(value) for name, value in within.items()}
+    if str(confidence) != "0.95":
+        said["confidence"] = _number(confidence)
+    if together:
+        said["together"] = True
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _number(value: Any) -> Any:
+    """A number as text, as it is written; what is none is for the service to refuse."""
+    if isinstance(value, Fraction):
+        value = floor(value, _LONGEST)
+        return str(Decimal(value.numerator) / Decimal(value.denominator))
+    return repr(value) if isinstance(value, float) else None if value is None else str(value)
+
+
+def _unreachable(message: str = "no answer came from the service", fix: str = "") -> EngineError:
+    error = EngineError()
+    usual = "look at the address and whether it runs; ask again, with the same request= where one was named"
+    Error.__init__(error, "unreachable", message, where="url", fix=fix or usual)
+    return error
+
+
+def _error(problem: Any) -> Error:
+    """The error that a problem tells; one of no known kind is the service's own fault."""
+    if not isinstance(problem, dict):
+        return _unreachable("what came is no answer of a service")
+    said = {name: str(problem.get(name, "")) for name in ("type", "code", "detail", "where", "fix")}
+    kind = _ERRORS.get(said["type"].removeprefix("urn:discreet:"), Error)
+    error = kind.__new__(kind)
+    Error.__init__(error, said["code"], said["detail"], where=said["where"], fix=said["fix"])
+    if isinstance(error, errors.BudgetError):
+        rest, _, error.left = said["detail"].rpartition(", left ")
+        error.asked, error.fits = rest.rpartition(": asked ")[2], said["fix"]
+    if isinstance(error, errors.DeclarationError):
+        error.faults, error.file = (Fault(said["where"], said["detail"], said["fix"]),), ""
+    return error
+
+
+__all__ = ["RemoteCurator", "connect"]

@@ -1,0 +1,1 @@
+"""A curator that others reach: accounts with tokens, questions over HTTP."""

@@ -1,0 +1,308 @@
+"""Who may ask over the network: accounts and their tokens, in a file beside the ledger (`clinic.accounts`).
+
+The file is SQLite's, through apsw, and its owner's alone (mode 0600). A token is 256 random bits, shown once, and kept
+as its SHA-256. What the owner does here is entered in the ledger's chain before it holds; the ledger never has a token,
+only its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from discreet.catalog import Declaration
+from discreet.errors import LedgerError, QuestionError, refused
+from discreet.trusted.ledger.note import appearing
+
+PREFIX = "discreet_"
+"""How every token begins, so that programs which look for secrets find it."""
+
+LONGEST_TOKEN = 200
+MOST_DAYS = 36_500
+
+_APPLICATION = 0x64736361  # "dsca" in the file's header
+_VERSION = 1
+_BUSY_MILLISECONDS = 5_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_TABLES = (
+    "CREATE TABLE accounts (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, made INTEGER NOT NULL) STRICT",
+    """CREATE TABLE tokens (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL REFERENCES accounts (name),
+    hash BLOB NOT NULL UNIQUE,
+    made INTEGER NOT NULL,
+    expires INTEGER,
+    revoked INTEGER
+) STRICT""",
+    """CREATE TABLE requests (
+    account TEXT NOT NULL,
+    request TEXT NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (account, request)
+) STRICT, WITHOUT ROWID""",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+
+
+class Role(StrEnum):
+    """What an account may do: the owner everything, an analyst ask, an auditor see the ledger and what was spent."""
+
+    OWNER = "owner"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account. `analyst` is the declared one that an analyst's account is bound to; None where none is declared."""
+
+    name: str
+    role: Role
+    analyst: str | None = None
+
+    @property
+    def asks_as(self) -> str | None:
+        """Who asks, to the curator: never another than the token says. None: the owner."""
+        return None if self.role is Role.OWNER else self.analyst or self.name
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is known of a token: its number, its account, until when it holds, whether it was revoked."""
+
+    number: int
+    account: str
+    made: int
+    expires: int | None
+    revoked: int | None
+
+    @property
+    def holds(self) -> bool:
+        return self.revoked is None and (self.expires is None or time.time() < self.expires)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, without anything that would help to guess it."""
+        moments = {name: _written(getattr(self, name)) for name in ("made", "expires", "revoked")}
+        return {"token": self.number, "account": self.account, **moments, "holds": self.holds}
+
+
+Entered = Callable[..., None]
+"""Enters an act of the owner's in the ledger: `discreet.ledger.Ledger.enter`."""
+
+
+class Accounts:
+    """The accounts in the file `path`, which is made with the first. Each call opens the file, and closes it.
+
+    Raises LedgerError "accounts" where the file cannot be trusted, read or written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @staticmethod
+    def of(declaration: Declaration) -> Accounts:
+        """Those of a declaration's ledger. Raises QuestionError where it has no file."""
+        if declaration.ledger is None:
+            raise _refused("a service needs a ledger in a file", "ledger", "name one: ledger = 'clinic.ledger'")
+        return Accounts(declaration.ledger.with_suffix(".accounts"))
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self._path.name
+
+    # the owner's acts
+
+    def add(self, account: Account, entered: Entered) -> None:
+        """Makes an account. Raises QuestionError where there is one of that name, or the name cannot be one."""
+        if not _NAME.fullmatch(account.name):
+            fix = "write up to 64 letters of A-Z, a-z, 0-9, . _ @ and -, a letter or number first"
+            raise _refused("this cannot be the name of an account", "account", fix)
+        self._make()
+        with self._open(write=True) as file:
+            if _account(file, account.name) is not None:
+                fix = "take another name; or make a token for it: `discreet token new`"
+                raise _refused("there is an account of this name", account.name, fix)
+            values = (account.name, account.role.value, account.analyst, int(time.time()))
+            file.execute("INSERT INTO accounts VALUES (?, ?, ?, ?)", values)
+            entered("account", name=account.name, role=account.role.value, bound=account.analyst)
+
+    def new_token(self, name: str, days: int | None, entered: Entered) -> tuple[str, Token]:
+        """Makes a token of an account, and gives it this once. Raises QuestionError where there is no such account."""
+        token, now = PREFIX + secrets.token_urlsafe(32), int(time.time())
+        expires = None if days is None else now + 86_400 * days
+        with self._open(write=True) as file:
+            _known(file, name)
+            row = file.execute(
+                "INSERT INTO tokens (account, hash, made, expires) VALUES (?, ?, ?, ?) RETURNING number",
+                (name, _hash(token), now, expires),
+            ).fetchone()
+            assert row is not None
+            entered("token", name=name, token=row[0], expires=_written(expires))
+        return token, Token(row[0], name, now, expires, None)
+
+    def revoke(self, name: str, number: int | None, entered: Entered) -> list[Token]:
+        """Ends a token of an account, or all of them, from now on. Gives those that held until now.
+
+        Raises QuestionError where there is no such account, or no such token of it."""
+        with self._open(write=True) as file:
+            _known(file, name)
+            found = [one for one in _tokens(file) if one.account == name and number in (None, one.number)]
+            if number is not None and not found:
+                fix = "`discreet account list` has their numbers"
+                raise _refused("the account has no token of this number", name, fix)
+            ended = [one for one in found if one.revoked is None]
+            for one in ended:
+                file.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (int(time.time()), one.number))
+            if ended:
+                entered("revoke", name=name, tokens=[one.number for one in ended])
+        return ended
+
+    # what holds
+
+    def known(self) -> list[tuple[Account, list[Token]]]:
+        """Every account with its tokens."""
+        if not self._path.exists():
+            return []
+        with self._open() as file:
+            tokens = _tokens(file)
+            rows: list[Any] = file.execute("SELECT name, role, analyst FROM accounts ORDER BY made, name").fetchall()
+            accounts = [Account(name, Role(role), analyst) for name, role, analyst in rows]
+        return [(account, [one for one in tokens if one.account == account.name]) for account in accounts]
+
+    def holder(self, token: str) -> Account | None:
+        """Whose token it is; None where it is none, has expired or was revoked."""
+        if len(token) > LONGEST_TOKEN or not self._path.exists():
+            return None
+        wanted = _hash(token)
+        with self._open() as file:
+            row = file.execute(
+                "SELECT number, account, made, expires, revoked, hash FROM tokens WHERE hash = ?", (wanted,)
+            ).fetchone()
+            if row is None or not hmac.compare_digest(row[5], wanted) or not Token(*row[:5]).holds:
+                return None
+            return _account(file, row[1])
+
+    # requests that were named
+
+    def body_of(self, name: str, request: str) -> bytes | None:
+        """The digest of what an account asked under this name before."""
+        with self._open() as file:
+            row = file.execute("SELECT body FROM requests WHERE account = ? AND request = ?", (name, request))
+            found = row.fetchone()
+            return None if found is None else bytes(found[0])
+
+    def keep_body(self, name: str, request: str, body: bytes) -> None:
+        """Keeps it, for as long as the accounts are kept."""
+        with self._open(write=True) as file:
+            file.execute("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (name, request, body))
+
+    # the file
+
+    def _make(self) -> None:
+        if self._path.exists():
+            return
+        try:
+            with appearing(self._path) as draft:
+                file = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
+                try:
+                    file.pragma("synchronous", "EXTRA")
+                    with file:
+                        for statement in _TABLES:
+                            file.execute(statement)
+                finally:
+                    file.close(True)
+        except (apsw.Error, OSError):
+            raise self._failed("the file of accounts cannot be made", "check the disk and the folder") from None
+
+    @contextmanager
+    def _open(self, *, write: bool = False) -> Iterator[apsw.Connection]:
+        """A transaction of its own: all that is written is on the disk at its end, or nothing."""
+        try:
+            if not self._path.exists():
+                raise _refused("there is no account yet", self.name, "`discreet account add`, or `discreet serve`")
+            self._alone()
+            file = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                file.set_busy_timeout(_BUSY_MILLISECONDS)
+                file.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+                file.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                file.pragma("synchronous", "EXTRA")
+                if file.pragma("application_id") != _APPLICATION:
+                    raise self._failed("the file of accounts is of another program", "put the right one back")
+                if file.pragma("user_version") != _VERSION:
+                    raise self._failed("a newer version of discreet wrote the file of accounts", "install that version")
+                file.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                yield file
+                file.execute("COMMIT")
+            finally:
+                file.close(True)  # what was not committed is undone
+        except apsw.BusyError:
+            raise self._failed("another process holds the file of accounts", "try again") from None
+        except (apsw.Error, OSError):
+            raise self._failed("the file of accounts is damaged, or cannot be read", "put a copy back") from None
+
+    def _alone(self) -> None:
+        """Nobody else may read who asks, or write a token of his own."""
+        found = self._path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
+            fix = f"`chmod 600 {self.name}`, as its owner"
+            raise self._failed("the file of accounts must be its owner's alone", fix)
+
+    def _failed(self, message: str, fix: str) -> LedgerError:
+        return LedgerError("accounts", message, where=self.name, fix=fix)
+
+
+def bound(declaration: Declaration, role: Role, analyst: str | None) -> str | None:
+    """The declared analyst that a new account is bound to. Raises QuestionError where that is not as declared."""
+    declared, where = declaration.analysts, "--analyst"
+    if role is not Role.ANALYST or not declared:
+        if analyst is not None:
+            message = "no analysts are declared" if role is Role.ANALYST else "only an analyst's account has a budget"
+            raise _refused(message, where, "leave it out")
+        return None
+    if analyst not in declared:
+        raise _refused("name the declared analyst whose budget pays", where, f"name one of {', '.join(declared)}")
+    return analyst
+
+
+def _refused(message: str, where: str, fix: str) -> QuestionError:
+    return refused("account", message, where, fix)
+
+
+def _account(file: apsw.Connection, name: str) -> Account | None:
+    row = file.execute("SELECT name, role, analyst FROM accounts WHERE name = ?", (name,)).fetchone()
+    return None if row is None else Account(row[0], Role(row[1]), row[2])
+
+
+def _known(file: apsw.Connection, name: str) -> None:
+    if _account(file, name) is None:
+        raise _refused("there is no such account", "account", "`discreet account list` has them")
+
+
+def _tokens(file: apsw.Connection) -> list[Token]:
+    rows = file.execute("SELECT number, account, made, expires, revoked FROM tokens ORDER BY number")
+    return [Token(*row) for row in rows]
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _written(moment: int | None) -> str | None:
+    return None if moment is None else datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,319 @@
+"""The curator over HTTP: who asks is who the token says, and what comes of it is what a local curator says."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.resources import files
+from typing import Any, ParamSpec, TypeVar
+
+import anyio
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from discreet.curator import Curator
+from discreet.curator.history import as_dict
+from discreet.errors import BudgetError, DeclarationError, EngineError, Error, Fault, LedgerError, QuestionError
+from discreet.release import Release
+from discreet.release.save import write_csv
+from discreet.release.told import told
+from discreet.service.accounts import Account, Accounts, Role
+from discreet.service.requests import (
+    ARROW,
+    CSV,
+    JSON,
+    PRICED,
+    QUESTION,
+    Refused,
+    bearer,
+    body,
+    digest,
+    fields,
+    form,
+    request_name,
+    unknown_token,
+)
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+"""With every reply."""
+
+THREADS = 16
+"""How many questions run, or wait for the engine, at once."""
+
+MOST_WAITING = 64
+"""How many are taken beyond the answer of others; whoever comes then asks again."""
+
+PROBLEM = "application/problem+json"
+TITLES: Mapping[type[Error], str] = {
+    BudgetError: "The budget does not allow it",
+    QuestionError: "The question cannot be answered",
+    DeclarationError: "The tables are not as they were declared",
+    EngineError: "The engine could not answer",
+    LedgerError: "The ledger cannot be used",
+}
+
+_log = logging.getLogger("discreet")
+_Result = TypeVar("_Result")
+_P = ParamSpec("_P")
+
+ASKING = frozenset({Role.OWNER, Role.ANALYST})
+AUDITING = frozenset({Role.OWNER, Role.AUDITOR})
+ALL = frozenset(Role)
+
+
+@dataclass(frozen=True)
+class Path:
+    """What is done at a path, and for whom: nobody in particular where `roles` is empty."""
+
+    path: str
+    method: str
+    roles: frozenset[Role]
+    name: str
+
+
+PATHS = (
+    Path("/tables", "GET", ALL, "tables"),
+    Path("/check", "POST", ASKING, "check"),
+    Path("/explain", "POST", ASKING, "explain"),
+    Path("/ask", "POST", ASKING, "ask"),
+    Path("/balance", "GET", ALL, "balance"),
+    Path("/ledger", "GET", AUDITING, "ledger"),
+    Path("/health", "GET", frozenset(), "health"),
+    Path("/ready", "GET", frozenset(), "ready"),
+    Path("/openapi.json", "GET", frozenset(), "openapi"),
+)
+
+
+class Service:
+    """A curator, opened as its owner's, for the accounts of a file.
+
+    Of an analyst one question is answered at a time; all that is asked runs in threads, of which there are so many.
+    Nothing is logged of a request: not who asks, nor what.
+    """
+
+    def __init__(self, curator: Curator, accounts: Accounts) -> None:
+        self._curator = curator
+        self._accounts = accounts
+        self._asking: set[str | None] = set()
+        self._waiting = 0
+        self._threads: anyio.CapacityLimiter | None = None
+        self._doors: anyio.CapacityLimiter | None = None
+        self._document = (files("discreet.service") / "openapi.json").read_bytes()
+
+    def app(self) -> Starlette:
+        """The application, for a server of ASGI."""
+        routes = [Route(one.path, partial(self._reply, one), methods=[one.method]) for one in PATHS]
+        return Starlette(routes=routes, exception_handlers={HTTPException: _no_path})
+
+    async def _reply(self, path: Path, request: Request) -> Response:
+        account: Account | None = None
+        try:
+            if path.roles:
+                account = await self._holder(request)
+                if account.role not in path.roles:
+                    fix = "ask with another account's token"
+                    raise Refused(403, "role", f"this is not for the role {account.role}", path.path, fix)
+            handler: Callable[..., Awaitable[Response]] = getattr(self, f"_{path.name}")
+            return await (handler(account, request) if path.roles else handler())
+        except Refused as refused:
+            return _problem(refused.status, refused.error)
+        except ClientDisconnect:  # nobody hears it
+            return Response(status_code=400, headers=HEADERS)
+        except Error as error:
+            return _problem(status(error), error if account and account.role is Role.OWNER else _for_others(error))
+        except Exception as error:  # its words and its trace may hold anything
+            _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
+            return _problem(500, Error("bug", "a fault of discreet itself", fix="tell whoever runs the service"))
+
+    async def _holder(self, request: Request) -> Account:
+        """Whose token it is. Raises Refused 401, and 403 where its analyst is not declared."""
+        if self._doors is None:
+            self._doors = anyio.CapacityLimiter(4)
+        token = bearer(request)
+        found = await anyio.to_thread.run_sync(self._accounts.holder, token, limiter=self._doors)
+        if found is None:
+            raise unknown_token()
+        declared = self._curator.declaration.analysts
+        if found.role is Role.ANALYST and declared and found.asks_as not in declared:
+            fix = "the owner makes an account that is bound to a declared analyst"
+            raise Refused(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
+        return found
+
+    # what is asked
+
+    async def _ask(self, account: Account, request: Request) -> Response:
+        wanted, name = form(request), request_name(request)
+        said = fields(await body(request), PRICED)
+        with self._turn(account):
+            release = await self._run(self._answer, account, said, name)
+            return await self._run(_written, release, wanted)
+
+    def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> Release:
+        """The answer. A name that was used before belongs to what was asked under it."""
+        own = None if name is None else f"{account.name}:{name}"
+        same = b"" if name is None else digest(said)
+        if name is not None and self._accounts.body_of(account.name, name) not in (None, same):
+            fix = "use a new request id"
+            raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
+        try:
+            release = self._curator.ask(**said, analyst=account.asks_as, request=own)
+        except EngineError as error:
+            if name is not None and error.code == "engine":
+                self._accounts.keep_body(account.name, name, same)
+            raise
+        if name is not None:
+            self._accounts.keep_body(account.name, name, same)
+        return release
+
+    async def _explain(self, account: Account, request: Request) -> Response:
+        said = fields(await body(request), PRICED)
+        with self._turn(account):
+            explained = await self._run(partial(self._curator.explain, analyst=account.asks_as, **said))
+            return _json(explained.to_dict())
+
+    async def _check(self, account: Account, request: Request) -> Response:
+        said = fields(await body(request), QUESTION)
+        with self._turn(account):
+            return _json({"tables": list(await self._run(partial(self._curator.check_question, **said)))})
+
+    # what is known
+
+    async def _tables(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        return _json(dict(self._curator.tables))
+
+    async def _balance(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        budget = await self._run(lambda: self._curator.budget)
+        mine = account.asks_as if account.role is Role.ANALYST else None
+        return _json({"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()})
+
+    async def _ledger(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        return _json(await self._run(as_dict, self._curator, None))
+
+    async def _health(self) -> Response:
+        return _json({"status": "ok"})
+
+    async def _ready(self) -> Response:
+        await self._run(lambda: self._curator.ledger.head)
+        return _json({"status": "ready"})
+
+    async def _openapi(self) -> Response:
+        return Response(self._document, media_type=JSON, headers=HEADERS)
+
+    # how it runs
+
+    async def _run(self, function: Callable[_P, _Result], *arguments: _P.args, **said: _P.kwargs) -> _Result:
+        """Runs in a thread. Raises Refused 429 where too many wait."""
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(THREADS)
+        if self._waiting >= MOST_WAITING:
+            raise _busy("too many questions wait")
+        self._waiting += 1
+        try:
+            return await anyio.to_thread.run_sync(partial(function, *arguments, **said), limiter=self._threads)
+        finally:
+            self._waiting -= 1
+
+    @contextlib.contextmanager
+    def _turn(self, account: Account) -> Iterator[None]:
+        """One question of an analyst at a time, whatever his accounts."""
+        if account.asks_as in self._asking:
+            raise _busy("a question of yours is running")
+        self._asking.add(account.asks_as)
+        try:
+            yield
+        finally:
+            self._asking.discard(account.asks_as)
+
+
+def _busy(message: str) -> Refused:
+    refused = Refused(429, "busy", message, "", "ask again")
+    refused.error = EngineError(busy=True)
+    refused.error.message = f"{message}; nothing was spent"
+    return refused
+
+
+def status(error: Error) -> int:
+    """The status of an error of the closed list."""
+    if isinstance(error, QuestionError):
+        return 422
+    if isinstance(error, BudgetError):
+        return 402
+    if isinstance(error, EngineError) and error.code == "suspended":
+        return 403
+    return 422 if error.code == "pending" else 503
+
+
+def _for_others(error: Error) -> Error:
+    """What others than the owner hear of it: why a source is not as it was declared may follow from its rows."""
+    if not isinstance(error, DeclarationError):
+        return error
+    fault = Fault("tables", "a table is not as it was declared; nothing was spent", "tell the owner")
+    return DeclarationError([fault], code="tables")
+
+
+def _problem(status: int, error: Error) -> Response:
+    """An error as RFC 9457 has it; its title is its kind's, its detail the message."""
+    kind = type(error)
+    plain = {
+        "type": f"urn:discreet:{kind.__name__}",
+        "title": TITLES.get(kind, "A fault of discreet itself"),
+        "status": status,
+        "detail": error.message,
+        "code": error.code,
+        "where": error.where,
+        "fix": error.fix,
+    }
+    more = {"retry-after": "1"} if error.code == "busy" else {}
+    if status == 401:
+        more["www-authenticate"] = "Bearer"
+    if status in (408, 413):
+        more["connection"] = "close"
+    content = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(content, status, media_type=PROBLEM, headers=HEADERS | more)
+
+
+async def _no_path(request: Request, error: Exception) -> Response:  # noqa: ARG001
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        refused = Refused(405, "method", "this cannot be done here", "request", "see the header Allow")
+    else:
+        refused = Refused(404, "path", "there is nothing here", "request", "GET /openapi.json has the paths")
+    reply = _problem(refused.status, refused.error)
+    reply.headers.update(error.headers or {})
+    return reply
+
+
+def _json(plain: Mapping[str, Any], headers: Mapping[str, str] = HEADERS) -> Response:
+    content = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+    return Response(content, media_type=JSON, headers=headers)
+
+
+def _written(release: Release, wanted: str) -> Response:
+    """An answer in one of FORMS."""
+    headers = HEADERS | {"vary": "accept"}
+    if wanted == CSV:
+        text = io.StringIO(newline="")
+        write_csv(release, text)
+        return Response(text.getvalue().encode("utf-8", "replace"), media_type=f"{CSV}; charset=utf-8", headers=headers)
+    if wanted == ARROW:
+        table, stream = release.to_arrow(), io.BytesIO()
+        with importlib.import_module("pyarrow.ipc").new_stream(stream, table.schema) as writer:
+            writer.write_table(table)
+        return Response(stream.getvalue(), media_type=ARROW, headers=headers)
+    return Response(
+        json.dumps(told(release), ensure_ascii=False).encode("utf-8", "replace"), media_type=JSON, headers=headers
+    )

@@ -1,0 +1,158 @@
+"""What a request may say: its body, read with a limit of size and time; its fields; in which form the answer goes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from importlib.util import find_spec
+from typing import Any
+
+from starlette.requests import Request
+
+from discreet.errors import Error, QuestionError
+
+LARGEST = 65_536
+"""Bytes of a body."""
+
+BODY_SECONDS = 10
+"""How long a body may take to arrive."""
+
+JSON, CSV, ARROW = "application/json", "text/csv", "application/vnd.apache.arrow.stream"
+FORMS = (JSON, CSV, ARROW)
+"""The forms of an answer, the usual one first."""
+
+_REQUEST = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+class Refused(Exception):
+    """A request that is not one: its status, and the error that says so."""
+
+    def __init__(self, status: int, code: str, message: str, where: str, fix: str) -> None:
+        super().__init__(code)
+        self.status = status
+        self.error: Error = QuestionError(code, message, where=where, fix=fix)
+
+
+def bearer(request: Request) -> str:
+    """The token that a request has in its header. Raises Refused 401."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.casefold() != "bearer" or not token.strip():
+        raise unknown_token()
+    return token.strip()
+
+
+def unknown_token() -> Refused:
+    """One text for every token that does not hold, whatever it is."""
+    fix = "send Authorization: Bearer and a token; the owner makes one with `discreet token new`"
+    return Refused(401, "token", "there is no token, or it does not hold (any more)", "Authorization", fix)
+
+
+async def body(request: Request) -> bytes:
+    """The whole body. Raises Refused where it is no JSON, too large or too slow; what comes after the limit is read and
+    dropped, up to a limit of its own."""
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind != JSON:
+        raise Refused(415, "type", "a question is sent as JSON", "Content-Type", f"send Content-Type: {JSON}")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "type", "a compressed body is not taken", "Content-Encoding", "send it as it is")
+    found, size = bytearray(), 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for piece in request.stream():
+                size += len(piece)
+                if size <= LARGEST:
+                    found += piece
+                elif size > 16 * LARGEST:
+                    break
+    except TimeoutError:
+        raise Refused(408, "slow", "the body took too long to arrive", "body", "send it again") from None
+    if size > LARGEST:
+        raise Refused(413, "size", f"a body has at most {LARGEST:,} bytes", "body", "ask something shorter")
+    return bytes(found)
+
+
+Shape = Mapping[str, type | tuple[type, ...]]
+
+QUESTION: Shape = {"question": str, "dialect": str}
+PRICED: Shape = {
+    **QUESTION,
+    "epsilon": (Decimal, str),
+    "delta": (Decimal, str),
+    "within": dict,
+    "confidence": (Decimal, str),
+    "together": bool,
+}
+"""What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
+
+
+def fields(body: bytes, shape: Shape) -> dict[str, Any]:
+    """The fields of a body: numbers as they were written. Raises Refused 400."""
+    try:
+        plain = json.loads(body.decode("utf-8"), parse_float=Decimal, parse_int=Decimal, parse_constant=_no_number)
+    except (ValueError, RecursionError, ArithmeticError):
+        raise _malformed("the body is no JSON in UTF-8", "body") from None
+    if not isinstance(plain, dict):
+        raise _malformed("the body is no JSON object", "body")
+    given = {name: value for name, value in plain.items() if value is not None}
+    for name, value in given.items():
+        if name not in shape:
+            raise _malformed("this field is not known", name[:60], f"write some of {', '.join(shape)}")
+        right = isinstance(value, shape[name])
+        if right and isinstance(value, dict):
+            right = all(isinstance(one, Decimal | str) for one in value.values())
+        if not right:
+            raise _malformed("this field has another type", name)
+    if "question" not in given:
+        raise _malformed("there is no question", "question")
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def _no_number(_: str) -> None:
+    raise ValueError
+
+
+def _malformed(message: str, where: str, fix: str = "") -> Refused:
+    return Refused(400, "body", message, where, fix or 'send {"question": "SELECT …", "epsilon": "0.5"}')
+
+
+def digest(said: Mapping[str, Any]) -> bytes:
+    """What makes two bodies the same: their fields."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).digest()
+
+
+def request_name(request: Request) -> str | None:
+    """The name that makes a retry safe. Raises Refused 400."""
+    name = request.headers.get("idempotency-key")
+    if name is not None and not _REQUEST.fullmatch(name):
+        fix = "write up to 200 ASCII letters and digits, without blanks"
+        raise Refused(400, "request", "this cannot be the name of a request", "Idempotency-Key", fix)
+    return name
+
+
+def form(request: Request) -> str:
+    """In which of FORMS the answer goes: the one that is wanted most, JSON where none is named. Raises Refused 400
+    where it cannot be made, before anything is paid."""
+    wanted = []
+    for place, part in enumerate(request.headers.get("accept", "").split(",")):
+        kind, *parameters = (one.strip().lower() for one in part.split(";"))
+        weights = [one.removeprefix("q=") for one in parameters if one.startswith("q=")]
+        if kind in FORMS:
+            wanted.append((-_weight(weights[0]) if weights else -1.0, place, kind))
+    chosen = min(wanted)[2] if wanted else JSON
+    if chosen == ARROW and find_spec("pyarrow") is None:
+        raise Refused(400, "extra", "this needs pyarrow", "Accept", f"take {JSON} or {CSV}; or the owner installs it")
+    return chosen
+
+
+def _weight(text: str) -> float:
+    return float(text) if re.fullmatch(r"[01](\.\d{1,3})?", text) else 0.0

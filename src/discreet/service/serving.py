@@ -1,0 +1,109 @@
+"""Runs the service: where it listens, with which certificate, and how it ends."""
+
+from __future__ import annotations
+
+import importlib
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import QuestionError, refused
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.service.accounts import Accounts
+
+KEEP_ALIVE_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens. Beyond this machine tokens and answers travel under TLS: with `certificate` and `key`,
+    files in PEM, or with those of a proxy that is said to stand before it."""
+
+    host: str = "127.0.0.1"
+    port: int = 8443
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+
+    def check(self) -> None:
+        """Raises QuestionError where tokens would travel for everybody to read, or the certificate does not do."""
+        if (self.certificate is None) != (self.key is None):
+            raise _refused("a certificate and its key go together", "--certificate", "name both files")
+        if self.certificate is not None and self.key is not None:
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key, password="")
+            except (OSError, ValueError):  # ssl.SSLError is an OSError
+                fix = "name two PEM files that belong together, the key without a password"
+                raise _refused("the certificate or its key cannot be used", "--certificate", fix) from None
+        elif not loopback(self.host) and not self.behind_proxy:
+            fix = "name --certificate and --key; or say --behind-proxy where a proxy speaks TLS"
+            raise _refused("beyond this machine, tokens and answers need TLS", "--host", fix)
+
+    @contextmanager
+    def bound(self) -> Iterator[socket.socket]:
+        """Its socket. Raises QuestionError where the address cannot be had."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            listening = socket.create_server((self.host, self.port), family=family, backlog=256)
+        except (OSError, OverflowError):
+            fix = "name an address of this machine, and a port that nobody has"
+            raise _refused("this address cannot be had", f"{self.host}:{self.port}", fix) from None
+        with listening:
+            # a reply's head and body are two packets: the second waits for no acknowledgement of the first
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            yield listening
+
+    def url(self, port: int) -> str:
+        """What one calls, as the machine itself would."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.certificate is None else 'https'}://{host}:{port}"
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine can call it."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def needed() -> Any:
+    """The server's module. Raises QuestionError where the extra is missing."""
+    try:
+        importlib.import_module("starlette")
+        return importlib.import_module("uvicorn")
+    except ImportError:
+        fix = 'run pip install "discreet[server]"'
+        raise QuestionError("extra", "this needs starlette and uvicorn", where="serve", fix=fix) from None
+
+
+def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered."""
+    uvicorn = needed()
+    from discreet.service.api import Service
+
+    config = uvicorn.Config(
+        Service(curator, accounts).app(),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        ssl_certfile=address.certificate,
+        ssl_keyfile=address.key,
+    )
+    return uvicorn.Server(config)
+
+
+def _refused(message: str, where: str, fix: str) -> QuestionError:
+    return refused("serve", message, where, fix)

@@ -1,0 +1,132 @@
+"""A service for tests: the real server, over a real curator and socket, in a thread of this process."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import discreet
+from discreet.catalog import read
+from discreet.curator import Curator
+from discreet.service.accounts import Account, Accounts, Role, bound
+from discreet.service.serving import Address, server
+
+CLINIC = """
+[budget]
+epsilon = 10
+delta = 1e-6
+
+[question]
+epsilon = 0.1
+
+[analysts.ana]
+epsilon = 4
+
+[analysts.bob]
+epsilon = 0.2
+
+[tables.visits]
+source = "visits.csv"
+person = "person"
+rows_per_person = 20
+groups_per_person = 4
+[tables.visits.columns]
+person = { type = "text" }
+city = { type = "text", values = ["north", "south", "nowhere", "Zürich"], nulls = false }
+age = { type = "integer", min = 0, max = 20 }
+"""
+
+HOLDERS = {"owner": Role.OWNER, "ana": Role.ANALYST, "bob": Role.ANALYST, "eve": Role.AUDITOR}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a request."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A service that runs, with a token of each account."""
+
+    port: int
+    curator: Curator
+    accounts: Accounts
+    tokens: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def connect(self, who: str) -> discreet.RemoteCurator:
+        return discreet.connect(self.url, token=self.tokens[who])
+
+    def call(
+        self, method: str, path: str, who: str | None, said: Any = None, *, body: bytes | None = None, **headers: str
+    ) -> Reply:
+        """One request, on a connection of its own; `who` names an account, or is a token."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if who is not None:
+            sent.setdefault("Authorization", f"Bearer {self.tokens.get(who, who)}")
+        if said is not None:
+            body = json.dumps(said).encode()
+        if body is not None:
+            sent.setdefault("Content-Type", "application/json")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body, sent)
+            reply = connection.getresponse()
+            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+        finally:
+            connection.close()
+
+    def raw(self, content: bytes, *, half: bool = False) -> bytes:
+        """What comes after these bytes, until the server closes; `half` says no more before."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            connection.sendall(content)
+            if half:
+                connection.shutdown(socket.SHUT_WR)
+            found = b""
+            while piece := connection.recv(65_536):
+                found += piece
+            return found
+
+
+@contextmanager
+def served(folder: Path, text: str = CLINIC) -> Iterator[Served]:
+    """The declaration `text` in `folder`, served."""
+    declaration = folder / "clinic.toml"
+    declaration.write_text(text, "utf-8")
+    found = read(declaration)
+    accounts = Accounts.of(found)
+    with Curator.of(found, owner=True) as curator, Address(port=0).bound() as listening:
+        tokens = {}
+        for name, role in HOLDERS.items():
+            whose = name if role is Role.ANALYST and found.analysts else None
+            accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
+            tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
+        running = server(curator, accounts, Address())
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            while not running.started:
+                time.sleep(0.005)
+            yield Served(listening.getsockname()[1], curator, accounts, tokens)
+        finally:
+            running.should_exit = True
+            thread.join()

@@ -1,0 +1,368 @@
+"""The service over a real socket: who may do what, what comes back, and what a request that is none gets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pyarrow.ipc
+import pytest
+
+import discreet
+from discreet.errors import BudgetError, EngineError, QuestionError
+from discreet.service import requests
+from discreet.service.api import HEADERS, PATHS
+from face_tools import Data, spent
+from service_tools import HOLDERS, Served, served
+
+COUNT = {"question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": "0.1"}
+OPENAPI: Any = json.loads((files("discreet.service") / "openapi.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def service(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "visits.csv").write_bytes(data.csv.read_bytes())
+    with served(folder) as found:
+        yield found
+
+
+def fits(value: Any, schema: Mapping[str, Any], where: str = "") -> None:
+    """Holds a value against a schema: of JSON Schema what the document uses."""
+    if "$ref" in schema:
+        return fits(value, OPENAPI["components"]["schemas"][schema["$ref"].rpartition("/")[2]], where)
+    if "anyOf" in schema:
+        for one in schema["anyOf"]:
+            try:
+                return fits(value, one, where)
+            except AssertionError:
+                pass
+        raise AssertionError(f"{where}: {value!r} fits none of {schema['anyOf']}")
+    assert value in schema.get("enum", [value]), where
+    kinds = schema.get("type", [])
+    names = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
+    name = names.get(type(value), "null")
+    if kinds:
+        assert {name, "number" if name == "integer" else name} & ({kinds} if isinstance(kinds, str) else set(kinds)), (
+            f"{where}: {value!r} is no {kinds}"
+        )
+    if name == "array":
+        for one in value:
+            fits(one, schema.get("items", {}), f"{where}[]")
+    if name == "object":
+        known = schema.get("properties", {})
+        assert set(schema.get("required", ())) <= set(value), f"{where}: {set(schema['required']) - set(value)}"
+        for key, one in value.items():
+            more = schema.get("additionalProperties", {})
+            assert key in known or more is not False, f"{where}.{key}"
+            fits(one, known.get(key, more if isinstance(more, dict) else {}), f"{where}.{key}")
+    return None
+
+
+def promised(path: str, method: str, status: int) -> Mapping[str, Any]:
+    """What the document says of a reply."""
+    said = OPENAPI["paths"][path][method.lower()]["responses"]
+    assert str(status) in said, f"{method} {path}: {status} is not in the document"
+    found = said[str(status)]
+    if "$ref" in found:
+        found = OPENAPI["components"]["responses"][found["$ref"].rpartition("/")[2]]
+    return dict(found["content"])
+
+
+def test_the_document_has_the_paths_and_what_they_take() -> None:
+    told = {(path, method.upper()) for path, one in OPENAPI["paths"].items() for method in one}
+    assert told == {(one.path, one.method) for one in PATHS}
+    for one in PATHS:
+        operation = OPENAPI["paths"][one.path][one.method.lower()]
+        assert operation["operationId"] == one.name
+        assert (operation.get("security") == []) is (not one.roles)
+        if one.method == "POST":
+            named = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
+            shape = requests.QUESTION if one.name == "check" else requests.PRICED
+            assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
+    assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)
+
+
+@pytest.mark.parametrize("who", [*HOLDERS, None, "discreet_no-such-token"])
+def test_who_may_do_what(service: Served, who: str | None) -> None:
+    """Every path for every role: the status, and a body as the document has it."""
+    for path in PATHS:
+        said = None if path.method == "GET" else COUNT if path.name != "check" else {"question": COUNT["question"]}
+        reply = service.call(path.method, path.path, who, said)
+        role = HOLDERS.get(who or "")
+        wanted = 200 if not path.roles or role in path.roles else 401 if role is None else 403
+        assert reply.status == wanted, (path.path, reply.content)
+        kind = reply.headers["content-type"].split(";")[0]
+        fits(reply.json, promised(path.path, path.method, reply.status)[kind]["schema"], path.path)
+        assert HEADERS.items() <= reply.headers.items()
+        assert "server" not in reply.headers
+        if wanted == 401:
+            assert reply.headers["www-authenticate"] == "Bearer"
+            assert reply.json["code"] == "token"
+
+
+def test_a_release_is_the_same_here_and_there(service: Served) -> None:
+    question = "SELECT city, COUNT(*) AS n, AVG(age) AS a FROM visits GROUP BY city"
+    with service.connect("ana") as there:
+        first = there.ask(question, epsilon="0.3", request="same")
+        again = there.ask(question, epsilon=0.3, request="same")
+        local = service.curator.ask(question, epsilon="0.3", analyst="ana")
+        assert first.charged.epsilon == 0.3
+        assert not again.charged
+        assert (again.rows, again.intervals, again.simultaneous()) == (
+            local.rows,
+            local.intervals,
+            local.simultaneous(),
+        )
+        assert again.to_json() == local.to_json()
+        assert (repr(again), again._repr_html_()) == (repr(local), local._repr_html_())
+        assert again.to_pandas().equals(local.to_pandas())
+        mine = service.curator.explain(question, epsilon="0.3", analyst="ana")
+        assert repr(there.explain(question, epsilon="0.3")) == repr(mine)
+        assert there.explain(question, within={"n": 5}, together=True).price.epsilon > 0
+        assert repr(there.tables) == repr(service.curator.tables)
+        assert there.check_question(question) == ("visits",)
+        assert there.budget == service.curator.budget.analysts["ana"]
+    with service.connect("owner") as there:
+        assert there.budget == service.curator.budget
+        assert there.ledger["head"] == service.curator.ledger.head
+
+
+def test_errors_are_the_same_here_and_there(service: Served) -> None:
+    for question, price in [
+        ("SELECT nothing FROM visits", "0.1"),
+        ("SELECT COUNT(*) AS n FROM visits", "9"),
+        ("SELECT COUNT(*) AS n FROM visits", "-1"),
+        ("SELECT COUNT(*) AS n FROM visits", "1e999999999"),
+        ("DROP TABLE visits", "0.1"),
+    ]:
+        with pytest.raises(discreet.Error) as local:
+            service.curator.ask(question, epsilon=price, analyst="bob")
+        with pytest.raises(discreet.Error) as there, service.connect("bob") as remote:
+            remote.ask(question, epsilon=price)
+        assert type(there.value) is type(local.value)
+        assert str(there.value) == str(local.value)
+        assert there.value.to_dict() == local.value.to_dict()
+        status = 402 if isinstance(local.value, BudgetError) else 422
+        reply = service.call("POST", "/ask", "bob", {"question": question, "epsilon": price})
+        assert reply.status == status
+        fits(reply.json, promised("/ask", "POST", status)["application/problem+json"]["schema"])
+
+
+def test_forms_of_an_answer(service: Served) -> None:
+    plain = service.call("POST", "/ask", "ana", COUNT)
+    release = plain.json
+    table = service.call("POST", "/ask", "ana", COUNT, Accept="application/json;q=0.5, text/csv")
+    assert table.headers["content-type"] == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(table.content.decode())))
+    assert [row["city"] for row in rows] == [row["city"] for row in release["rows"]]
+    assert set(rows[0]) == {"city", "n", "n_low", "n_high"}
+    arrow = service.call("POST", "/ask", "ana", COUNT, Accept="application/vnd.apache.arrow.stream")
+    assert pyarrow.ipc.open_stream(arrow.content).read_all()["n"].to_pylist() == [row["n"] for row in release["rows"]]
+    assert service.call("POST", "/ask", "ana", COUNT, Accept="*/*").headers["content-type"] == "application/json"
+
+
+def post(service: Served, body: bytes, *headers: str, length: int | None = None) -> bytes:
+    """The bytes of a question's request."""
+    lines = [
+        "POST /ask HTTP/1.1",
+        "Host: localhost",
+        f"Authorization: Bearer {service.tokens['ana']}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body) if length is None else length}",
+        *headers,
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+BODIES: list[tuple[int, str, bytes, dict[str, str]]] = [
+    (400, "body", b"", {}),
+    (400, "body", b"{", {}),
+    (400, "body", b"[" * 60_000, {}),
+    (400, "body", b"[]", {}),
+    (400, "body", b"{}", {}),
+    (400, "body", json.dumps(COUNT).encode("utf-16"), {}),
+    (400, "body", b'{"question": "SELECT \xff"}', {}),
+    (400, "body", b'{"question": "SELECT 1", "epsilon": NaN}', {}),
+    (400, "body", b'{"question": ["SELECT 1"]}', {}),
+    (400, "body", b'{"question": "SELECT 1", "epsilon": true}', {}),
+    (400, "body", b'{"question": "SELECT 1", "within": {"n": [1]}}', {}),
+    (400, "body", b'{"question": "SELECT 1", "analyst": "bob"}', {}),
+    (400, "body", b'{"question": "SELECT 1", "request": "x"}', {}),
+    (400, "request", b"{}", {"Idempotency_Key": "a b"}),
+    (400, "request", b"{}", {"Idempotency_Key": "x" * 201}),
+    (413, "size", b" " * 70_000, {}),
+    (413, "size", b" " * 3_000_000, {}),
+    (415, "type", b"{}", {"Content_Type": "text/plain"}),
+    (415, "type", b"{}", {"Content_Encoding": "gzip"}),
+    (422, "text", b'{"question": "SELECT COUNT(*) AS n FROM visits WHERE city = \'\\ud800\'"}', {}),
+]
+
+
+@pytest.mark.parametrize(("status", "code", "body", "headers"), BODIES)
+def test_a_body_that_is_none(service: Served, status: int, code: str, body: bytes, headers: dict[str, str]) -> None:
+    before = service.curator.ledger.head
+    reply = service.call("POST", "/ask", "ana", body=body, **headers)
+    assert reply.status == status, reply.content
+    if code != "text":
+        assert reply.json["code"] == code
+    assert set(reply.json) == {"type", "title", "status", "detail", "code", "where", "fix"}
+    fits(reply.json, promised("/ask", "POST", status)["application/problem+json"]["schema"])
+    assert service.curator.ledger.head == before
+
+
+def test_half_a_body_and_a_slow_one(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = service.curator.ledger.head
+    whole = json.dumps(COUNT).encode()
+    assert b" 200 " not in service.raw(post(service, whole[:20], length=len(whole)), half=True)
+    monkeypatch.setattr("discreet.service.requests.BODY_SECONDS", 0.1)
+    reply = service.raw(post(service, whole[:20], length=len(whole)))
+    assert reply.startswith(b"HTTP/1.1 408 ")
+    assert b'"slow"' in reply
+    assert b" 400 " in service.raw(b"nonsense\r\n\r\n")
+    assert service.curator.ledger.head == before
+
+
+def test_paths_and_methods_that_are_none(service: Served) -> None:
+    for method, path, status in [("GET", "/nothing", 404), ("GET", "/ask", 405), ("DELETE", "/tables", 405)]:
+        reply = service.call(method, path, "ana")
+        assert reply.status == status
+        fits(reply.json, OPENAPI["components"]["schemas"]["Problem"])
+    assert reply.headers["allow"] == "GET, HEAD" or set(reply.headers["allow"].split(", ")) == {"GET", "HEAD"}
+
+
+def test_a_request_is_charged_once_and_belongs_to_one_question(service: Served) -> None:
+    asked = {"question": "SELECT COUNT(*) AS n FROM visits WHERE age > 3", "epsilon": 0.1}
+    first = service.call("POST", "/ask", "ana", asked, Idempotency_Key="once").json
+    again = service.call("POST", "/ask", "ana", asked, Idempotency_Key="once").json
+    assert (first["charged"]["epsilon"], again["charged"]["epsilon"]) == (0.1, 0)
+    assert first["rows"] == again["rows"]
+    for other in ({**asked, "epsilon": 0.2}, {**asked, "question": asked["question"] + " "}):
+        reply = service.call("POST", "/ask", "ana", other, Idempotency_Key="once")
+        assert (reply.status, reply.json["code"]) == (422, "request")
+    with pytest.raises(QuestionError, match="another question"), service.connect("ana") as there:
+        there.ask("SELECT COUNT(*) AS m FROM visits", epsilon=0.1, request="once")
+    elsewhere = service.call("POST", "/ask", "owner", {**asked, "question": "SELECT AVG(age) AS a FROM visits"})
+    assert elsewhere.status == 200
+    assert service.call("POST", "/ask", "owner", asked, Idempotency_Key="once").status == 200  # a name is an account's
+
+
+def test_a_refused_request_may_be_mended_under_its_name(service: Served) -> None:
+    wrong = {"question": "SELECT nothing FROM visits", "epsilon": 0.1}
+    assert service.call("POST", "/ask", "ana", wrong, Idempotency_Key="mended").status == 422
+    right = {**wrong, "question": "SELECT COUNT(*) AS n FROM visits WHERE age > 4"}
+    assert service.call("POST", "/ask", "ana", right, Idempotency_Key="mended").status == 200
+
+
+def test_analysts_have_budgets_of_their_own(service: Served) -> None:
+    bob, ana = (spent(service.curator, name) for name in ("bob", "ana"))
+    asked = {"question": "SELECT COUNT(*) AS n FROM visits WHERE age > 7", "epsilon": "0.05"}
+    assert service.call("POST", "/ask", "bob", asked).json["charged"]["epsilon"] == 0.05
+    assert spent(service.curator, "bob") == bob + Fraction(1, 20)
+    assert spent(service.curator, "ana") == ana
+    reply = service.call("POST", "/ask", "bob", {**asked, "epsilon": "0.19"})
+    assert (reply.status, reply.json["code"]) == (402, "budget")
+    assert service.call("POST", "/ask", "ana", {**asked, "epsilon": "0.19"}).status == 200
+    assert service.call("GET", "/balance", "bob").json["analyst"] == "bob"
+    assert service.call("GET", "/balance", "bob").json["analysts"] == {}
+    assert set(service.call("GET", "/balance", "eve").json["analysts"]) == {"ana", "bob"}
+
+
+def test_one_question_of_an_analyst_at_a_time(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one runs another of his is put off, at no cost; others are answered."""
+    runs, ends, ask = threading.Event(), threading.Event(), service.curator.ask
+    replies: list[int] = []
+
+    def slowly(*arguments: Any, **said: Any) -> Any:
+        runs.set()
+        assert ends.wait(60)
+        return ask(*arguments, **said)
+
+    def first() -> None:
+        question = {"question": "SELECT COUNT(*) AS n FROM visits WHERE age > 9"}
+        replies.append(service.call("POST", "/ask", "ana", question).status)
+
+    monkeypatch.setattr(service.curator, "ask", slowly)
+    other = {"question": "SELECT COUNT(*) AS n FROM visits"}
+    thread = threading.Thread(target=first)
+    thread.start()
+    try:
+        assert runs.wait(60)
+        reply = service.call("POST", "/check", "ana", other)
+        assert (reply.status, reply.headers["retry-after"]) == (429, "1")
+        fits(reply.json, promised("/ask", "POST", 429)["application/problem+json"]["schema"])
+        with pytest.raises(EngineError) as caught, service.connect("ana") as there:
+            there.explain(other["question"], epsilon=0.1)
+        assert caught.value.code == "busy"
+        assert service.call("POST", "/check", "bob", other).status == 200
+    finally:
+        ends.set()
+        thread.join()
+    assert replies == [200]
+    assert service.call("POST", "/check", "ana", other).status == 200
+
+
+def test_too_many_that_wait_are_put_off(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.service.api.MOST_WAITING", 0)
+    reply = service.call("POST", "/ask", "ana", COUNT)
+    assert (reply.status, reply.json["code"]) == (429, "busy")
+
+
+def test_a_token_holds_until_it_is_revoked_or_expires(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter = service.curator.ledger.enter
+    token, known = service.accounts.new_token("bob", 2, enter)
+    assert service.call("GET", "/balance", token).status == 200
+    for wrong in (token[:-1], token + "x", token.swapcase(), "x" * 5_000):
+        assert service.call("GET", "/balance", wrong).status == 401
+    for header in ("", "Bearer", f"Basic {token}", token, f"Bearer{token}"):
+        assert service.call("GET", "/balance", None, Authorization=header).status == 401
+    assert service.call("GET", f"/balance?token={token}", None).status == 401
+    with monkeypatch.context() as later:
+        assert known.expires is not None
+        later.setattr("discreet.service.accounts.time.time", lambda: float(known.expires or 0))
+        assert service.call("GET", "/balance", token).status == 401
+    assert service.call("GET", "/balance", token).status == 200
+    assert [one.number for one in service.accounts.revoke("bob", known.number, enter)] == [known.number]
+    assert service.call("GET", "/balance", token).status == 401
+    assert service.call("GET", "/balance", "bob").status == 200  # his other one
+
+
+def test_what_fails_in_here_is_told_and_logged_without_its_words(
+    service: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("exact value 4711")
+
+    monkeypatch.setattr(service.curator, "ask", fail)
+    reply = service.call("POST", "/ask", "ana", COUNT)
+    assert (reply.status, reply.json["code"]) == (500, "bug")
+    assert caplog.messages == ["a fault of discreet itself, of the kind RuntimeError"]
+    said = reply.content.decode() + "".join(capfd.readouterr()) + caplog.text
+    assert "4711" not in said
+    assert service.tokens["ana"] not in said
+
+
+def test_the_ledger_tells_of_accounts_and_never_of_tokens(service: Served) -> None:
+    entries = service.call("GET", "/ledger", "eve").json["entries"]
+    notes = [one["note"] for one in entries if one["kind"] == "service"]
+    assert notes[:4] == [
+        "account owner made: owner",
+        "token 1 made for owner",
+        "account ana made: analyst of ana",
+        "token 2 made for ana",
+    ]
+    written = b"".join(path.read_bytes() for path in Path(service.accounts._path).parent.glob("clinic.*"))
+    for token in service.tokens.values():
+        assert token.encode() not in written
+        assert token.removeprefix("discreet_").encode() not in written
+    assert service.curator.ledger.verify().head == service.curator.ledger.head

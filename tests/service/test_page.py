@@ -1,0 +1,47 @@
+"""What docs/service.md says of a service that runs: its Python and its curl, to the letter."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from page_tools import ROOT, blocks
+from service_tools import served
+
+DECLARED = """
+[budget]
+epsilon = 3
+delta = 1e-6
+
+[tables.adult]
+source = "adult.csv"
+one_row_per_person = true
+[tables.adult.columns]
+sex = { type = "text", values = ["Female", "Male"], nulls = false }
+"""
+
+
+def test_python_and_curl_get_the_same_answer(adult: Path, tmp_path: Path) -> None:
+    shutil.copy(adult, tmp_path / "adult.csv")
+    page = blocks(ROOT / "docs" / "service.md")
+    (python,) = (block.body for block in page if block.kind == "py")
+    (curl,) = (block.body for block in page if block.kind == "sh" and block.body.startswith("curl"))
+    with served(tmp_path, DECLARED) as service:
+        names = {"url": service.url, "token": service.tokens["ana"]}
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(python, "service.md", "exec"), names)
+        assert "price ε 0.2" in printed.getvalue()
+        if shutil.which("curl") is None:
+            pytest.skip("curl is missing")
+        environment = {**os.environ, "URL": service.url, "TOKEN": service.tokens["ana"], "NO_PROXY": "127.0.0.1"}
+        said = subprocess.run(curl, shell=True, env=environment, capture_output=True, check=True)
+        release = names["release"]
+        assert json.loads(said.stdout)["rows"] == release.rows  # type: ignore[attr-defined]
+        assert json.loads(said.stdout)["charged"] == {"epsilon": 0.0, "delta": 0.0}

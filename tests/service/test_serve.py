@@ -1,0 +1,152 @@
+"""`discreet serve` as a process of its own: its first token, TLS, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet
+from discreet.errors import EngineError, QuestionError
+from discreet.service.accounts import PREFIX
+from face_tools import Command, spent
+
+COUNT = "SELECT COUNT(*) AS n FROM visits"
+
+
+@contextmanager
+def running(clinic: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """The process, its address and what it has printed so far."""
+    command = [sys.executable, "-m", "discreet", "serve", str(clinic), "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=clinic.parent)
+    assert process.stderr is not None
+    said: list[str] = []
+    address = ""
+    try:
+        while not address:
+            line = process.stderr.readline()
+            assert line, said
+            said.append(line)
+            address = next(iter(re.findall(r"https?://\S+", line)), "")
+        yield process, address, said
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+        process.stderr.close()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Ends it as its owner does."""
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 128 + signal.SIGTERM), err
+    return out, err
+
+
+def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: Path, cli: Command) -> None:
+    text = clinic.read_text("utf-8").replace("[question]", "[engine]\nanswer_seconds = 1\n[question]")
+    clinic.write_text(text, "utf-8")
+    with running(clinic) as (process, url, said):
+        assert process.stdout is not None
+        token = process.stdout.readline().strip()
+        assert token.startswith(PREFIX)
+        assert cli("account", "add", clinic, "ana").code == 0  # while it runs
+        ana = cli("token", "new", clinic, "ana").out.strip()
+        with discreet.connect(url, token=token) as there:
+            assert there.check_question(COUNT) == ("visits",)
+        answers: list[Any] = []
+
+        def ask() -> None:
+            with discreet.connect(url, token=ana) as there:
+                answers.append(there.ask(COUNT, epsilon="0.2").charged.epsilon)
+
+        thread = threading.Thread(target=ask)
+        thread.start()  # answered after a second, by the schedule
+        while not spent(clinic.with_name("clinic.ledger")):
+            assert thread.is_alive()
+        out, err = ended(process)
+        thread.join()
+        assert answers == [0.2]
+        assert PREFIX not in out + err + "".join(said)
+    with running(clinic) as (process, url, said):
+        with discreet.connect(url, token=token) as there:
+            assert not there.ask(COUNT, epsilon="0.2").charged
+            assert repr(there) == f"Curator at {url}"
+        out, err = ended(process)
+        assert out == ""
+        assert PREFIX not in err + "".join(said)
+        with pytest.raises(EngineError) as caught, discreet.connect(url, token=token) as there:
+            there.ask(COUNT, epsilon="0.2")
+        assert caught.value.code == "unreachable"
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("tls")
+    files = str(folder / "server.pem"), str(folder / "server.key")
+    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    command = [*made.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
+def test_tls(clinic: Path, certificate: tuple[str, str]) -> None:
+    pem, key = certificate
+    with running(clinic, "--host", "0.0.0.0", "--certificate", pem, "--key", key) as (process, url, _):
+        assert process.stdout is not None
+        token, url = process.stdout.readline().strip(), url.replace("0.0.0.0", "127.0.0.1")
+        with discreet.connect(url, token=token, certificate=pem) as there:
+            assert there.ask(COUNT, epsilon="0.2").columns == ["n"]
+        with pytest.raises(EngineError, match="not trusted"), discreet.connect(url, token=token) as there:
+            there.ask(COUNT)
+        ended(process)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--host", "0.0.0.0"),
+        ("--host", "0.0.0.0", "--certificate", "clinic.toml"),
+        ("--certificate", "clinic.toml", "--key", "clinic.toml"),
+        ("--certificate", "missing.pem", "--key", "missing.key"),
+        ("--host", "192.0.2.1", "--behind-proxy"),
+    ],
+)
+def test_where_tokens_could_be_read_nothing_is_served(clinic: Path, cli: Command, options: Sequence[str]) -> None:
+    said = cli("serve", clinic, "--port", "0", *options)
+    assert said.code == 2
+    assert PREFIX not in said.out + said.err
+    assert not clinic.with_name("clinic.accounts").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["http://example.org", "ftp://localhost", "localhost:8443", "https://me:secret@localhost", "https://a?b", ""]
+)
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(QuestionError) as caught:
+        discreet.connect(url, token="discreet_secret")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_token_that_is_none_is_in_no_error() -> None:
+    with pytest.raises(QuestionError) as caught:
+        discreet.connect("http://localhost", token="discreet_secret\n x")
+    assert "secret" not in json.dumps(caught.value.to_dict())
+
+
+def test_the_command_says_what_it_needs(clinic: Path, cli: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    said = cli("serve", clinic, "--json")
+    assert "discreet[server]" in cli("serve", clinic).err
+    assert said.code == 2
