@@ -7,6 +7,7 @@ import ipaddress
 import json
 import ssl
 import threading
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +26,9 @@ from discreet.sql.compiled import Askable, as_text
 from discreet.trusted.ring_a.exact import Number, floor
 
 _ERRORS = {kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Error)}
+_KEPT_SECONDS = 20
+"""How long a connection is kept that nothing is sent on; a service keeps it for longer."""
+
 _LONGEST = 25
 """Digits of a price that is no decimal: it is rounded down."""
 
@@ -75,6 +79,7 @@ class RemoteCurator:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._connection: http.client.HTTPConnection | None = None
+        self._used = time.monotonic()
 
     def ask(
         self,
@@ -171,13 +176,18 @@ class RemoteCurator:
         raise _error(plain)
 
     def _sent(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Sends it, again where a connection had been closed meanwhile: then nothing of it was heard."""
-        for kept in (self._connection is not None, False):
+        """Sends it; again where a connection that was kept had been closed, and nothing can be charged twice."""
+        if time.monotonic() - self._used > _KEPT_SECONDS:
+            self._drop()
+        again = self._connection is not None and (path != f"{self._path}/ask" or "Idempotency-Key" in headers)
+        for kept in (again, False):
             try:
                 connection = self._open()
                 connection.request(method, path, body, headers)
                 reply = connection.getresponse()
-                return reply.status, reply.read()
+                content = reply.read()
+                self._used = time.monotonic()
+                return reply.status, content
             except ssl.SSLCertVerificationError:
                 self._drop()
                 fix = "name the authority's file: certificate="

@@ -352,6 +352,30 @@ def test_what_fails_in_here_is_told_and_logged_without_its_words(
     assert service.tokens["ana"] not in said
 
 
+def test_whoever_has_no_token_learns_no_name_of_a_file(service: Served) -> None:
+    service.accounts._path.chmod(0o644)
+    try:
+        reply = service.call("GET", "/balance", "ana")
+    finally:
+        service.accounts._path.chmod(0o600)
+    assert (reply.status, reply.json["code"]) == (503, "unavailable")
+    assert b"clinic" not in reply.content
+    fits(reply.json, promised("/balance", "GET", 503)["application/problem+json"]["schema"])
+
+
+def test_a_connection_that_was_closed_is_opened_again(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with service.connect("ana") as there:
+        assert there.budget.used >= 0
+        assert there._connection is not None
+        there._connection.sock.close()  # as if it had ended meanwhile
+        with pytest.raises(EngineError, match="no answer"):
+            there.ask(COUNT["question"], epsilon="0.1")  # it might have been heard
+        assert there.ask(COUNT["question"], epsilon="0.1").columns == ["city", "n"]
+        monkeypatch.setattr("discreet.remote._KEPT_SECONDS", 0)
+        there._connection.sock.close()
+        assert there.ask(COUNT["question"], epsilon="0.1").columns == ["city", "n"]
+
+
 def test_the_ledger_tells_of_accounts_and_never_of_tokens(service: Served) -> None:
     entries = service.call("GET", "/ledger", "eve").json["entries"]
     notes = [one["note"] for one in entries if one["kind"] == "service"]

@@ -134,7 +134,9 @@ class Service:
         except ClientDisconnect:  # nobody hears it
             return Response(status_code=400, headers=HEADERS)
         except Error as error:
-            return _problem(status(error), error if account and account.role is Role.OWNER else _for_others(error))
+            if account is None:  # whoever has no token learns no file's name
+                return _problem(503, _unavailable())
+            return _problem(status(error), error if account.role is Role.OWNER else _for_others(error))
         except Exception as error:  # its words and its trace may hold anything
             _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
             return _problem(500, Error("bug", "a fault of discreet itself", fix="tell whoever runs the service"))
@@ -237,6 +239,10 @@ class Service:
             yield
         finally:
             self._asking.discard(account.asks_as)
+
+
+def _unavailable() -> Error:
+    return LedgerError("unavailable", "the service cannot answer now", fix="tell the owner")
 
 
 def _busy(message: str) -> Refused:
