@@ -70,7 +70,7 @@ class Explanation:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """Reads what `to_dict` wrote."""
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
         }
@@ -125,7 +125,7 @@ class BudgetState:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """Reads what `to_dict` wrote."""
         return cls(**{**plain, "analysts": {name: cls.from_dict(one) for name, one in plain["analysts"].items()}})
 
     @property

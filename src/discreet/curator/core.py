@@ -506,7 +506,8 @@ class Asking:
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
         """Says whether a question can be asked, whatever its price, and gives the names of the tables it measures.
 
-        Nothing is spent, and no row is read. Raises QuestionError, EngineError where the engine is busy.
+        Nothing is spent, and no row is read. Raises QuestionError, DeclarationError, and EngineError where the engine
+        is busy.
         """
         with self._on_schedule():
             found, _, _ = self._read(self._asked(question, dialect))
