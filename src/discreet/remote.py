@@ -97,7 +97,8 @@ class RemoteCurator:
     ) -> Release:
         """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget: `Curator.ask`.
 
-        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         said = _said(question, epsilon, delta, within, confidence, together, dialect)
         return heard(self._call("POST", "/ask", said, request))
@@ -115,7 +116,8 @@ class RemoteCurator:
     ) -> Explanation:
         """Says the price and expected error of a question; nothing is spent: `Curator.explain`.
 
-        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         said = _said(question, epsilon, delta, within, confidence, together, dialect)
         return Explanation.from_dict(self._call("POST", "/explain", said))
@@ -123,7 +125,8 @@ class RemoteCurator:
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
         """Says whether a question can be asked, whatever its price: `Curator.check_question`.
 
-        Raises QuestionError, DeclarationError, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError, DeclarationError, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         said = _said(question, None, None, None, 0.95, False, dialect)
         return tuple(self._call("POST", "/check", said)["tables"])
@@ -132,7 +135,8 @@ class RemoteCurator:
     def tables(self) -> Tables:
         """What may be asked about: whose rows the tables hold, their columns, types, bounds and values. Print it.
 
-        Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         return Tables(self._call("GET", "/tables"))
 
@@ -140,7 +144,8 @@ class RemoteCurator:
     def budget(self) -> BudgetState:
         """What is used and left of the account's own budget; of the whole one for its owner and for auditors.
 
-        Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         plain = self._call("GET", "/balance")
         return BudgetState.from_dict({name: value for name, value in plain.items() if name != "analyst"})
@@ -149,7 +154,8 @@ class RemoteCurator:
     def ledger(self) -> dict[str, Any]:
         """What was used, by whom and for what, as `discreet ledger --json` says it. For the owner and auditors.
 
-        Raises QuestionError where the token does not hold or is another's, EngineError, LedgerError; Error where the service has a fault.
+        Raises QuestionError where the token does not hold or is another's, EngineError, LedgerError; Error where the
+        service has a fault.
         """
         return self._call("GET", "/ledger")
 
