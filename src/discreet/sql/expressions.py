@@ -213,6 +213,8 @@ class ExpressionReader:
                 fix = "write a date as '2020-01-31', or compare EXTRACT(YEAR FROM date) with 2020"
             elif Type.BOOLEAN in kinds:
                 fix = "compare with TRUE or FALSE"
+            if where.find(exp.DPipe) is not None:
+                fix += "; OR joins conditions, || texts"
             raise QuestionError("type", f"{words} cannot be compared", where=place(where), fix=fix)
         return list(sides)
 
