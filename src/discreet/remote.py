@@ -267,7 +267,8 @@ def _said(
     text = as_text(question)
     if not isinstance(text, str):
         raise refused("question", "this is no question", "question", 'write "SELECT … FROM table"')
-    said: dict[str, Any] = {"question": text, "dialect": dialect, "epsilon": _number(epsilon), "delta": _number(delta)}
+    whose = None if dialect is None else str(dialect)  # what is none is for the service to refuse
+    said: dict[str, Any] = {"question": text, "dialect": whose, "epsilon": _number(epsilon), "delta": _number(delta)}
     if within is not None:
         if not isinstance(within, Mapping):
             fix = 'write within={"n": 100}'

@@ -17,8 +17,8 @@ WRONG: tuple[Any, ...] = (3, 2.5, b"x", [], [1], {1: 2}, {"a": object()}, object
 FRAME = pd.DataFrame({"id": range(40), "sex": ["f", "m"] * 20, "age": [place % 90 for place in range(40)]})
 PEOPLE: dict[str, Any] = {"columns": {"id": int, "sex": ["f", "m"], "age": (0, 99)}, "one_row_per_person": True}
 GROUPS, ONE = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "SELECT COUNT(*) AS n FROM people"
-MADE_HERE = {"Explanation", "Release"}
-"""Nobody makes them but the curator."""
+MADE_HERE = {"Explanation", "Release", "RemoteCurator"}
+"""Nobody makes them but the curator, and `connect`."""
 
 
 def made(**given: Any) -> None:
@@ -44,6 +44,7 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
         "explain": ask,
         "left": ask,
         "engine_sql": {"question": GROUPS},
+        "check_question": {"question": GROUPS},
         "lift": {},
         "refresh": {},
         "balance": {},
@@ -75,6 +76,12 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
     found["Workload"] = (lambda **given: curator.answer(Workload(**given), epsilon=1), Workload, {"table": "people"})
     found["Curator"] = (opened, Curator, {"tables": {"people": Table(FRAME, **PEOPLE)}, "epsilon": 1})
     found["Table"] = (made, Table, {"source": FRAME, **PEOPLE})
+    far = {"url": "http://127.0.0.1:1", "token": "a token"}
+    found["connect"] = (discreet.connect, discreet.connect, far)
+    with discreet.connect(**far) as remote:  # nobody is there: what is right is not reached
+        for name in ("ask", "explain", "check_question"):
+            method = getattr(remote, name)
+            found[f"remote.{name}"] = (method, method, whole[name])
     found["open"] = (discreet.open, discreet.open, {"path": "x.toml"})
     return found
 
