@@ -20,6 +20,9 @@ from neighbour_tools import BOUNDS, R2, A, cases, changes, hold
 @example(case=(R2, f"SELECT COUNT(*, {BOUNDS} => (5, 5)), SUM(v) FROM t", [A], 0, "0"))
 @example(case=(R2, f"SELECT COUNT(v, {BOUNDS} => (5, 9)), AVG(w) FROM t GROUP BY g", [A, A | {"g": "y"}], 0, "0"))
 @example(case=(R2, f"SELECT SUM(v, {BOUNDS} => (4, 9)), COUNT(*) FROM t GROUP BY h", [A | {"v": 1, "h": "x"}], 0, "0"))
+@example(case=({"one_row_per_person": True}, f"SELECT SUM(s, {BOUNDS} => (0, 1)) FROM t", [A | {"s": 3.0}], 0, "0"))
+@example(case=(R2, "SELECT SUM(s, contribution_bounds_per_row => (0, 1)) FROM t", [A | {"s": 3.0}], 0, "0"))
+@example(case=(R2, f"SELECT SUM(s, {BOUNDS} => (0, 1)) FROM t", [A | {"s": 3.0}, A | {"s": 3.0}], 0, "0"))
 def test_one_person_changes_no_more_than_the_sensitivity(
     bench: Bench, case: tuple[Mapping[str, Any], str, list[Record], int, str]
 ) -> None:
