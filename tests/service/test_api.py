@@ -16,8 +16,10 @@ import pyarrow.ipc
 import pytest
 
 import discreet
-from discreet.errors import BudgetError, EngineError, QuestionError
+from discreet.errors import BudgetError, DeclarationError, EngineError, Fault, QuestionError
+from discreet.release import Release
 from discreet.service import requests
+from discreet.service.accounts import Account, Role
 from discreet.service.api import HEADERS, PATHS
 from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
@@ -249,9 +251,34 @@ def test_a_request_is_charged_once_and_belongs_to_one_question(service: Served) 
         assert (reply.status, reply.json["code"]) == (422, "request")
     with pytest.raises(QuestionError, match="another question"), service.connect("ana") as there:
         there.ask("SELECT COUNT(*) AS m FROM visits", epsilon=0.1, request="once")
-    elsewhere = service.call("POST", "/ask", "owner", {**asked, "question": "SELECT AVG(age) AS a FROM visits"})
-    assert elsewhere.status == 200
+    elsewhere = {**asked, "question": "SELECT AVG(age) AS a FROM visits"}
+    for question in (elsewhere, asked):
+        assert service.call("POST", "/ask", "owner", question).status == 200
     assert service.call("POST", "/ask", "owner", asked, Idempotency_Key="once").status == 200  # a name is an account's
+
+
+def test_accounts_of_one_analyst_have_names_of_requests_of_their_own(service: Served) -> None:
+    bound = Account("ana.too", Role.ANALYST, "ana")
+    service.accounts.add(bound, service.curator.ledger.enter)
+    token, _ = service.accounts.new_token("ana.too", None, service.curator.ledger.enter)
+    for who, age in (("ana", 11), (token, 12)):
+        asked = {"question": f"SELECT COUNT(*) AS n FROM visits WHERE age > {age}", "epsilon": "0.05"}
+        reply = service.call("POST", "/ask", who, asked, Idempotency_Key="of-both")
+        assert reply.status == 200, reply.content
+        assert reply.json["charged"]["epsilon"] == 0.05
+
+
+def test_why_a_table_is_unfit_is_told_to_the_owner_alone(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unfit(*_: object, **__: object) -> Release:
+        raise DeclarationError([Fault("tables.visits.source", "visits.csv has a secret", "look")], code="source")
+
+    monkeypatch.setattr(service.curator, "ask", unfit)
+    asked = {"question": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.05"}
+    assert b"secret" in service.call("POST", "/ask", "owner", asked).content
+    reply = service.call("POST", "/ask", "ana", asked)
+    assert (reply.status, reply.json["code"]) == (503, "tables")
+    assert b"secret" not in reply.content
+    assert b"csv" not in reply.content
 
 
 def test_a_refused_request_may_be_mended_under_its_name(service: Served) -> None:
