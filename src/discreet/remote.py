@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import ssl
 import threading
@@ -22,6 +21,7 @@ from discreet.errors import EngineError, Error, Fault, refused
 from discreet.explanation import BudgetState, Explanation
 from discreet.release import Release
 from discreet.release.told import heard
+from discreet.service.serving import loopback
 from discreet.sql.compiled import Askable, as_text
 from discreet.trusted.ring_a.exact import Number, floor
 
@@ -67,7 +67,7 @@ class RemoteCurator:
             raise refused("url", "this is no address of a service", "url", fix)
         if not isinstance(token, str) or not token.isascii() or not token.isprintable() or not token.strip():
             raise refused("token", "this is no token", "token", "the owner makes one with `discreet token new`")
-        if parts.scheme == "http" and not _here(self._host):
+        if parts.scheme == "http" and not loopback(self._host):
             raise refused("url", "beyond this machine the token needs TLS", "url", fix)
         self._tls: ssl.SSLContext | None = None
         if parts.scheme == "https":
@@ -244,14 +244,6 @@ class RemoteCurator:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _here(host: str) -> bool:
-    """Whether it is this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _said(

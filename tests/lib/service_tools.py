@@ -14,34 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import discreet
+import face_tools
 from discreet.catalog import read
 from discreet.curator import Curator
 from discreet.service.accounts import Account, Accounts, Role, bound
 from discreet.service.serving import Address, server
 
-CLINIC = """
-[budget]
-epsilon = 10
-delta = 1e-6
-
-[question]
-epsilon = 0.1
-
+CLINIC = f"""{face_tools.CLINIC.replace("epsilon = 1.0", "epsilon = 10")}
 [analysts.ana]
 epsilon = 4
 
 [analysts.bob]
 epsilon = 0.2
-
-[tables.visits]
-source = "visits.csv"
-person = "person"
-rows_per_person = 20
-groups_per_person = 4
-[tables.visits.columns]
-person = { type = "text" }
-city = { type = "text", values = ["north", "south", "nowhere", "Zürich"], nulls = false }
-age = { type = "integer", min = 0, max = 20 }
 """
 
 HOLDERS = {"owner": Role.OWNER, "ana": Role.ANALYST, "bob": Role.ANALYST, "eve": Role.AUDITOR}

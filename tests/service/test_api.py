@@ -237,7 +237,7 @@ def test_paths_and_methods_that_are_none(service: Served) -> None:
         reply = service.call(method, path, "ana")
         assert reply.status == status
         fits(reply.json, OPENAPI["components"]["schemas"]["Problem"])
-    assert reply.headers["allow"] == "GET, HEAD" or set(reply.headers["allow"].split(", ")) == {"GET", "HEAD"}
+    assert set(reply.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 def test_a_request_is_charged_once_and_belongs_to_one_question(service: Served) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from discreet.texts import visible
 if TYPE_CHECKING:
     from discreet.catalog import Declaration
     from discreet.ledger import Ledger
-    from discreet.service.accounts import Accounts
+    from discreet.service.accounts import Account, Accounts
 
 ROLES = ("owner", "analyst", "auditor")
 
@@ -33,6 +34,11 @@ def _ledger(declaration: Declaration) -> Ledger:
     from discreet.ledger import Ledger
 
     return Ledger(declaration.ledger)
+
+
+def _in_words(account: Account) -> str:
+    whose = f" with the budget of {visible(account.analyst)}" if account.analyst else ""
+    return f"{account.name}: {account.role}{whose}"
 
 
 @click.command()
@@ -84,14 +90,9 @@ def add(declaration: str, name: str, role: str, analyst: str | None, as_json: bo
 
     found, accounts = _those_of(declaration)
     made = Account(name, Role(role), bound(found, Role(role), analyst))
-    ledger = _ledger(found)
-    try:
+    with closing(_ledger(found)) as ledger:
         accounts.add(made, ledger.enter)
-    finally:
-        ledger.close()
-    facts = {"account": made.name, "role": made.role.value, "analyst": made.analyst}
-    whose = f" with the budget of {visible(made.analyst)}" if made.analyst else ""
-    click.echo(json.dumps(facts) if as_json else f"{made.name}: {made.role}{whose}; next: `discreet token new`")
+    click.echo(json.dumps(made.to_dict()) if as_json else f"{_in_words(made)}; next: `discreet token new`")
 
 
 @account.command("list")
@@ -102,25 +103,16 @@ def list_(declaration: str, as_json: bool) -> None:
     _, accounts = _those_of(declaration)
     known = accounts.known()
     if as_json:
-        facts = [
-            {
-                "account": one.name,
-                "role": one.role.value,
-                "analyst": one.analyst,
-                "tokens": [token.to_dict() for token in tokens],
-            }
-            for one, tokens in known
-        ]
+        facts = [{**one.to_dict(), "tokens": [token.to_dict() for token in tokens]} for one, tokens in known]
         click.echo(json.dumps({"accounts": facts}))
         return
     for one, tokens in known:
-        whose = f" with the budget of {visible(one.analyst)}" if one.analyst else ""
         held = [
             f"token {token.number}" + (f" until {token.to_dict()['expires']}" if token.expires else "")
             for token in tokens
             if token.holds
         ]
-        click.echo(f"{one.name}: {one.role}{whose}; {', '.join(held) or 'no token'}")
+        click.echo(f"{_in_words(one)}; {', '.join(held) or 'no token'}")
     if not known:
         click.echo("no accounts")
 
@@ -138,11 +130,8 @@ def token() -> None:
 def new(declaration: str, name: str, days: int | None, as_json: bool) -> None:
     """Make a token of the account NAME, and print it this once."""
     found, accounts = _those_of(declaration)
-    ledger = _ledger(found)
-    try:
+    with closing(_ledger(found)) as ledger:
         secret, made = accounts.new_token(name, days, ledger.enter)
-    finally:
-        ledger.close()
     facts = made.to_dict()
     if as_json:
         click.echo(json.dumps({**facts, "secret": secret}))
@@ -160,11 +149,8 @@ def new(declaration: str, name: str, days: int | None, as_json: bool) -> None:
 def revoke(declaration: str, name: str, number: int | None, as_json: bool) -> None:
     """End all tokens of the account NAME, or the one of this NUMBER, at once."""
     found, accounts = _those_of(declaration)
-    ledger = _ledger(found)
-    try:
+    with closing(_ledger(found)) as ledger:
         ended = accounts.revoke(name, number, ledger.enter)
-    finally:
-        ledger.close()
     numbers = [one.number for one in ended]
     if as_json:
         click.echo(json.dumps({"account": name, "revoked": numbers}))

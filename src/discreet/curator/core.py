@@ -272,11 +272,12 @@ class Asking:
                     computed = self._outer.compute(query, tables, data, paid=True)
                     values[name] = computing.value_of(computed, many=value.many)
                     notes += computing.first_of(computed, many=value.many)
-            measured, table = part.measured, part.table
+            measured, table, text = part.measured, part.table, one.text
             if one.waits:
                 try:
                     measured, table = self._second(part, values)
-                    check_text(one.text_with(values))
+                    text = one.text_with(values)
+                    check_text(text)
                 except QuestionError as error:  # it follows from a released value: the first stage is paid
                     data[one.name] = {}
                     notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")
@@ -285,7 +286,6 @@ class Asking:
             if not room_held and not self._answered(measured, table, account, own):
                 self._ledger.hold_room(_together(asked.parts[place:]), account, self._kept)
                 room_held = True  # what comes is held against the budget as it is measured
-            text = one.text if not one.waits else one.text_with(values)
             content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
             data[one.name] = computing.data_of(content, tables[one.name])
             parts.append(content)

@@ -19,20 +19,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from discreet.catalog import Declaration
-from discreet.errors import LedgerError, QuestionError, refused
+from discreet.errors import LedgerError, refused
 from discreet.trusted.ledger.note import appearing
 
 PREFIX = "discreet_"
 """How every token begins, so that programs which look for secrets find it."""
 
 LONGEST_TOKEN = 200
-MOST_DAYS = 36_500
 
 _APPLICATION = 0x64736361  # "dsca" in the file's header
 _VERSION = 1
@@ -58,6 +58,8 @@ _TABLES = (
     f"PRAGMA user_version = {_VERSION}",
 )
 
+_refused = partial(refused, "account")
+
 
 class Role(StrEnum):
     """What an account may do: the owner everything, an analyst ask, an auditor see the ledger and what was spent."""
@@ -79,6 +81,10 @@ class Account:
     def asks_as(self) -> str | None:
         """Who asks, to the curator: never another than the token says. None: the owner."""
         return None if self.role is Role.OWNER else self.analyst or self.name
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"account": self.name, "role": self.role.value, "analyst": self.analyst}
 
 
 @dataclass(frozen=True)
@@ -279,10 +285,6 @@ def bound(declaration: Declaration, role: Role, analyst: str | None) -> str | No
     if analyst not in declared:
         raise _refused("name the declared analyst whose budget pays", where, f"name one of {', '.join(declared)}")
     return analyst
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return refused("account", message, where, fix)
 
 
 def _account(file: apsw.Connection, name: str) -> Account | None:

@@ -320,6 +320,4 @@ def _written(release: Release, wanted: str) -> Response:
         with importlib.import_module("pyarrow.ipc").new_stream(stream, table.schema) as writer:
             writer.write_table(table)
         return Response(stream.getvalue(), media_type=ARROW, headers=headers)
-    return Response(
-        json.dumps(told(release), ensure_ascii=False).encode("utf-8", "replace"), media_type=JSON, headers=headers
-    )
+    return _json(told(release), headers)

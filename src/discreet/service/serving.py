@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from discreet.service.accounts import Accounts
 
 KEEP_ALIVE_SECONDS = 30
+
+_refused = partial(refused, "serve")
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,3 @@ def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
         ssl_keyfile=address.key,
     )
     return uvicorn.Server(config)
-
-
-def _refused(message: str, where: str, fix: str) -> QuestionError:
-    return refused("serve", message, where, fix)
