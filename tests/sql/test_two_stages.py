@@ -89,6 +89,19 @@ def test_of_several_rows_the_first_is_compared_with(curator: Curator) -> None:
     assert "of 10 rows of a subquery, the first is compared with" in answer.bounds
 
 
+@pytest.mark.parametrize(("least", "sizes"), [(20, 10), (1_000, 0)])
+def test_where_noise_lets_a_subquery_give_several_rows_the_first_is_taken(
+    least: int, sizes: int, curator: Curator
+) -> None:
+    counted = "(SELECT n, COUNT(*) AS k FROM t GROUP BY n)"
+    one = f"(SELECT c.n FROM {counted} c WHERE c.k > {least} ORDER BY c.n DESC)"
+    answer = curator.ask(f"SELECT s.kind, s.k + {one} AS v FROM (SELECT kind, COUNT(*) AS k FROM t GROUP BY kind) s",
+                         epsilon=NEVER)  # fmt: skip
+    assert answer.rows == [{"kind": kind, "v": 109 if sizes else None} for kind in "uvw"]
+    assert ("of several rows of a subquery, the first is taken" in answer.bounds) == (sizes > 1)
+    assert "v: how far it lies from the truth is not known" in answer.bounds
+
+
 def test_where_no_group_can_meet_a_value_there_is_no_row_and_no_charge(curator: Curator) -> None:
     answer = curator.ask(f"SELECT kind, SUM(n) AS s FROM t WHERE kind = {WORD} GROUP BY kind", epsilon=3)
     assert answer.rows == []

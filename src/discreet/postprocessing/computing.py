@@ -27,10 +27,12 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Computed:
-    """What an outer query gives: the types of its columns and its rows, the intervals' columns behind the others."""
+    """What an outer query gives: the types of its columns and its rows, the intervals' columns behind the others.
+    `several`: a subquery in it gives more rows than the one that is wanted, and the first was taken."""
 
     kinds: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    several: bool = False
 
 
 class OuterEngine:
@@ -43,8 +45,8 @@ class OuterEngine:
     def compute(
         self, query: OuterQuery, tables: Mapping[str, ReleasedTable], data: Mapping[str, Columns], *, paid: bool = False
     ) -> Computed:
-        """Runs a query. Raises QuestionError where it cannot be run; with `paid`, that says that what was measured
-        stays."""
+        """Runs a query. Raises QuestionError where it cannot be run. With `paid`, that says that what was measured
+        stays; and where a subquery gives several rows for one value, which depends on the noise, the first is taken."""
         sent = []
         for name in query.tables:
             table = tables[name]
@@ -57,14 +59,14 @@ class OuterEngine:
             if self._process is None or not self._process.usable:
                 self._process = EngineProcess(OUTER_WORKER)
             try:
-                found = self._process.call("compute", sent, query.text, seconds=SECONDS)
+                found = self._process.call("compute", sent, query.text, paid, seconds=SECONDS)
             except (Failed, Refused, Lost, Stopped):
                 self._process.kill()
                 self._process = None
                 raise _refused("it takes too long, or too much memory", "compute less in one question", paid) from None
         if "wrong" in found:
             raise _wrong(found["wrong"], found["function"], paid)
-        return Computed(found["kinds"], found["rows"])
+        return Computed(found["kinds"], found["rows"], found.get("several", False))
 
     def close(self) -> None:
         """Ends the child."""
@@ -141,7 +143,7 @@ def content(
     for place, ((name, followed), (at, count)) in enumerate(zip(query.columns, beside(query), strict=True)):
         kind = computed.kinds[place]
         ends = [_ends(row[at], row[at + 1], kind) for row in computed.rows] if count else []
-        known = followed.boxed and (not ends or any(end != (-_FAR, _FAR) for end in ends))
+        known = followed.boxed and not computed.several and (not ends or any(end != (-_FAR, _FAR) for end in ends))
         if not known:
             types[name] = kind
             if followed is not Followed.EXACT:
@@ -158,6 +160,8 @@ def content(
     ]
     if compared:
         bounds.append("rows are compared with a released value: intervals are for that value, not for the true one")
+    if computed.several:
+        bounds.append("of several rows of a subquery, the first is taken")
     bounds += notes
     left_out = [one for part in parts for one in part.left_out or ()]
     return ReleaseContent(
@@ -215,7 +219,8 @@ def value_of(computed: Computed, *, many: bool) -> list[Any]:
 def first_of(computed: Computed, *, many: bool) -> list[str]:
     """What the answer says where one value is wanted, and several were given."""
     count = len(computed.rows)
-    return [] if many or count < 2 else [f"of {count} rows of a subquery, the first is compared with"]
+    inner = ["of several rows of a subquery, the first is taken"] if computed.several else []
+    return inner + ([] if many or count < 2 else [f"of {count} rows of a subquery, the first is compared with"])
 
 
 def _within_the_calendar(value: Any, kind: str) -> Any:

@@ -62,21 +62,31 @@ class Worker:
         assert operation == "compute"
         return self.compute(*arguments)
 
-    def compute(self, tables: Sequence[Table], query: str) -> dict[str, Any]:
-        """The columns' types and values of a query on these tables."""
+    def compute(self, tables: Sequence[Table], query: str, first: bool = False) -> dict[str, Any]:
+        """The columns' types and values of a query on these tables. With `first`, where a subquery gives several rows
+        for one value, the first of them is taken, and "several" said."""
         try:
             with self._database.cursor() as connection:
                 return _computed(connection, tables, query)
-        except Exception:
+        except Exception as error:
             self._database.close()
             self._database = _opened()
-            raise
+            if not (first and _SEVERAL in str(error)):
+                raise
+        with _opened(several=True) as database:
+            return _computed(database, tables, query) | {"several": True}
 
 
-def _opened() -> duckdb.DuckDBPyConnection:
+def _opened(*, several: bool = False) -> duckdb.DuckDBPyConnection:
+    """A database; with `several`, one that takes the first row where a subquery gives more than one."""
     database = duckdb.connect(":memory:", config=_CONFIG)
+    database.execute(f"SET scalar_subquery_error_on_multiple_rows = {not several}")
     database.execute("SET lock_configuration = true")
     return database
+
+
+_SEVERAL = "More than one row returned by a subquery"
+"""What DuckDB says of such a subquery."""
 
 
 def _computed(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], query: str) -> dict[str, Any]:
