@@ -238,3 +238,17 @@ def test_what_is_charged_is_answered(around: str) -> None:
             except QuestionError:
                 assert curator.ledger.head == head, question
     assert answered
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("GREATEST(NULLIF(k, 300), 3)", None),
+        ("LEAST(k, 7, 8.5)", 7),
+        ("GREATEST(k, k + 1)", 301),
+        ("CONCAT(k, 'x')", "300x"),
+        ("CONCAT(NULLIF('a', CASE WHEN k > 1 THEN 'a' ELSE 'b' END), 'x')", None),
+    ],
+)
+def test_functions_of_null_are_null_in_answers_as_in_rows(value: str, wanted: Any, curator: Curator) -> None:
+    assert only(curator, f"SELECT {value} AS v FROM (SELECT COUNT(*) AS k FROM t) s") == wanted

@@ -30,6 +30,7 @@ LARGEST = 600
 INFINITE = "\x1finfinite"
 """A function without arguments: an infinite number."""
 LOWER_END, UPPER_END = "\x1flower end", "\x1fupper end"
+LEAST, GREATEST = "\x1fleast", "\x1fgreatest"
 """Functions of an end and a size: infinite where the end is of that size, since a whole number of it would be NULL,
 which aggregates leave out."""
 _WHOLE = {"int": 2**31 - 1, "bigint": 9_200_000_000_000_000_000}
@@ -375,7 +376,7 @@ class _Rows:
         if self.exact(node.this) and self.exact(node.expression):
             return node.copy(), node.copy()
         pairs = [_binary(kind, _real(a), b) for a in one for b in two]
-        low, high = _call("LEAST", *pairs), _call("GREATEST", *pairs)
+        low, high = _call(LEAST, *pairs), _call(GREATEST, *pairs)
         if isinstance(node, exp.Mul):
             return _within_size(low, high, size)
         if self.exact(node.expression):
@@ -521,8 +522,8 @@ def _folded(low: exp.Expr, high: exp.Expr, of: Callable[[exp.Expr], exp.Expr]) -
     across = exp.And(
         this=exp.LTE(this=low.copy(), expression=zero), expression=exp.GTE(this=high.copy(), expression=zero.copy())
     )
-    least = _call("LEAST", of(low), of(high))
-    return exp.Case(ifs=[exp.If(this=across, true=zero.copy())], default=least), _call("GREATEST", of(low), of(high))
+    least = _call(LEAST, of(low), of(high))
+    return exp.Case(ifs=[exp.If(this=across, true=zero.copy())], default=least), _call(GREATEST, of(low), of(high))
 
 
 def _own(node: exp.Expr) -> Iterator[exp.Expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import sqlglot
 from sqlglot import exp
@@ -24,7 +25,6 @@ _SAME = frozenset(
         "CEIL",
         "CEILING",
         "COALESCE",
-        "CONCAT",
         "CONCAT_WS",
         "CONTAINS",
         "COS",
@@ -34,7 +34,6 @@ _SAME = frozenset(
         "ENDS_WITH",
         "EXP",
         "FLOOR",
-        "GREATEST",
         "HOUR",
         "INSTR",
         "ISFINITE",
@@ -44,7 +43,6 @@ _SAME = frozenset(
         "ISOYEAR",
         "LAST_DAY",
         "LCASE",
-        "LEAST",
         "LEFT",
         "LEN",
         "LENGTH",
@@ -242,6 +240,12 @@ _FORMS: Mapping[str, Mapping[int, str]] = {
 _ENDS = {"\x1fLOWER END": "-Infinity", "\x1fUPPER END": "Infinity"}
 """Functions of a number and a size: this where the number is of that size, else the number."""
 
+_EXTREMES = {"GREATEST": "LIST_MAX", "LEAST": "LIST_MIN"}
+"""Functions that are NULL where an argument is, by those that leave NULLs out."""
+
+_SKIPPING = {"\x1fLEAST": "LEAST", "\x1fGREATEST": "GREATEST"}
+"""Functions that leave NULLs out, by DuckDB's names."""
+
 _TRUNCATED = ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC")
 _DIFFERENCES = ("DATE_DIFF", "DATEDIFF", "DATETIME_DIFF")
 _FAILING = (
@@ -258,7 +262,10 @@ _HELD = "\x1fheld"
 
 def known(name: str) -> bool:
     """Whether a query on released tables may call a function of this name."""
-    return any(name in names for names in (_SAME, _OVER_ROWS, _MAKING, _FORMS, _TRUNCATED, _DIFFERENCES))
+    return any(
+        name in names
+        for names in (_SAME, _OVER_ROWS, _MAKING, _FORMS, _EXTREMES, _TRUNCATED, _DIFFERENCES, ("CONCAT",))
+    )
 
 
 def gathers(node: exp.Expr) -> bool:
@@ -372,6 +379,16 @@ def _end(value: exp.Expr, size: exp.Expr, infinite: str) -> exp.Expr:
     return _applied(value, exp.Lambda(this=case, expressions=[exp.to_identifier(_HELD, quoted=True)], colon=True))
 
 
+def _extreme(name: str, values: Sequence[exp.Expr]) -> exp.Expr:
+    """The greatest or least of values; NULL where one is."""
+    held = exp.column(_HELD, quoted=True)
+    count = exp.Anonymous(this="LIST_COUNT", expressions=[held])
+    whole = exp.EQ(this=count, expression=exp.Literal.number(len(values)))
+    case = exp.Case(ifs=[exp.If(this=whole, true=exp.Anonymous(this=name, expressions=[held.copy()]))])
+    function = exp.Lambda(this=case, expressions=[exp.to_identifier(_HELD, quoted=True)], colon=True)
+    return _applied(exp.Array(expressions=list(values)), function)
+
+
 def _applied(value: exp.Expr, function: exp.Lambda) -> exp.Expr:
     """A function of one value, which is computed once."""
     applied = exp.Anonymous(this="LIST_TRANSFORM", expressions=[exp.Array(expressions=[value]), function])
@@ -387,6 +404,12 @@ def _called(node: exp.Expr) -> exp.Expr:
     if name in _ENDS:
         value, size = node.expressions
         return _end(value, size, _ENDS[name])
+    if name in _EXTREMES and node.expressions:
+        return _extreme(_EXTREMES[name], node.expressions)
+    if name == "CONCAT" and node.expressions:
+        return exp.Paren(this=reduce(lambda one, other: exp.DPipe(this=one, expression=other), node.expressions))
+    if name in _SKIPPING:
+        return exp.Anonymous(this=_SKIPPING[name], expressions=node.expressions)
     if name not in (*_FORMS, *_TRUNCATED, *_DIFFERENCES):
         return exp.Anonymous(this=name, expressions=node.expressions)
     arguments = [one.sql(dialect="duckdb") for one in node.expressions]
