@@ -72,7 +72,8 @@ BELOW: dict[str, set[str]] = {
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
     "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "errors"},  # no engine, no plan, no text
-    "remote": {"catalog", "release", "explanation", "sql", "ring_a", "errors"},  # no curator: it is elsewhere
+    # no curator: it is elsewhere; of the service, which addresses are this machine's
+    "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"},
     **dict.fromkeys(
         ("cli", "notebook"),
         FACADE | PROCEDURES | {"procedures", "audit", "engines", "local", "odds", "service", "together", "__init__"},
