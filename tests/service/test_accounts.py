@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 from discreet.errors import LedgerError, QuestionError
@@ -94,6 +96,12 @@ def test_a_file_that_others_may_read_or_that_is_none_is_refused(tmp_path: Path) 
         with pytest.raises(LedgerError) as caught:
             accounts.holder(token)
         assert caught.value.code == "accounts"
+    accounts._path.write_bytes(content)
+    with closing(apsw.Connection(str(accounts._path))) as file:
+        file.execute("UPDATE accounts SET role = 'emperor'")
+    for look in (accounts.known, lambda: accounts.holder(token)):
+        with pytest.raises(LedgerError, match="damaged"):
+            look()
 
 
 def test_what_cannot_be_entered_in_the_ledger_is_not_done(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -198,6 +199,8 @@ BODIES: list[tuple[int, str, bytes, dict[str, str]]] = [
     (400, "body", b'{"question": "SELECT 1", "within": {"n": [1]}}', {}),
     (400, "body", b'{"question": "SELECT 1", "analyst": "bob"}', {}),
     (400, "body", b'{"question": "SELECT 1", "request": "x"}', {}),
+    (400, "body", b'{"question": "SELECT 1", "epsilon": "0.1", "epsilon": "3"}', {}),
+    (400, "body", b'{"question": "SELECT 1", "within": {"n": 1, "n": 500}}', {}),
     (400, "request", b"{}", {"Idempotency_Key": "a b"}),
     (400, "request", b"{}", {"Idempotency_Key": "x" * 201}),
     (413, "size", b" " * 70_000, {}),
@@ -238,6 +241,23 @@ def test_paths_and_methods_that_are_none(service: Served) -> None:
         assert reply.status == status
         fits(reply.json, OPENAPI["components"]["schemas"]["Problem"])
     assert set(reply.headers["allow"].split(", ")) == {"GET", "HEAD"}
+    for path in ("/ledger/", "//ledger", "/ledger%2f", "/%2fexample.org/", "/x/../ledger", "/LEDGER"):
+        reply = service.call("GET", path, "owner")  # nothing leads elsewhere, and the token with it
+        assert (reply.status, reply.headers.get("location")) == (404, None)
+
+
+def test_a_header_that_stands_there_twice_says_nothing(service: Served) -> None:
+    before = service.curator.ledger.head
+    whole = json.dumps({"question": "SELECT COUNT(*) AS n FROM visits WHERE age > 14"}).encode()
+    for again, status in [
+        (f"Authorization: Bearer {service.tokens['owner']}", b"401"),
+        ("Idempotency-Key: b", b"400"),
+        ("Content-Type: application/json", b"415"),
+        ("Content-Encoding: gzip", b"415"),
+    ]:
+        twice = ("Idempotency-Key: a", "Content-Encoding: identity", "Connection: close", again)
+        assert service.raw(post(service, whole, *twice)).split()[1] == status, again
+    assert service.curator.ledger.head == before
 
 
 def test_a_request_is_charged_once_and_belongs_to_one_question(service: Served) -> None:
@@ -279,6 +299,17 @@ def test_why_a_table_is_unfit_is_told_to_the_owner_alone(service: Served, monkey
     assert (reply.status, reply.json["code"]) == (503, "tables")
     assert b"secret" not in reply.content
     assert b"csv" not in reply.content
+
+
+def test_names_of_requests_are_never_those_of_a_question_s_parts(service: Served) -> None:
+    """What a question of two tables measures has names too: a half of it is not charged and then refused."""
+    parts = "(SELECT COUNT(*) AS n FROM visits WHERE age > {0}) AS a, (SELECT SUM(age) AS m FROM visits) AS b"
+    for age, name in ((15, "first"), (16, "second/2"), (17, "third//1")):
+        single = {"question": f"SELECT COUNT(*) AS n FROM visits WHERE age = {age}", "epsilon": "0.01"}
+        assert service.call("POST", "/ask", "owner", single, Idempotency_Key=f"{name}/2").status == 200
+        several = {"question": f"SELECT a.n, b.m FROM {parts.format(age)}", "epsilon": "0.02"}
+        reply = service.call("POST", "/ask", "owner", several, Idempotency_Key=name)
+        assert reply.status == 200, reply.content
 
 
 def test_a_refused_request_may_be_mended_under_its_name(service: Served) -> None:
@@ -340,6 +371,25 @@ def test_too_many_that_wait_are_put_off(service: Served, monkeypatch: pytest.Mon
     monkeypatch.setattr("discreet.service.api.MOST_WAITING", 0)
     reply = service.call("POST", "/ask", "ana", COUNT)
     assert (reply.status, reply.json["code"]) == (429, "busy")
+    for path in ("/tables", "/balance", "/ledger", "/ready"):  # nobody waits for another's question there
+        assert service.call("GET", path, "owner").status == 200
+
+
+def test_few_requests_of_an_account_are_open_at_once(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is slow of one leaves room for others'."""
+    monkeypatch.setattr("discreet.service.api.MOST_OPEN", 1)
+    slow = post(service, b"", length=10)
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+        connection.sendall(slow.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
+        assert b" 100 " in connection.recv(100)  # it is open
+        reply = service.call("GET", "/balance", "ana")
+        assert (reply.status, reply.json["code"]) == (429, "busy")
+        fits(reply.json, promised("/balance", "GET", 429)["application/problem+json"]["schema"])
+        assert service.call("GET", "/balance", "bob").status == 200
+        assert service.call("GET", "/health", None).status == 200
+        connection.shutdown(socket.SHUT_RDWR)
+    while service.call("GET", "/balance", "ana").status != 200:
+        pass
 
 
 def test_a_token_holds_until_it_is_revoked_or_expires(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from discreet.errors import EngineError, QuestionError
 from discreet.service.accounts import PREFIX
 from face_tools import Command, spent
 
+MEAN = {"question": "SELECT AVG(age) AS my_question FROM visits", "within": {"my_question": "3"}}
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
 
@@ -82,10 +83,12 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
     with running(clinic) as (process, url, said):
         with discreet.connect(url, token=token) as there:
             assert not there.ask(COUNT, epsilon="0.2").charged
+            assert there.ask(**MEAN).charged  # at a price that a local curator warns of
             assert repr(there) == f"Curator at {url}"
         out, err = ended(process)
         assert out == ""
-        assert PREFIX not in err + "".join(said)
+        for secret in (PREFIX, "my_question", "budget", str(clinic.parent)):
+            assert secret not in err + "".join(said)
         with pytest.raises(EngineError) as caught, discreet.connect(url, token=token) as there:
             there.ask(COUNT, epsilon="0.2")
         assert caught.value.code == "unreachable"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,7 @@ def serve(
             click.echo("the owner's token, which is not shown again:", err=True)
             click.echo(token)
         click.echo(f"{', '.join(map(visible, found.tables))}: {address.url(listening.getsockname()[1])}", err=True)
+        logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
         server(curator, accounts, address).run(sockets=[listening])
 
 

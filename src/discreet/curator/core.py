@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("discreet")
+_said = logging.getLogger("discreet.question")
+"""What only who asks should read: a service, whose log is another's, says it in `explain` alone."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ class Asking:
             self._warn(asked.loss)
             for part in asked.parts:
                 for words in assumed(part.measured.plan, wanted):
-                    _log.warning("%s", words)
+                    _said.warning("%s", words)
             if asked.outer is None:
                 (part,) = asked.parts
                 content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
@@ -487,7 +489,7 @@ class Asking:
         total = self._ledger.filter(TOTAL)
         after = total.after(loss)
         if after.alive and (ended := ends(total, after)):
-            _log.warning("once this is charged, %s", ended)
+            _said.warning("once this is charged, %s", ended)
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.

@@ -183,7 +183,7 @@ class Accounts:
 
     def known(self) -> list[tuple[Account, list[Token]]]:
         """Every account with its tokens."""
-        if not self._path.exists():
+        if not self._there():
             return []
         with self._open() as file:
             tokens = _tokens(file)
@@ -193,7 +193,7 @@ class Accounts:
 
     def holder(self, token: str) -> Account | None:
         """Whose token it is; None where it is none, has expired or was revoked."""
-        if len(token) > LONGEST_TOKEN or not self._path.exists():
+        if len(token) > LONGEST_TOKEN or not self._there():
             return None
         wanted = _hash(token)
         with self._open() as file:
@@ -221,7 +221,7 @@ class Accounts:
     # the file
 
     def _make(self) -> None:
-        if self._path.exists():
+        if self._there():
             return
         try:
             with appearing(self._path) as draft:
@@ -240,7 +240,7 @@ class Accounts:
     def _open(self, *, write: bool = False) -> Iterator[apsw.Connection]:
         """A transaction of its own: all that is written is on the disk at its end, or nothing."""
         try:
-            if not self._path.exists():
+            if not self._there():
                 raise _refused("there is no account yet", self.name, "`discreet account add`, or `discreet serve`")
             self._alone()
             file = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -260,8 +260,14 @@ class Accounts:
                 file.close(True)  # what was not committed is undone
         except apsw.BusyError:
             raise self._failed("another process holds the file of accounts", "try again") from None
-        except (apsw.Error, OSError):
+        except (apsw.Error, OSError, ValueError, TypeError):  # with what no row of ours has
             raise self._failed("the file of accounts is damaged, or cannot be read", "put a copy back") from None
+
+    def _there(self) -> bool:
+        try:
+            return self._path.exists()
+        except OSError:
+            raise self._failed("the file of accounts cannot be read", "look at the rights of its folder") from None
 
     def _alone(self) -> None:
         """Nobody else may read who asks, or write a token of his own."""

@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -56,6 +57,9 @@ THREADS = 16
 
 MOST_WAITING = 64
 """How many are taken beyond the answer of others; whoever comes then asks again."""
+
+MOST_OPEN = 32
+"""How many requests of one account are open at once."""
 
 PROBLEM = "application/problem+json"
 TITLES: Mapping[type[Error], str] = {
@@ -110,14 +114,18 @@ class Service:
         self._accounts = accounts
         self._asking: set[str | None] = set()
         self._waiting = 0
+        self._open: Counter[str] = Counter()
         self._threads: anyio.CapacityLimiter | None = None
+        self._looking: anyio.CapacityLimiter | None = None
         self._doors: anyio.CapacityLimiter | None = None
         self._document = (files("discreet.service") / "openapi.json").read_bytes()
 
     def app(self) -> Starlette:
         """The application, for a server of ASGI."""
         routes = [Route(one.path, partial(self._reply, one), methods=[one.method]) for one in PATHS]
-        return Starlette(routes=routes, exception_handlers={HTTPException: _no_path})
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _no_path})
+        app.router.redirect_slashes = False  # a redirect would go to plain HTTP, behind a proxy, and a token with it
+        return app
 
     async def _reply(self, path: Path, request: Request) -> Response:
         account: Account | None = None
@@ -128,7 +136,10 @@ class Service:
                     fix = "ask with another account's token"
                     raise Refused(403, "role", f"this is not for the role {account.role}", path.path, fix)
             handler: Callable[..., Awaitable[Response]] = getattr(self, f"_{path.name}")
-            return await (handler(account, request) if path.roles else handler())
+            if account is None:
+                return await handler()
+            with self._one_of_few(account):
+                return await handler(account, request)
         except Refused as refused:
             return _problem(refused.status, refused.error)
         except ClientDisconnect:  # nobody hears it
@@ -166,7 +177,7 @@ class Service:
 
     def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> Release:
         """The answer. A name that was used before belongs to what was asked under it."""
-        own = None if name is None else f"{account.name}:{name}"
+        own = None if name is None else f"{account.name}:{name}/"  # the parts of a question end in numbers: never one
         same = b"" if name is None else digest(said)
         if name is not None and self._accounts.body_of(account.name, name) not in (None, same):
             fix = "use a new request id"
@@ -198,18 +209,18 @@ class Service:
         return _json(dict(self._curator.tables))
 
     async def _balance(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        budget = await self._run(lambda: self._curator.budget)
+        budget = await self._look(lambda: self._curator.budget)
         mine = account.asks_as if account.role is Role.ANALYST else None
         return _json({"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()})
 
     async def _ledger(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        return _json(await self._run(as_dict, self._curator, None))
+        return _json(await self._look(partial(as_dict, self._curator, None)))
 
     async def _health(self) -> Response:
         return _json({"status": "ok"})
 
     async def _ready(self) -> Response:
-        await self._run(lambda: self._curator.ledger.head)
+        await self._look(lambda: self._curator.ledger.head)
         return _json({"status": "ready"})
 
     async def _openapi(self) -> Response:
@@ -228,6 +239,24 @@ class Service:
             return await anyio.to_thread.run_sync(partial(function, *arguments, **said), limiter=self._threads)
         finally:
             self._waiting -= 1
+
+    async def _look(self, function: Callable[[], _Result]) -> _Result:
+        """Looks something up, in other threads than those of questions: nobody waits for another's question, or hears
+        that one runs."""
+        if self._looking is None:
+            self._looking = anyio.CapacityLimiter(4)
+        return await anyio.to_thread.run_sync(function, limiter=self._looking)
+
+    @contextlib.contextmanager
+    def _one_of_few(self, account: Account) -> Iterator[None]:
+        """Of an account so many requests are open at once, whatever they are: slow ones leave room for others'."""
+        if self._open[account.name] >= MOST_OPEN:
+            raise _busy("too many requests of yours are open")
+        self._open[account.name] += 1
+        try:
+            yield
+        finally:
+            self._open[account.name] -= 1
 
     @contextlib.contextmanager
     def _turn(self, account: Account) -> Iterator[None]:

@@ -39,7 +39,7 @@ class Refused(Exception):
 
 def bearer(request: Request) -> str:
     """The token that a request has in its header. Raises Refused 401."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    scheme, _, token = ",".join(request.headers.getlist("authorization")).partition(" ")
     if scheme.casefold() != "bearer" or not token.strip():
         raise unknown_token()
     return token.strip()
@@ -54,10 +54,10 @@ def unknown_token() -> Refused:
 async def body(request: Request) -> bytes:
     """The whole body. Raises Refused where it is no JSON, too large or too slow; what comes after the limit is read and
     dropped, up to a limit of its own."""
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    kind = ",".join(request.headers.getlist("content-type")).split(";")[0].strip().lower()
     if kind != JSON:
         raise Refused(415, "type", "a question is sent as JSON", "Content-Type", f"send Content-Type: {JSON}")
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
+    if ",".join(request.headers.getlist("content-encoding") or ["identity"]).lower() != "identity":
         raise Refused(415, "type", "a compressed body is not taken", "Content-Encoding", "send it as it is")
     found, size = bytearray(), 0
     try:
@@ -92,7 +92,13 @@ PRICED: Shape = {
 def fields(body: bytes, shape: Shape) -> dict[str, Any]:
     """The fields of a body: numbers as they were written. Raises Refused 400."""
     try:
-        plain = json.loads(body.decode("utf-8"), parse_float=Decimal, parse_int=Decimal, parse_constant=_no_number)
+        plain = json.loads(
+            body.decode("utf-8"),
+            parse_float=Decimal,
+            parse_int=Decimal,
+            parse_constant=_no_number,
+            object_pairs_hook=_once,
+        )
     except (ValueError, RecursionError, ArithmeticError):
         raise _malformed("the body is no JSON in UTF-8", "body") from None
     if not isinstance(plain, dict):
@@ -117,6 +123,14 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object. Where a name stands twice, others on the way may have read the other value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _malformed("a field stands there twice", "body")
+    return found
+
+
 def _no_number(_: str) -> None:
     raise ValueError
 
@@ -132,7 +146,8 @@ def digest(said: Mapping[str, Any]) -> bytes:
 
 def request_name(request: Request) -> str | None:
     """The name that makes a retry safe. Raises Refused 400."""
-    name = request.headers.get("idempotency-key")
+    names = request.headers.getlist("idempotency-key")
+    name = " ".join(names) if names else None  # of two, neither
     if name is not None and not _REQUEST.fullmatch(name):
         fix = "write up to 200 ASCII letters and digits, without blanks"
         raise Refused(400, "request", "this cannot be the name of a request", "Idempotency-Key", fix)
@@ -143,7 +158,7 @@ def form(request: Request) -> str:
     """In which of FORMS the answer goes: the one that is wanted most, JSON where none is named. Raises Refused 400
     where it cannot be made, before anything is paid."""
     wanted = []
-    for place, part in enumerate(request.headers.get("accept", "").split(",")):
+    for place, part in enumerate(",".join(request.headers.getlist("accept")).split(",")):
         kind, *parameters = (one.strip().lower() for one in part.split(";"))
         weights = [one.removeprefix("q=") for one in parameters if one.startswith("q=")]
         if kind in FORMS:
