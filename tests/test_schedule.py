@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ import pandas
 import pytest
 
 import discreet
-from discreet import Curator
+from discreet import Curator, schedule
 from discreet.engines.protocol import UNTIL
 from discreet.schedule import on_schedule
 from discreet.trusted.ring_a.forks import Lock
@@ -83,7 +84,38 @@ def test_what_fails_is_said_when_the_slot_ends(error: type[BaseException]) -> No
     assert turn.acquire(0)  # and the others' turn comes
 
 
-def test_whose_turn_does_not_come_has_not_asked() -> None:
+def test_when_the_turn_is_let_go_of_tells_nothing() -> None:
+    """Whoever waits for it would read from the moment how long the engine took for somebody else's question."""
+    turn, begun, had = Lock(), time.monotonic(), threading.Event()
+
+    def next_one() -> float:
+        had.wait()
+        assert turn.acquire(60)
+        turn.release()
+        return time.monotonic()
+
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(next_one)
+        with on_schedule(1, turn) as slot:
+            slot.take(2)
+            had.set()
+        assert waiting.result() >= begun + 1
+
+
+def test_a_slot_begins_with_its_turn() -> None:
+    turn = Lock()
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(turn.acquire, 0).result()
+        timer = threading.Timer(0.3, other.submit, (turn.release,))
+        timer.start()
+        begun = time.monotonic()
+        with on_schedule(1, turn):
+            assert UNTIL.get() >= begun + 0.3 + 0.5  # type: ignore[operator]
+        timer.join()
+
+
+def test_whose_turn_does_not_come_has_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "WAITED", 1)
     turn, asked = Lock(), []
     with ThreadPoolExecutor(1) as other:
         assert other.submit(turn.acquire, 0).result()

@@ -10,9 +10,12 @@ from discreet.engines.protocol import UNTIL
 from discreet.errors import EngineError
 from discreet.trusted.ring_a.forks import Lock
 
+WAITED = 4
+"""How many times the declared seconds a question waits for its turn."""
+
 
 class Slot:
-    """The time of one question, from when it is asked until it is answered: chosen beforehand, from the question."""
+    """The time of one question, from when its turn comes until it is answered: chosen beforehand, from the question."""
 
     def __init__(self, seconds: int | None) -> None:
         self._seconds = seconds
@@ -25,11 +28,11 @@ class Slot:
             self._whole = self._seconds * max(1, statements)
             UNTIL.set(self._begun + self._whole / 2)
 
-    def wait(self) -> bool:
-        """Waits for the end. Gives whether it was still to come."""
+    def wait(self, part: float = 1) -> bool:
+        """Waits for the end of this part of it. Gives whether it was still to come."""
         if self._seconds is None:
             return True
-        left = self._begun + self._whole - time.monotonic()
+        left = self._begun + self._whole * part - time.monotonic()
         time.sleep(max(0.0, left))
         return left >= 0
 
@@ -42,26 +45,40 @@ def on_schedule(seconds: int | None, turn: Lock | None = None) -> Iterator[Slot]
     How long the slot is follows from the declaration and the question, never from how long it took: who waits for the
     next of several moments tells which one it was, and an analyst can tune a question to the edge between two. So what
     is not ready in time has failed. The engine is stopped at half of the slot; an answer that is late all the same is
-    not given. (It is stored: asking again gives it.) Where the engine's `turn` does not come within a quarter of the
-    slot, because others ask, nothing is spent.
+    not given. (It is stored: asking again gives it.)
+
+    The engine's `turn` is held for half of the slot, however early the engine is done: whoever asks next would see when
+    it is let go of. So how long a question waits for its turn follows from when others asked, and its slot begins then.
+    Where the turn does not come in time, nothing is spent.
     """
+    if seconds is None or turn is None:
+        with _slot(seconds) as slot:
+            yield slot
+        return
+    if not turn.acquire(WAITED * seconds):
+        raise EngineError(busy=True)
+    with _slot(seconds, turn) as slot:
+        yield slot
+
+
+@contextmanager
+def _slot(seconds: int | None, turn: Lock | None = None) -> Iterator[Slot]:
     before = UNTIL.get()
     slot = Slot(seconds)
-    mine = turn is not None and seconds is not None
     try:
-        if mine and turn is not None and not turn.acquire((seconds or 0) / 4):
-            mine = False
-            raise EngineError(busy=True)
         yield slot
     except BaseException:
-        _end(slot, before, turn if mine else None)
+        _end(slot, before, turn)
         raise
-    if not _end(slot, before, turn if mine else None):
+    if not _end(slot, before, turn):
         raise EngineError
 
 
 def _end(slot: Slot, before: float | None, turn: Lock | None) -> bool:
     UNTIL.set(before)
     if turn is not None:
-        turn.release()
+        try:
+            slot.wait(1 / 2)
+        finally:
+            turn.release()
     return slot.wait()

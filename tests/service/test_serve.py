@@ -10,14 +10,17 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import discreet
+from discreet.catalog import read
 from discreet.errors import EngineError, QuestionError
 from discreet.service.accounts import PREFIX
+from discreet.service.serving import ANSWER_SECONDS, scheduled
 from face_tools import Command, spent
 
 MEAN = {"question": "SELECT AVG(age) AS my_question FROM visits", "within": {"my_question": "3"}}
@@ -106,14 +109,27 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 
 def test_tls(clinic: Path, certificate: tuple[str, str]) -> None:
     pem, key = certificate
-    with running(clinic, "--host", "0.0.0.0", "--certificate", pem, "--key", key) as (process, url, _):
+    with running(clinic, "--host", "0.0.0.0", "--certificate", pem, "--key", key) as (process, url, said):
         assert process.stdout is not None
         token, url = process.stdout.readline().strip(), url.replace("0.0.0.0", "127.0.0.1")
+        assert "answers come after 2 s" in "".join(said)
         with discreet.connect(url, token=token, certificate=pem) as there:
-            assert there.ask(COUNT, epsilon="0.2").columns == ["n"]
+            assert list(there.tables) == ["visits"]
         with pytest.raises(EngineError, match="not trusted"), discreet.connect(url, token=token) as there:
             there.ask(COUNT)
         ended(process)
+
+
+def test_a_service_answers_on_a_schedule_unless_its_declaration_says_off(clinic: Path) -> None:
+    found = read(clinic)
+    assert found.limits.answer_seconds is None
+    assert scheduled(found).limits == replace(found.limits, answer_seconds=ANSWER_SECONDS)
+    for said, seconds in (("5", 5), ('"off"', 0)):
+        clinic.write_text(f"{clinic.read_text('utf-8')}\n[engine]\nanswer_seconds = {said}\n", "utf-8")
+        found = read(clinic)
+        assert scheduled(found) == found
+        assert found.limits.answer_seconds == seconds
+        clinic.write_text(clinic.read_text("utf-8").partition("\n[engine]")[0], "utf-8")
 
 
 @pytest.mark.parametrize(

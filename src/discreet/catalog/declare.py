@@ -274,7 +274,8 @@ class _DeclarationReader:
         self.flag("engine.windows", raw.get("windows", True))  # of older declarations: it chooses nothing any more
         answer = None
         if "answer_seconds" in raw:
-            answer = self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
+            off = raw["answer_seconds"] == "off"
+            answer = 0 if off else self.count("engine.answer_seconds", raw["answer_seconds"], 86_400)
         work = self.count("engine.work", raw["work"], MOST_WORK) if "work" in raw else None
         failures = self.count("engine.failures", raw.get("failures", default.failures), 1_000)
         kind = self.kind(raw)

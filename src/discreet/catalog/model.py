@@ -65,9 +65,9 @@ class Store(StrEnum):
 @dataclass(frozen=True)
 class EngineLimits:
     """Where questions run, and what one may take: memory in GiB, wall time in seconds. With `answer_seconds`, whatever
-    comes of a question comes that long after it was asked. `work` is the most rows that joins may make of one person's;
-    None for the usual (`plan.work`). After so many `failures` of measurements in a snapshot a table is frozen. Public,
-    never from data.
+    comes of a question comes so long after its turn came; 0: at once, the owner has said so; None: at once, but not in
+    a service. `work` is the most rows that joins may make of one person's; None for the usual (`plan.work`). After so
+    many `failures` of measurements in a snapshot a table is frozen. Public, never from data.
 
     `store` says whether tables are kept in "memory" or in files of the `folder`; None: as large as the source is. Each
     table gets a new snapshot when its last one is `every` seconds old; None: when the owner says so.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from discreet.cli.opening import opened
 from discreet.texts import visible
 
 if TYPE_CHECKING:
@@ -57,19 +56,22 @@ def serve(
     `discreet account` and `discreet token` say who they are, also while it runs. SIGTERM ends it: what runs is
     answered first.
     """
+    from discreet.curator import Curator
     from discreet.service.accounts import Account, Role
-    from discreet.service.serving import Address, needed, server
+    from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
 
     needed()
     address = Address(host, port, certificate, key, behind_proxy)
     address.check()
     found, accounts = _those_of(declaration)
-    with address.bound() as listening, opened(declaration, load=True, owner=True) as curator:
+    found = scheduled(found)
+    with address.bound() as listening, Curator.of(found, owner=True) as curator:
         if not any(account.role is Role.OWNER for account, _ in accounts.known()):
             accounts.add(Account("owner", Role.OWNER), curator.ledger.enter)
             token, _ = accounts.new_token("owner", None, curator.ledger.enter)
             click.echo("the owner's token, which is not shown again:", err=True)
             click.echo(token)
+        click.echo(how_scheduled(found), err=True)
         click.echo(f"{', '.join(map(visible, found.tables))}: {address.url(listening.getsockname()[1])}", err=True)
         logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
         server(curator, accounts, address).run(sockets=[listening])

@@ -632,12 +632,13 @@ class Asking:
     def _on_schedule(self, turn: Lock | None = None) -> AbstractContextManager[Slot]:
         """Holds back whatever comes of a question until the declared time, answer or error. Loading the tables is the
         owner's act and no part of that time."""
-        if self._declaration.limits.answer_seconds is not None:
+        seconds = self._declaration.limits.answer_seconds or None
+        if seconds is not None:
             self._holdings.load()
             self._holdings.load_public()
             self._twin.wait()
             self._reading.wait()
-        return on_schedule(self._declaration.limits.answer_seconds, turn)
+        return on_schedule(seconds, turn)
 
     def _asked(self, question: Askable, dialect: str | None) -> Asked:
         """A question as it is asked now."""

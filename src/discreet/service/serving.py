@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import QuestionError, refused
 
 if TYPE_CHECKING:
+    from discreet.catalog import Declaration
     from discreet.curator import Curator
     from discreet.service.accounts import Accounts
 
 KEEP_ALIVE_SECONDS = 30
+
+ANSWER_SECONDS = 2
+"""The schedule of a service whose declaration names none. Not measured: times follow from rows."""
 
 _refused = partial(refused, "serve")
 
@@ -85,6 +89,22 @@ def needed() -> Any:
     except ImportError:
         fix = 'run pip install "discreet[server]"'
         raise QuestionError("extra", "this needs starlette and uvicorn", where="serve", fix=fix) from None
+
+
+def scheduled(declaration: Declaration) -> Declaration:
+    """The same with a schedule: others see when an answer comes. `answer_seconds = "off"` stays what it is."""
+    if declaration.limits.answer_seconds is not None:
+        return declaration
+    return replace(declaration, limits=replace(declaration.limits, answer_seconds=ANSWER_SECONDS))
+
+
+def how_scheduled(declaration: Declaration) -> str:
+    """For whoever starts a service: when answers come, and what that means."""
+    seconds = declaration.limits.answer_seconds
+    if not seconds:
+        return 'answer_seconds = "off": how long an answer takes tells analysts about rows'
+    half = f"{seconds / 2:g} s"
+    return f"answers come after {seconds} s; what takes the engine more than {half} fails: see [engine] answer_seconds"
 
 
 def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
