@@ -71,7 +71,8 @@ BELOW: dict[str, set[str]] = {
     "curator": FACADE - {"curator"}
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
-    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "errors"},  # no engine, no plan, no text
+    # no engine, no plan, no text; of the rings what a loss is
+    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "ring_a", "errors"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"},
     **dict.fromkeys(

@@ -22,6 +22,8 @@ import click
 from discreet import __version__
 from discreet.catalog.model import EngineKind
 from discreet.cli.audit import command as audit_command
+from discreet.cli.backup import backup as backup_command
+from discreet.cli.backup import restore as restore_command
 from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
 from discreet.cli.opening import opened
@@ -524,6 +526,8 @@ def demo(output: str, engine: str, server: str | None) -> None:
 
 main.add_command(account_command)
 main.add_command(audit_command)
+main.add_command(backup_command)
+main.add_command(restore_command)
 main.add_command(publish_command)
 main.add_command(together_command)
 main.add_command(collect_command)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from discreet.accounting import Approximate, Pure
+from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import read
 from discreet.curator.history import as_entry, more_like_the_last, price, tables
 from discreet.errors import QuestionError
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 def spent_unknown(declaration: str, amount: str) -> None:
     """Charge a declaration's ledger for questions that it lacks: ε, or ε and δ with a comma."""
-    path, (epsilon, delta) = read(declaration).ledger, _amounts(amount)
+    path, loss = read(declaration).ledger, unknown_loss(amount)
     assert path is not None
-    loss = Approximate(epsilon, delta) if delta else Pure(epsilon) if epsilon else None
     Ledger.spend_unknown(path, loss).close()
+
+
+def unknown_loss(amount: str) -> Loss | None:
+    """An amount as a loss: ε, or ε and δ with a comma; None where it is 0."""
+    epsilon, delta = _amounts(amount)
+    return Approximate(epsilon, delta) if delta else Pure(epsilon) if epsilon else None
 
 
 def _amounts(amount: str) -> tuple[Fraction, Fraction]:
@@ -35,7 +40,7 @@ def _amounts(amount: str) -> tuple[Fraction, Fraction]:
         if epsilon < 0 or not 0 <= delta < 1:
             raise ValueError
     except ValueError:
-        message, fix = f"{amount[:60]!r}is not a valid price", "write --spend-unknown 0.5, or 0.5,1e-8 with a delta"
+        message, fix = f"{amount[:60]!r} is not a valid price", "write --spend-unknown 0.5, or 0.5,1e-8 with a delta"
         raise QuestionError("price", message, where="--spend-unknown", fix=fix) from None
     return epsilon, delta
 

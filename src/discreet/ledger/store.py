@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from discreet.errors import LedgerError, QuestionError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
@@ -19,6 +21,7 @@ from discreet.ledger.refusal import explained, refusal
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.chain import now
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
+from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
@@ -152,8 +155,21 @@ class Ledger(BudgetLedger):
     @property
     def head(self) -> str:
         """The hash of the last entry. Noted elsewhere, it shows later whether the history was kept."""
+        return self.last.hash.hex()
+
+    @property
+    def last(self) -> Noted:
+        """The number of the last entry, and its hash."""
         with self._file.read() as transaction:
-            return transaction.head.hash.hex()
+            return Noted(transaction.head.seq, transaction.head.hash)
+
+    def copy(self, place: Path) -> Noted:
+        """Writes the ledger as it is to an empty file, in one transaction; others may read meanwhile, and write after
+        it. Gives its last entry. The copy has no note beside it: it answers nothing."""
+        with self._file.read() as transaction:
+            head = Noted(transaction.head.seq, transaction.head.hash)
+            copied(transaction.connection, place)
+        return head
 
     def filter(self, account: str) -> Filter:
         """An account's caps and what was spent of them. Raises LedgerError "account" where there is none."""
@@ -254,6 +270,17 @@ class Ledger(BudgetLedger):
                 return
             yield from page
             seq = page[-1].seq
+
+
+def copied(connection: apsw.Connection, place: Path) -> None:
+    """Writes an open database to an empty file, which is on the disk when this returns."""
+    there = apsw.Connection(str(place), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        there.pragma("synchronous", "EXTRA")
+        with there.backup("main", connection, "main") as backup:
+            backup.step(-1)
+    finally:
+        there.close(True)
 
 
 _OPEN: weakref.WeakSet[Ledger] = weakref.WeakSet()

@@ -21,12 +21,13 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
 from discreet.catalog import Declaration
 from discreet.errors import LedgerError, refused
+from discreet.ledger.store import copied
 from discreet.trusted.ledger.note import appearing
 
 PREFIX = "discreet_"
@@ -107,6 +108,7 @@ class Token:
         return {"token": self.number, "account": self.account, **moments, "holds": self.holds}
 
 
+_Done = TypeVar("_Done")
 Entered = Callable[..., None]
 """Enters an act of the owner's in the ledger: `discreet.ledger.Ledger.enter`."""
 
@@ -128,9 +130,22 @@ class Accounts:
         return Accounts(declaration.ledger.with_suffix(".accounts"))
 
     @property
+    def path(self) -> Path:
+        """The file's path."""
+        return self._path
+
+    @property
     def name(self) -> str:
         """The file's name."""
         return self._path.name
+
+    def copy(self, place: Path, meanwhile: Callable[[], _Done]) -> _Done:
+        """Writes the accounts as they are to an empty file, and does something else in between that no act of the
+        owner's comes in, such as copying the ledger that has them."""
+        with self._open(write=True), self._open() as file:
+            done = meanwhile()
+            copied(file, place)
+        return done
 
     # the owner's acts
 
