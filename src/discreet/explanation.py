@@ -109,7 +109,8 @@ class Explanation:
 class BudgetState:
     """The whole budget, how much of it is used, and what `room` that leaves, in words: either for questions, or for
     publishing. `total` is what is promised for all that was released. `analysts` are the declared ones' own accounts:
-    the same of each, what is left being what both that account and the whole budget allow."""
+    the same of each, what is left being what both that account and the whole budget allow, and `windows` what of it may
+    be spent in the present "day" or "month": its ε, the percent used, and the day on which the next one begins."""
 
     total: Mapping[str, str]
     used: float
@@ -117,11 +118,13 @@ class BudgetState:
     lasting: bool
     room: str
     analysts: Mapping[str, BudgetState] = field(default_factory=dict)
+    windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
         analysts = {name: one.to_dict() for name, one in self.analysts.items()}
-        return {**vars(self), "total": dict(self.total), "analysts": analysts}
+        windows = {length: dict(one) for length, one in self.windows.items()}
+        return {**vars(self), "total": dict(self.total), "analysts": analysts, "windows": windows}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -134,8 +137,18 @@ class BudgetState:
         words = f"{self.room} (of ε {self.total['epsilon']}, δ {self.total['delta']})"
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
+    @property
+    def spans(self) -> str:
+        """What was used of the caps by day and month, in words that go on; nothing where there are none."""
+        return "".join(
+            f", {percent(one['used'])} of ε {one['epsilon']} a {length} (the next begins {one['until']} UTC)"
+            for length, one in self.windows.items()
+        )
+
     def __repr__(self) -> str:
         lines = [f"{percent(self.used)} used; {self.left}"]
         for name, one in self.analysts.items():
-            lines.append(visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used; {one.room}"))
+            lines.append(
+                visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{one.spans}; {one.room}")
+            )
         return "\n".join(lines)

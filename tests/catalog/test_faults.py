@@ -33,6 +33,18 @@ FAULTS: list[tuple[str, str, str, str]] = [
     (BUDGET + "[tabels.t]\n", "tabels", "this key is not known", "write tables"),
     (BUDGET + "[question]\nepsilon = 0", "question.epsilon", "epsilon must lie between", "write a decimal"),
     (BUDGET + "[analysts.ana]\nepsilon = 2", "analysts.ana.epsilon", "it is larger than the whole", "write at most"),
+    (
+        BUDGET + "[analysts.ana]\nepsilon = 1\nday = 2",
+        "analysts.ana.day",
+        "it is larger than epsilon",
+        "write at most analysts.ana.epsilon",
+    ),
+    (
+        BUDGET + "[analysts.ana]\nepsilon = 1\nday = 0.5\nmonth = 0.4",
+        "analysts.ana.day",
+        "it is larger than month",
+        "write at most analysts.ana.month",
+    ),
     (BUDGET + "[analysts.'']\nepsilon = 1", "analysts", "an analyst needs a name", "write [analysts.ana]"),
     (BUDGET + "[analysts]\nana = 1", "analysts.ana", "it must be a table", "write [analysts.ana]"),
     (BUDGET + "[engine]\nseconds = 0", "engine.seconds", "it must be a whole number from 1 to", "write for example 20"),

@@ -141,3 +141,23 @@ def test_check_says_how_well_an_attacker_guesses(cli: Command, clinic: Path) -> 
     large.write_text(re.sub(r"(?m)^epsilon = .*$", "epsilon = 1000", text, count=1), "utf-8")
     assert "ε 1000 hides almost nothing about a person: at ε 1 it is 73.2 %" in cli("check", large).out
     assert json.loads(cli("check", large, "--json").out)["odds_of_budget"] == 1
+
+
+def test_caps_by_day_and_month_are_told_and_held(cli: Command, clinic: Path) -> None:
+    clinic.write_text(clinic.read_text("utf-8") + "[analysts.ana]\nepsilon = 0.5\nmonth = 0.3\nday = 0.2\n", "utf-8")
+    ask = ("ask", clinic, "--analyst", "ana", "--epsilon")
+    assert "left for ana: either ε 0.05 in questions" in cli(*ask, "0.15", "SELECT COUNT(*) AS n FROM visits").out
+    refused = cli(*ask, "0.1", "SELECT COUNT(*) AS m FROM visits WHERE 1 = 1 AND cost > 3")
+    assert (refused.code, "analyst ana's budget of this day does not allow this question" in refused.err) == (3, True)
+    assert re.search(r"a price of at most ε 0.05; or ask again from \d{4}-\d\d-\d\d on, in UTC", refused.err)
+    with discreet.open(clinic) as one:
+        assert one.left("SELECT COUNT(*) AS m FROM visits", epsilon="0.05", analyst="ana") == 1
+        own = one.budget.analysts["ana"]
+        assert {name: (window["epsilon"], window["used"]) for name, window in own.windows.items()} == {
+            "day": ("0.2", 75.0),
+            "month": ("0.3", 50.0),
+        }
+        assert "ana: 30 % of ε 0.5 used, 75 % of ε 0.2 a day (the next begins" in repr(one.budget)
+        assert discreet.explanation.BudgetState.from_dict(one.budget.to_dict()) == one.budget
+    assert "50 % of ε 0.3 a month" in cli("ledger", clinic).out
+    assert json.loads(cli("ledger", clinic, "--json").out)["analysts"]["ana"]["windows"]["day"]["used"] == 75.0

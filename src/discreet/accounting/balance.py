@@ -7,7 +7,8 @@ against the filter itself: what is said to be left is admitted.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -93,26 +94,34 @@ def for_questions(account: PrivacyFilter) -> Fraction:
 @dataclass(frozen=True)
 class Balance:
     """What is left to whoever asks: of the whole budget `total`, of which the owner keeps `kept` for publishing, and of
-    the account of an `analyst` who has one, `own`. Each charge is debited from both, so what is left is what both
-    admit."""
+    the account of an `analyst` who has one, `own`, of which so much may be spent in each of the present `windows`. Each
+    charge is debited from all of them, so what is left is what all admit."""
 
     total: PrivacyFilter
     analyst: str = ""
     own: PrivacyFilter | None = None
     kept: Loss | None = None
+    windows: Mapping[str, PrivacyFilter] = field(default_factory=dict)
 
     def after(self, loss: Loss) -> Balance:
         """The balance once this is charged, admitted or not."""
-        return replace(self, total=self.total.after(loss), own=None if self.own is None else self.own.after(loss))
+        windows = {length: account.after(loss) for length, account in self.windows.items()}
+        own = None if self.own is None else self.own.after(loss)
+        return replace(self, total=self.total.after(loss), own=own, windows=windows)
+
+    @property
+    def _own(self) -> list[PrivacyFilter]:
+        """What is the analyst's own."""
+        return [] if self.own is None else [self.own, *self.windows.values()]
 
     @property
     def alive(self) -> bool:
-        """Whether both accounts admitted what was charged."""
-        return self.total.alive and (self.own is None or self.own.alive)
+        """Whether all accounts admitted what was charged."""
+        return all(account.alive for account in (self.total, *self._own))
 
     def more(self, loss: Loss) -> int:
         """How many more releases of this loss are admitted, one after another."""
-        return min(account.left(loss) for account in (self._free, self.own) if account is not None)
+        return min(account.left(loss) for account in (self._free, *self._own))
 
     @property
     def left(self) -> str:
@@ -120,9 +129,9 @@ class Balance:
         questions, tables = for_questions(self._free), for_publishing(self.total, self.total)
         if self.kept is not None and not self.total.after(Pure(questions)).admits(self.kept):
             questions = Fraction(0)
-        if self.own is not None:
-            questions = min(questions, for_questions(self.own))
-            tables = min(tables, for_publishing(self.own, self.total))
+        for account in self._own:
+            questions = min(questions, for_questions(account))
+            tables = min(tables, for_publishing(account, self.total))
         whose = f" for {self.analyst}" if self.own is not None else ""
         if not questions and not tables:
             return f"nothing is left{whose}"

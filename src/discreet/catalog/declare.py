@@ -203,7 +203,7 @@ class _DeclarationReader:
         return value if value is not None and 0 <= value < 1 else Fraction(0)
 
     def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None) -> Budget:
-        self.unknown(where, raw, _BUDGET | ({"reserve"} if whole is None else set()))
+        self.unknown(where, raw, _BUDGET | ({"reserve"} if whole is None else {"day", "month"}))
         if "epsilon" not in raw:
             self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
         epsilon = self.epsilon(f"{where}.epsilon", raw.get("epsilon", 1))
@@ -220,7 +220,22 @@ class _DeclarationReader:
             self.fault(f"{where}.keys_delta", "it is a part of delta and cannot be larger", "write at most delta")
         if whole is not None and epsilon > whole.epsilon:
             self.fault(f"{where}.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
-        return Budget(epsilon, delta, keys_delta, self.reserve(where, raw.get("reserve"), epsilon, delta, keys_delta))
+        kept = self.reserve(where, raw.get("reserve"), epsilon, delta, keys_delta) if whole is None else Fraction(0)
+        month = self.allowance(where, "month", raw, "epsilon", epsilon) if whole is not None else None
+        longer = ("epsilon", epsilon) if month is None else ("month", month)
+        day = self.allowance(where, "day", raw, *longer) if whole is not None else None
+        return Budget(epsilon, delta, keys_delta, kept, day, month)
+
+    def allowance(
+        self, where: str, window: str, raw: Mapping[str, Any], longer: str, most: Fraction
+    ) -> Fraction | None:
+        """The most ε that may be spent in one day or month; None where it is not declared."""
+        if window not in raw:
+            return None
+        found = self.epsilon(f"{where}.{window}", raw[window])
+        if found > most:
+            self.fault(f"{where}.{window}", f"it is larger than {longer}", f"write at most {where}.{longer}")
+        return found
 
     def reserve(self, where: str, raw: Any, epsilon: Fraction, delta: Fraction, keys_delta: Fraction) -> Fraction:
         """The price of the table for which room is kept; 0 for none."""

@@ -39,12 +39,14 @@ class Budget:
     """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys.
 
     `publish` is the price of a table for which room is kept: nothing else is admitted that would leave less; 0 keeps
-    nothing."""
+    nothing. `day` and `month` are the most ε of an analyst's that may be spent in one of these, in UTC."""
 
     epsilon: Fraction
     delta: Fraction
     keys_delta: Fraction
     publish: Fraction = Fraction(0)
+    day: Fraction | None = None
+    month: Fraction | None = None
 
 
 class EngineKind(StrEnum):

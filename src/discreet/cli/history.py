@@ -58,7 +58,9 @@ def as_text(curator: Curator, verification: Verification | None) -> str:
     if curator.ledger.filter(TOTAL).renewable is not None:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
     for name, own in budget.analysts.items():
-        lines.append(visible(f"analyst {name}: {percent(own.used)} of ε {own.total['epsilon']} used · {own.room}"))
+        lines.append(
+            visible(f"analyst {name}: {percent(own.used)} of ε {own.total['epsilon']} used{own.spans} · {own.room}")
+        )
     for name, table in tables(curator).items():
         if table["failures"] or table["frozen"]:
             lines.append(f"{visible(name)}: {_state(table)}")

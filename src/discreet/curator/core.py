@@ -193,6 +193,7 @@ class Asking:
             repr(dict(self._declaration.tables)),
             units={table.name.casefold(): _unit(table) for table in about},
             raising=raise_budget,
+            allowances={name: _allowances(budget) for name, budget in declaration.analysts.items()},
         )
         if begins and declaration.ledger is not None:
             whole = _caps(declaration.budget)
@@ -407,8 +408,10 @@ class Asking:
         return self._balance(account)
 
     def _balance(self, account: str) -> Balance:
-        own = self._ledger.filter(account) if account in self._declaration.analysts else None
-        return Balance(self._ledger.filter(TOTAL), account, own, self._kept)
+        if account not in self._declaration.analysts:
+            return Balance(self._ledger.filter(TOTAL), account, None, self._kept)
+        windows = {length: one.account for length, one in self._ledger.allowances(account).items()}
+        return Balance(self._ledger.filter(TOTAL), account, self._ledger.filter(account), self._kept, windows)
 
     def _at_least(self, loss: Loss) -> tuple[str, ...]:
         return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
@@ -557,7 +560,11 @@ class Asking:
         own = balance.total if balance.own is None else balance.own
         keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
         amounts = {**promise(own), "keys_delta": show(own.keys_delta)}
-        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts)
+        caps = {
+            length: {"epsilon": show(one.account.epsilon), "used": used(one.account), "until": one.until}
+            for length, one in (self._ledger.allowances(account).items() if account != TOTAL else ())
+        }
+        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps)
 
     @property
     def ledger(self) -> Ledger:
@@ -804,3 +811,9 @@ def _unit(table: Table) -> Unit:
 
 def _caps(budget: Budget) -> Caps:
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
+
+
+def _allowances(budget: Budget) -> dict[str, Caps]:
+    """What an analyst may spend in one window of each declared length: so much ε, and as much δ as ever."""
+    lengths = {"day": budget.day, "month": budget.month}
+    return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}

@@ -21,7 +21,13 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
         "more": more_like_the_last(curator),
         "left": budget.room,
         "analysts": {
-            name: {**own.total, "used": own.used, "left": own.room, "more": more_like_the_last(curator, name)}
+            name: {
+                **own.total,
+                "used": own.used,
+                "left": own.room,
+                "more": more_like_the_last(curator, name),
+                "windows": {length: dict(one) for length, one in own.windows.items()},
+            }
             for name, own in budget.analysts.items()
         },
         "tables": tables(curator),

@@ -71,7 +71,9 @@ def entry(record: Record, committed: bool) -> Entry:
 
 def _note(body: Mapping[str, Any]) -> str:
     if body["kind"] == "register":
-        return "; ".join(_change(*change) for change in body["changes"]) or "the declaration"
+        changes = [_change(name, old, new) for name, old, new in body["changes"]]
+        allowed = [_change(name, old, new, length) for name, length, old, new in body.get("allowances", ())]
+        return "; ".join(changes + allowed) or "the declaration"
     if body["kind"] == "unknown":
         return "questions whose entries are lost"
     if body["kind"] == "renew":
@@ -107,9 +109,10 @@ def asker(analyst: str) -> str:
     return f"{analyst} is" if analyst != TOTAL else "those who name no analyst are"
 
 
-def _change(name: str, old: Mapping[str, str] | None, new: Mapping[str, str]) -> str:
+def _change(name: str, old: Mapping[str, str] | None, new: Mapping[str, str] | None, window: str = "") -> str:
     before = "" if old is None else f"{Caps.from_json(old)} → "
-    return f"{_whose(name)}: {before}{Caps.from_json(new)}"
+    whose = _whose(name) + (f" a {window}" if window else "")
+    return f"{whose}: {before}{'no cap' if new is None else Caps.from_json(new)}"
 
 
 def _whose(name: str) -> str:

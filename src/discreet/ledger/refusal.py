@@ -17,10 +17,18 @@ _DIGITS = 6
 
 
 def refusal(
-    account: str, filter_: PrivacyFilter, loss: Loss, whole: PrivacyFilter, keep: Loss | None = None
+    account: str,
+    filter_: PrivacyFilter,
+    loss: Loss,
+    whole: PrivacyFilter,
+    keep: Loss | None = None,
+    *,
+    window: str = "",
+    until: str = "",
 ) -> BudgetError:
     """The error of an account that does not admit a loss; `whole` is the whole budget, `keep` what the owner keeps
-    of it: what is left is what would be left after that. It depends on prices only.
+    of it: what is left is what would be left after that. With `window` it is what the account may spend in this one,
+    and the next begins at `until`. It depends on prices only, and on the clock.
 
     What was asked is rounded up and what is left is rounded down, so that the two never look equal.
     """
@@ -30,6 +38,9 @@ def refusal(
         whose += ", of which a part is kept for publishing,"
     asked, left = _amounts(filter_, loss)
     fits = _fits(filter_, loss, whole)
+    if window:
+        whose += f" of this {window}"
+        fits += f"; or ask again from {until} on, in UTC"
     return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=fits)
 
 
@@ -37,8 +48,8 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
     """The same error with a longer text, where there is one. `persons` are who counts as one in a table, and of how
     many rows of one the declaration speaks."""
     match error.code, dict(error.facts):
-        case "raised", {"account": str(account), "known": Caps() as known, "wanted": Caps() as wanted}:
-            longer = raised(account, known, wanted)
+        case "raised", {"account": str(account), "known": Caps() as known, "wanted": Caps() | None as wanted}:
+            longer = raised(account, known, wanted, str(error.facts.get("window", "")))
         case "apart", {"account": str(account), "most": Caps() as most, "wanted": Caps() as wanted}:
             longer = apart(account, most, wanted)
         case "unit", {"table": str(table), "known": str(known), "total": PrivacyFilter() as total} if table in persons:
@@ -49,15 +60,18 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
     return longer
 
 
-def raised(account: str, known: Caps, wanted: Caps) -> LedgerError:
-    """The error of a declaration that allows an account more than the ledger does."""
+def raised(account: str, known: Caps, wanted: Caps | None, window: str = "") -> LedgerError:
+    """The error of a declaration that allows an account more than the ledger does, at all or in one window."""
     whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    whose += f" of a {window}" if window else ""
     fix = (
         "if another declaration names the same ledger, give both the same budget; to raise it for good, the owner runs"
         " `discreet ledger DECLARATION --raise-budget`"
     )
     return LedgerError(
-        "raised", f"{whose} is {_caps(known)} in the ledger, and the declaration says {_caps(wanted)}", fix=fix
+        "raised",
+        f"{whose} is {_caps(known)} in the ledger, and the declaration says {_caps(wanted) if wanted else 'none'}",
+        fix=fix,
     )
 
 

@@ -10,6 +10,7 @@ import atexit
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 
 import apsw
@@ -19,6 +20,7 @@ from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
+from discreet.trusted.ledger.allowances import renewing
 from discreet.trusted.ledger.chain import now
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ledger.note import Noted
@@ -42,6 +44,23 @@ class Unit:
     @property
     def person(self) -> str:
         return f"{self.column} ({self.kind})" if self.kind else self.column
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What an account may spend in the present day or month, and the day on which the next one begins, in UTC."""
+
+    account: Filter
+    until: str
+
+
+def _following(length: str, day: str) -> str:
+    """The first day of the next window."""
+    last = date.fromisoformat(day)
+    if length == "month":
+        last = last.replace(day=28) + timedelta(days=4)
+        return (last - timedelta(days=last.day - 1)).isoformat()
+    return (last + timedelta(days=1)).isoformat()
 
 
 def _names(states: States, kind: str) -> list[str]:
@@ -86,15 +105,17 @@ class Ledger(BudgetLedger):
         units: Mapping[str, Unit] | None = None,
         raising: bool = False,
         persons: Mapping[str, Sequence[str]] = {},
+        allowances: Mapping[str, Mapping[str, Caps]] = {},
     ) -> bool:
         """Make accounts and set their caps: `BudgetLedger.register`. `units` says of each table about people who counts
         as a person in it; words of an earlier time did not say the type."""
-        for wanted in caps.values():
+        for wanted in (*caps.values(), *(one for lengths in allowances.values() for one in lengths.values())):
             wanted.filter()  # caps that no filter can have are met before anything is compared
         units = units or {}
         named = {table: (unit.person, unit.column) for table, unit in units.items()}
         try:
-            return super().register(caps, declaration, persons={**named, **persons}, raising=raising)
+            persons = {**named, **persons}
+            return super().register(caps, declaration, persons=persons, raising=raising, allowances=allowances)
         except LedgerError as error:
             raise explained(error, {table: (unit.person, unit.rows) for table, unit in units.items()}) from None
 
@@ -176,6 +197,17 @@ class Ledger(BudgetLedger):
         with self._file.read() as transaction:
             return transaction.account(account)
 
+    def allowances(self, account: str) -> dict[str, Allowance]:
+        """What an account may spend in the present windows, by their lengths ("day", "month")."""
+        with self._file.read() as transaction:
+            day = transaction.day(account).get("day", "")
+            return {
+                length: Allowance(
+                    Caps.of(known).filter() if renewing(length, last, day) else known, _following(length, day)
+                )
+                for length, (known, last) in transaction.allowances(account).items()
+            }
+
     def salt(self) -> bytes:
         """32 secret bytes, drawn when the ledger was made."""
         with self._file.read() as transaction:
@@ -203,6 +235,9 @@ class Ledger(BudgetLedger):
             own = self.filter(name)
             if not (own if kept is None else own.after(kept)).admits(loss):
                 raise refusal(name, own, loss, total, kept)
+        for length, allowed in self.allowances(account).items():
+            if not allowed.account.admits(loss):
+                raise refusal(account, allowed.account, loss, total, window=length, until=allowed.until)
 
     def reserve(
         self,
@@ -231,7 +266,10 @@ class Ledger(BudgetLedger):
                 keep=keep,
             )
         except Overdrawn as error:
-            raise refusal(error.name, error.account, loss, error.whole, error.keep) from None
+            until = self.allowances(account)[error.window].until if error.window else ""
+            raise refusal(
+                error.name, error.account, loss, error.whole, error.keep, window=error.window, until=until
+            ) from None
 
     def answer(self, key: str, account: str) -> bytes | None:
         """The answer of this key, as `reserve` would give it to `account`."""

@@ -17,6 +17,7 @@ from functools import reduce
 from typing import Any
 
 from discreet.errors import BudgetError, LedgerError
+from discreet.trusted.ledger.allowances import LENGTHS, renewing, window
 from discreet.trusted.ledger.chain import Key, digest
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.filter import Family, Spent
@@ -89,11 +90,21 @@ def renewed(account: Filter, losses: Iterable[Loss]) -> Filter | None:
 
 class Overdrawn(BudgetError):
     """An account does not admit a loss, or not with the reserved part of its budget. `whole` is the whole budget before
-    it."""
+    it. With `window`, the account is what it may spend in this one ("day")."""
 
-    def __init__(self, name: str, account: Filter, loss: Loss, whole: Filter, keep: Loss | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        account: Filter,
+        loss: Loss,
+        whole: Filter,
+        keep: Loss | None = None,
+        *,
+        window: str = "",
+    ) -> None:
         super().__init__("the budget does not allow this question", asked="more", left="less", fits="ask for less")
         self.name, self.account, self.loss, self.whole, self.keep = name, account, loss, whole, keep
+        self.window = window
 
 
 @dataclass(frozen=True)
@@ -149,6 +160,11 @@ def debited(body: Mapping[str, Any]) -> tuple[str, ...]:
     return (TOTAL, *own) if body["kind"] == "reserve" else own
 
 
+def day_of(body: Mapping[str, Any]) -> str:
+    """The day of a charge: by the clock, where no allowance asked for it."""
+    return str(body.get("day") or body["time"])
+
+
 def stored_loss(body: Mapping[str, Any]) -> Loss:
     """The loss of an entry. Raises LedgerError "newer" for an event that this version does not know."""
     try:
@@ -164,8 +180,8 @@ class States(ABC):
         self.texts: dict[Key, str] = {}
 
     @abstractmethod
-    def losses(self, name: str) -> Iterable[Loss]:
-        """Every loss that an account was debited with so far, in order."""
+    def losses(self, name: str, window: str = "") -> Iterable[Loss]:
+        """Every loss that an account was debited with so far, in order; in a `window`, those of its days."""
 
     def state(self, kind: str, name: str) -> Any:
         """The state's JSON, or None."""
@@ -181,6 +197,12 @@ class States(ABC):
         """The caps of an account; None where it was never registered."""
         return Caps.of(self.account(name)) if ("account", name) in self.texts else None
 
+    def allowances(self, name: str) -> dict[str, tuple[Filter, str]]:
+        """What an account may spend in one window, by the window's length: the caps and what was spent of them, and the
+        latest day on which something was."""
+        states = ((length, self.state(length, name)) for length in LENGTHS)
+        return {length: (account_from_json(state), state["day"]) for length, state in states if state is not None}
+
     def table(self, name: str) -> TableState:
         return TableState.from_json(self.state("table", name) or {})
 
@@ -192,7 +214,7 @@ class States(ABC):
         """
         accounts: dict[str, Filter] = {}
         tables: dict[str, TableState] = {}
-        others: dict[Key, str] = {}
+        others: dict[Key, Any] = {}
         match body["kind"]:
             case "register":
                 others["declaration", ""] = digest(body["declaration"].encode())
@@ -203,6 +225,8 @@ class States(ABC):
                         raise ValueError("the account has other caps")
                     family = self.account(name).spent.family if known else None
                     accounts[name] = Caps.from_json(new).after(self.losses(name) if known else (), family)
+                for name, length, old, new in body.get("allowances", ()):
+                    others[length, name] = self._allowed(name, length, old, new, body["day"])
             case "renew":
                 for name, words in body["promises"]:
                     after = renewed(self.account(name), self.losses(name))
@@ -220,16 +244,37 @@ class States(ABC):
             case "lift":
                 tables = {name: self.table(name).lifted(body["analyst"]) for name in body["tables"]}
             case "reserve" | "repeat":
-                accounts = {name: self.charged(name, stored_loss(body)) for name in debited(body)}
+                for name in debited(body):
+                    accounts[name] = self.charged(("account", name), self.account(name), stored_loss(body))
+                    others |= self._spent_today(name, body)
             case "unknown":  # it has happened, admitted or not
                 accounts = {name: self.account(name).after(stored_loss(body)) for name in debited(body)}
         changed: dict[Key, Any] = {("account", name): account_to_json(account) for name, account in accounts.items()}
         return changed | {("table", name): table.to_json() for name, table in tables.items()} | others
 
-    def charged(self, name: str, loss: Loss) -> Filter:
-        """An account after a loss that it admits."""
-        account = self.account(name)
+    def charged(self, key: Key, account: Filter, loss: Loss) -> Filter:
+        """An account after a loss that it admits; the state `key` says what it is an account of."""
         after = account.after(loss)
         if not after.alive:
-            raise Overdrawn(name, account, loss, self.account(TOTAL))
+            raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in LENGTHS else "")
         return after
+
+    def _allowed(self, name: str, length: str, old: object, new: Mapping[str, str] | None, day: str) -> Any:
+        """What an account may spend in one window under new caps, None where no longer any: what it has spent in this
+        one counts."""
+        known = self.allowances(name).get(length)
+        if (known and Caps.of(known[0]).to_json()) != old or name == TOTAL:
+            raise ValueError("the allowance has other caps")
+        if new is None:
+            return None
+        return account_to_json(Caps.from_json(new).after(self.losses(name, window(length, day)), None)) | {"day": day}
+
+    def _spent_today(self, name: str, body: Mapping[str, Any]) -> dict[Key, Any]:
+        """What an account may spend in its windows, after a charge that they admit."""
+        spent: dict[Key, Any] = {}
+        for length, (account, last) in self.allowances(name).items():
+            day = body["day"]
+            known = Caps.of(account).filter() if renewing(length, last, day) else account
+            after = self.charged((length, name), known, stored_loss(body))
+            spent[length, name] = account_to_json(after) | {"day": day}
+        return spent

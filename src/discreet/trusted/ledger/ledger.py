@@ -24,6 +24,7 @@ from pathlib import Path
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, debited, stored_loss
+from discreet.trusted.ledger.allowances import LENGTHS
 from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.replay import HistoryReplay
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
@@ -67,7 +68,15 @@ class BudgetLedger:
         self._file = LedgerFile(path, lost=lost)
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
-    def register(self, caps: Mapping[str, Caps], declaration: str, *, persons: Persons, raising: bool) -> bool:
+    def register(
+        self,
+        caps: Mapping[str, Caps],
+        declaration: str,
+        *,
+        persons: Persons,
+        raising: bool,
+        allowances: Mapping[str, Mapping[str, Caps]] = {},
+    ) -> bool:
         """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names. Gives
         whether the whole budget's account was made, so that it begins here.
 
@@ -82,7 +91,8 @@ class BudgetLedger:
         another: all that is released is within the larger of each part, which neither cap promises. `persons` says of
         each table about people who counts as a person in it, in words, and in which of an earlier time the same persons
         were meant. What was charged was charged for these: LedgerError "unit" where that changes after anything was
-        charged.
+        charged. `allowances` are what accounts may spend in one window (`allowances.LENGTHS`), lowered and raised as
+        caps are; of an account that is not named, none.
         """
         with self._file.write() as transaction:
             changes, named = [], []
@@ -92,6 +102,7 @@ class BudgetLedger:
                     _check_raise(transaction, name, known, wanted, raising)
                 if known != wanted:
                     changes.append((name, known and known.to_json(), wanted.to_json()))
+            allowed = _other_allowances(transaction, [*caps], allowances, raising)
             charged = transaction.caps(TOTAL) is not None and not transaction.account(TOTAL).spent.nothing
             for table, words in persons.items():
                 before = transaction.state("unit", table)
@@ -99,9 +110,14 @@ class BudgetLedger:
                     raise LedgerError.of("unit", table=table, known=before, total=transaction.account(TOTAL))
                 if before != words[0]:
                     named.append((table, words[0]))
-            if changes or named or transaction.state("declaration", "") != chain.digest(declaration.encode()):
+            if (
+                changes
+                or named
+                or allowed
+                or transaction.state("declaration", "") != chain.digest(declaration.encode())
+            ):
                 fields = {"changes": changes, "declaration": declaration} | ({"units": named} if named else {})
-                transaction.append("register", fields)
+                transaction.append("register", fields | allowed)
             return any(name == TOTAL and known is None for name, known, _ in changes)
 
     def check(self, tables: Sequence[str], account: str) -> None:
@@ -157,6 +173,7 @@ class BudgetLedger:
             LedgerError.unless(known is None, "pending", where="request")
             if tables:
                 asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
+            asked |= transaction.day(own)
             before, seq = transaction.account(TOTAL), transaction.head.seq + 1
             transaction.append("reserve", asked | {"reserve": seq, "account": own, "loss": loss.to_json()})
             if keep is not None and not transaction.account(TOTAL).admits(keep):
@@ -234,12 +251,30 @@ def _check_raise(transaction: Transaction, name: str, known: Caps, wanted: Caps,
     LedgerError.unless(holds, "apart", account=name, most=known, wanted=wanted)
 
 
+def _other_allowances(
+    transaction: Transaction, names: Sequence[str], wanted: Mapping[str, Mapping[str, Caps]], raising: bool
+) -> Fields:
+    """What an entry says of those allowances of these accounts that differ from what is registered; nothing where none
+    does. Raises LedgerError "raised" where one must not be larger, or end."""
+    changes = []
+    for name in sorted(names):
+        known = transaction.allowances(name)
+        for length in LENGTHS:
+            before = Caps.of(known[length][0]) if length in known else None
+            after = wanted.get(name, {}).get(length)
+            if before is not None and not (after is not None and after.within(before)):
+                LedgerError.unless(raising, "raised", account=name, known=before, wanted=after, window=length)
+            if before != after:
+                changes.append((name, length, before and before.to_json(), after and after.to_json()))
+    return {"allowances": changes, "day": chain.now()[:10]} if changes else {}
+
+
 def _repeated(transaction: Transaction, answer: StoredAnswer, own: str | None, asked: Fields) -> Stored:
     """Give a stored answer. An own account that has not paid for it yet is debited its release's loss."""
     data, reserve, debited_before = answer
     charged = {} if own is None or debited_before else {own: stored_loss(reserve.body)}
     if charged:
-        asked |= {"account": own, "loss": reserve.body["loss"]}
+        asked |= {"account": own, "loss": reserve.body["loss"]} | transaction.day(own)
     if charged or asked["request"] is not None:
         transaction.append("repeat", asked | {"reserve": reserve.seq})
     return Stored(reserve.seq, data, charged)

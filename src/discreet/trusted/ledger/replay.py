@@ -10,7 +10,8 @@ from attrs import evolve
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import States, account_from_json, debited, stored_loss
+from discreet.trusted.ledger.accounts import States, account_from_json, day_of, debited, stored_loss
+from discreet.trusted.ledger.allowances import LENGTHS
 from discreet.trusted.ledger.chain import Key, Record
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
@@ -34,11 +35,11 @@ class HistoryReplay(States):
         super().__init__()
         self.head = chain.START
         self.answered: dict[int, bool] = {}  # by reserve
-        self._losses: dict[str, list[Loss]] = {}  # by account
+        self._losses: dict[str, list[tuple[str, Loss]]] = {}  # by account, each with its day
         self._recorded: Mapping[Key, Any] = {}  # the states that the entry set
 
-    def losses(self, name: str) -> Sequence[Loss]:
-        return self._losses.get(name, ())
+    def losses(self, name: str, window: str = "") -> Sequence[Loss]:
+        return [loss for day, loss in self._losses.get(name, ()) if day.startswith(window)]
 
     def follow(self, record: Record, digest: str | None) -> None:
         """Take the next entry; `digest` is the SHA-256 of the answer that is stored with it."""
@@ -56,14 +57,13 @@ class HistoryReplay(States):
         if not fits or len(self._recorded) != len(expected) or chain.balances(self.texts) != body["balances"]:
             raise chain.broken(seq)
         for name in debited(body):
-            self._losses.setdefault(name, []).append(stored_loss(body))
+            self._losses.setdefault(name, []).append((day_of(body), stored_loss(body)))
         self.head = record
 
-    def charged(self, name: str, loss: Loss) -> Filter:
+    def charged(self, key: Key, account: Filter, loss: Loss) -> Filter:
         """The first charge says with which filters an account began, never that an owner moved to them."""
-        account = self.account(name)
-        if account.spent.family is None and ("account", name) in self._recorded:
-            begun = account_from_json(self._recorded["account", name]).spent.family
+        if account.spent.family is None and key in self._recorded:
+            begun = account_from_json(self._recorded[key]).spent.family
             account = evolve(account, spent=evolve(account.spent, family=begun and evolve(begun, moved=False)))
         admitted = evolve(account, epsilon=account.epsilon * (1 + TOLERANCE)).admits(loss)
         LedgerError.unless(admitted, "overcharged", entry=self.head.seq + 1)
@@ -85,8 +85,10 @@ def _fits(key: Key, recorded: Any, expected: Any) -> bool:
     A larger μ² is right too: a later version of the accounting may find a smaller one for the same release. An earlier
     version went on adding to a μ² above its cap, which is as dead as None.
     """
-    if key[0] != "account" or recorded == expected or expected is None:
+    if key[0] not in ("account", *LENGTHS) or recorded == expected or expected is None:
         return chain.canonical(recorded) == chain.canonical(expected)
+    if recorded is None or recorded.get("day") != expected.get("day"):
+        return False
     found, wanted = account_from_json(recorded), account_from_json(expected)
     given, least = found.spent.mu_squared, wanted.spent.mu_squared
     enough = given is not None and least is not None and given >= least * (1 - TOLERANCE)

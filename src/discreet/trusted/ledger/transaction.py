@@ -12,7 +12,7 @@ import apsw
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain, schema
-from discreet.trusted.ledger.accounts import TOTAL, States, debited, stored_loss
+from discreet.trusted.ledger.accounts import TOTAL, States, day_of, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ring_a.loss import Loss
@@ -51,8 +51,14 @@ class Transaction(States):
         """The analyst's own account, where he has one beside the whole budget's."""
         return analyst if analyst != TOTAL and ("account", analyst) in self.texts else None
 
-    def losses(self, name: str) -> Iterator[Loss]:
-        return (stored_loss(record.body) for record in self.entries() if name in debited(record.body))
+    def losses(self, name: str, window: str = "") -> Iterator[Loss]:
+        bodies = (record.body for record in self.entries())
+        return (stored_loss(body) for body in bodies if name in debited(body) and day_of(body).startswith(window))
+
+    def day(self, account: str | None) -> dict[str, str]:
+        """The day that a charge of this account names, where it needs one: today, or the latest day that was seen."""
+        last = [] if account is None else [day for _, day in self.allowances(account).values()]
+        return {"day": max(*last, chain.now()[:10])} if last else {}
 
     def find(self, where: str, **said: object) -> Record | None:
         """The first entry that a condition finds, verified: it must say what was asked for."""
