@@ -13,6 +13,7 @@ from discreet.release.content import Cost
 from discreet.release.left_out import LeftOut
 from discreet.release.limit_advice import LimitOption, in_words
 from discreet.release.render import percent, remarks
+from discreet.release.values import finite
 from discreet.texts import visible
 
 
@@ -50,7 +51,7 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
-        return {
+        whole: dict[str, Any] = {
             "price": dict(self.price),
             "percent": self.percent,
             "more": self.more,
@@ -67,6 +68,8 @@ class Explanation:
             "after": self.after,
             "analyst": None if self.analyst is None else dict(self.analyst),
         }
+        plain: dict[str, Any] = finite(whole)
+        return plain
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import logging
 import ssl
 import threading
 import time
@@ -24,6 +25,8 @@ from discreet.release.told import heard
 from discreet.service.serving import loopback
 from discreet.sql.compiled import Askable, as_text
 from discreet.trusted.ring_a.exact import Number, floor
+
+_log = logging.getLogger("discreet.question")
 
 _ERRORS = {kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Error)}
 _KEPT_SECONDS = 20
@@ -56,7 +59,7 @@ class RemoteCurator:
     """
 
     def __init__(self, url: str, *, token: str, certificate: str | Path | None, seconds: float | None) -> None:
-        fix = 'write discreet.connect("https://host:8443", token=…)'
+        fix = "write https://host:8443; on this machine http://127.0.0.1:8443 does"
         try:
             parts = urlsplit(url)
             self._host, self._port, self._path = parts.hostname or "", parts.port, parts.path.rstrip("/")
@@ -101,7 +104,10 @@ class RemoteCurator:
         service has a fault.
         """
         said = _said(question, epsilon, delta, within, confidence, together, dialect)
-        return heard(self._call("POST", "/ask", said, request))
+        plain = self._call("POST", "/ask", said, request)
+        for words in plain.get("warnings", ()):
+            _log.warning("%s", words)
+        return heard(plain)
 
     def explain(
         self,

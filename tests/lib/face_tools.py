@@ -107,6 +107,15 @@ note = { type = "text" }
 """
 
 
+def strict(text: str | bytes) -> Any:
+    """Reads JSON as others do: Python's own Infinity and NaN are none. Raises ValueError."""
+
+    def none(constant: str) -> None:
+        raise ValueError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=none)
+
+
 @dataclass(frozen=True)
 class Said:
     """What a command said, and its exit code."""
@@ -117,7 +126,7 @@ class Said:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        return strict(self.out)
 
 
 Command = Callable[..., Said]

@@ -41,7 +41,7 @@ class Reply:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.content)
+        return face_tools.strict(self.content)
 
 
 @dataclass(frozen=True)

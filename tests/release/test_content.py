@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from discreet.accounting.balance import Balance
 from discreet.ledger import TOTAL
 from discreet.release.content import FREE, VERSION, Cost, ReleaseContent
 from discreet.release.table import Release
+from discreet.release.values import FAR
 from discreet.synthesis.synthetic import Synthetic
+from face_tools import strict
 from kinds import DATA
 
 BEFORE: dict[str, dict[str, Any]] = json.loads((DATA / "stored_before.json").read_text("utf-8"))
@@ -48,6 +51,18 @@ def test_what_is_written_is_read_again(kind: str) -> None:
     assert json.loads(written)["release"] == VERSION
     assert ReleaseContent.from_json(written) == content
     assert "release" not in content.to_dict()
+
+
+def test_what_is_not_known_is_written_as_json_has_it() -> None:
+    """Also where an older ledger holds the words that Python alone reads as numbers."""
+    stored = {**BEFORE["mean"]["stored"], "intervals": [{"a": [-math.inf, math.inf]}], "rows": [{"a": math.nan}]}
+    content = ReleaseContent.from_json(json.dumps(stored).encode())
+    budget = Filter(Fraction(10**6), Fraction(0))
+    release = Release(content, FREE, Balance(budget, TOTAL, None, None), Pure(Fraction(1)))
+    again = strict(release.to_json())
+    assert again["intervals"] == [{"a": [-FAR, FAR]}]
+    assert again["rows"] == [{"a": None}]
+    assert release.intervals == [{"a": (-math.inf, math.inf)}]
 
 
 def test_a_newer_version_is_refused() -> None:

@@ -19,6 +19,7 @@ from discreet.accounting.balance import Balance, ends, percent_of, promise, publ
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
+from discreet.curator.warned import warn
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
 from discreet.explanation import BudgetState, Explanation
@@ -65,8 +66,6 @@ if TYPE_CHECKING:
 
 
 _log = logging.getLogger("discreet")
-_said = logging.getLogger("discreet.question")
-"""What only who asks should read: a service, whose log is another's, says it in `explain` alone."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +250,7 @@ class Asking:
             self._warn(asked.loss)
             for part in asked.parts:
                 for words in assumed(part.measured.plan, wanted):
-                    _said.warning("%s", words)
+                    warn(words)
             if asked.outer is None:
                 (part,) = asked.parts
                 content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
@@ -287,7 +286,8 @@ class Asking:
                     continue
             own = None if request is None else f"{request}/{place + 1}"
             if not room_held and not self._answered(measured, table, account, own):
-                self._ledger.hold_room(_together(asked.parts[place:]), account, self._kept)
+                own_account = account if account in self._declaration.analysts else TOTAL
+                self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept)
                 room_held = True  # what comes is held against the budget as it is measured
             content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
             data[one.name] = computing.data_of(content, tables[one.name])
@@ -492,7 +492,7 @@ class Asking:
         total = self._ledger.filter(TOTAL)
         after = total.after(loss)
         if after.alive and (ended := ends(total, after)):
-            _said.warning("once this is charged, %s", ended)
+            warn(f"once this is charged, {ended}")
 
     def check(self) -> None:
         """Holds the declaration against its sources: files, columns and types, without reading a row.

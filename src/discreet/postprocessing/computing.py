@@ -14,13 +14,12 @@ from discreet.errors import QuestionError
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Followed
 from discreet.postprocessing.outer import OuterQuery, ReleasedTable, beside
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
-from discreet.release.values import plain, typed
+from discreet.release.values import FAR, plain, typed
 from discreet.trusted.ring_a.forks import Lock
 
 SECONDS = 10.0
 """The wall time of one outer query."""
 
-_FAR = 1.7976931348623157e308
 _LARGEST = 2**63
 Columns = Mapping[str, Sequence[Any]]
 
@@ -143,7 +142,7 @@ def content(
     for place, ((name, followed), (at, count)) in enumerate(zip(query.columns, beside(query), strict=True)):
         kind = computed.kinds[place]
         ends = [_ends(row[at], row[at + 1], kind) for row in computed.rows] if count else []
-        known = followed.boxed and not computed.several and (not ends or any(end != (-_FAR, _FAR) for end in ends))
+        known = followed.boxed and not computed.several and (not ends or any(end != (-FAR, FAR) for end in ends))
         if not known:
             types[name] = kind
             if followed is not Followed.EXACT:
@@ -187,7 +186,7 @@ def _ends(low: Any, high: Any, kind: str) -> tuple[float, float]:
         or not math.isfinite(high)
         or low > high
     ):
-        return -_FAR, _FAR
+        return -FAR, FAR
     if kind == "integer" and float(low).is_integer() and float(high).is_integer():
         return int(low), int(high)
     return float(low), float(high)

@@ -13,7 +13,7 @@ from discreet.accounting import Loss
 from discreet.errors import QuestionError
 from discreet.release.content import Cost, ReleaseContent
 from discreet.release.left_out import LeftOut
-from discreet.release.values import typed
+from discreet.release.values import finite, typed
 
 if TYPE_CHECKING:
     import pandas
@@ -123,8 +123,12 @@ class ReleaseData:
         return tuple(self.holds.left_out or ())
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives everything as plain values, as JSON has them."""
-        return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
+        """Gives everything as plain values, as JSON has them.
+
+        Where nothing is known of an interval's end, it is the largest number of floating point with its sign.
+        """
+        whole: dict[str, Any] = finite({**self.content, "charged": dict(self.charged), **self.left_to_ask()})
+        return whole
 
     def left_to_ask(self) -> dict[str, Any]:
         """Gives the balance as plain values; `analyst` is the asker's own account, None where there is none."""
@@ -132,7 +136,7 @@ class ReleaseData:
 
     def to_json(self) -> str:
         """Writes everything as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Gives the table as lists of one length: the columns, then for each estimate x its interval x_low, x_high."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from discreet.release.rows import value_of
+from discreet.release.values import FAR
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 
 Interval = tuple[float, float]
@@ -15,7 +16,6 @@ Column = tuple[list[Any], list[Interval] | None]
 
 _MONOTONE = {"add", "subtract", "multiply", "divide", "negate", "round"}
 _MOST = 6
-_FAR = 1.7976931348623157e308
 
 
 def computed(expression: Expression | None, columns: Mapping[str, Column], groups: int) -> Column:
@@ -38,7 +38,7 @@ def computed(expression: Expression | None, columns: Mapping[str, Column], group
         box = {name: known[name][place] for name in columns}
         sure = all(end is not None for end in found) and not _divides_by_zero(expression, box)
         ends = [float(end) for end in found if end is not None]
-        intervals.append((min(ends), max(ends)) if sure else (-_FAR, _FAR))
+        intervals.append((min(ends), max(ends)) if sure else (-FAR, FAR))
     return values, intervals
 
 

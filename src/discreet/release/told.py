@@ -10,7 +10,7 @@ from discreet.errors import LedgerError
 from discreet.release.content import VERSION, Cost, ReleaseContent
 from discreet.release.table import Release
 
-_BESIDE = ("charged", "used", "more", "left", "analyst", "notes")
+_BESIDE = ("charged", "used", "more", "left", "analyst", "notes", "warnings")
 """What is told beside what the release holds."""
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +18,19 @@ def plain(value: Value | None) -> Any:
     if isinstance(value, Fraction):
         return float(value)
     return value if isinstance(value, bool | int | str) else value.isoformat()
+
+
+FAR = sys.float_info.max
+"""What stands for an end, or an error, of which nothing is known. JSON has no infinity."""
+
+
+def finite(value: Any) -> Any:
+    """Plain values as JSON can hold them: an infinite number is FAR, what is no number is nothing."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else max(-FAR, min(FAR, value))
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def typed(value: Any, kind: str) -> Any:

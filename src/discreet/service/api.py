@@ -8,7 +8,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from discreet.curator import Curator
 from discreet.curator.history import as_dict
+from discreet.curator.warned import listening
 from discreet.errors import BudgetError, DeclarationError, EngineError, Error, Fault, LedgerError, QuestionError
 from discreet.release import Release
 from discreet.release.save import write_csv
@@ -172,25 +173,26 @@ class Service:
         wanted, name = form(request), request_name(request)
         said = fields(await body(request), PRICED)
         with self._turn(account):
-            release = await self._run(self._answer, account, said, name)
-            return await self._run(_written, release, wanted)
+            release, warnings = await self._run(self._answer, account, said, name)
+            return await self._run(_written, release, wanted, warnings)
 
-    def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> Release:
-        """The answer. A name that was used before belongs to what was asked under it."""
+    def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> tuple[Release, Sequence[str]]:
+        """The answer, and what is warned of. A name that was used before belongs to what was asked under it."""
         own = None if name is None else f"{account.name}:{name}/"  # the parts of a question end in numbers: never one
         same = b"" if name is None else digest(said)
         if name is not None and self._accounts.body_of(account.name, name) not in (None, same):
             fix = "use a new request id"
             raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
         try:
-            release = self._curator.ask(**said, analyst=account.asks_as, request=own)
+            with listening() as warnings:
+                release = self._curator.ask(**said, analyst=account.asks_as, request=own)
         except EngineError as error:
             if name is not None and error.code == "engine":
                 self._accounts.keep_body(account.name, name, same)
             raise
         if name is not None:
             self._accounts.keep_body(account.name, name, same)
-        return release
+        return release, warnings
 
     async def _explain(self, account: Account, request: Request) -> Response:
         said = fields(await body(request), PRICED)
@@ -333,12 +335,12 @@ async def _no_path(request: Request, error: Exception) -> Response:  # noqa: ARG
 
 
 def _json(plain: Mapping[str, Any], headers: Mapping[str, str] = HEADERS) -> Response:
-    content = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+    content = json.dumps(plain, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
     return Response(content, media_type=JSON, headers=headers)
 
 
-def _written(release: Release, wanted: str) -> Response:
-    """An answer in one of FORMS."""
+def _written(release: Release, wanted: str, warnings: Sequence[str]) -> Response:
+    """An answer in one of FORMS; JSON alone has room for warnings."""
     headers = HEADERS | {"vary": "accept"}
     if wanted == CSV:
         text = io.StringIO(newline="")
@@ -349,4 +351,4 @@ def _written(release: Release, wanted: str) -> Response:
         with importlib.import_module("pyarrow.ipc").new_stream(stream, table.schema) as writer:
             writer.write_table(table)
         return Response(stream.getvalue(), media_type=ARROW, headers=headers)
-    return _json(told(release), headers)
+    return _json({**told(release), "warnings": list(warnings)}, headers)
