@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 
 from discreet.errors import LedgerError, QuestionError
 from discreet.service.accounts import PREFIX, Account, Accounts, Role
+from discreet.service.scram import salt_of, verifier
 from face_tools import Command
 
 ANALYSTS = "\n[analysts.ana]\nepsilon = 0.5\n"
@@ -121,3 +125,103 @@ def test_what_cannot_be_entered_in_the_ledger_is_not_done(tmp_path: Path) -> Non
     ((account, tokens),) = accounts.known()
     assert (account.name, len(tokens)) == ("ana", 1)
     assert accounts.holder(token) == account
+
+
+def test_a_file_with_a_second_name_or_in_the_place_of_another_is_refused(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path / "clinic.accounts")
+    accounts.add(Account("ana", Role.ANALYST), entered)
+    token, _ = accounts.new_token("ana", None, entered)
+    older = accounts._path.read_bytes()
+    accounts.revoke("ana", None, entered)
+    second = tmp_path / "second"
+    second.hardlink_to(accounts._path)
+    with pytest.raises(LedgerError, match="second name"):
+        accounts.holder(token)
+    second.unlink()
+    assert accounts.holder(token) is None
+    draft = tmp_path / ".discreet-0123"  # as a crash leaves it, while the file is made
+    draft.hardlink_to(accounts._path)
+    assert accounts.holder(token) is None
+    assert not draft.exists()
+    copy = tmp_path / "copy"
+    copy.touch(0o600)
+    copy.write_bytes(older)
+    copy.replace(accounts._path)
+    with pytest.raises(LedgerError, match="another one"):  # in which the token would hold again
+        accounts.holder(token)
+
+
+def test_an_account_that_ended_is_nobody_until_it_is_made_anew(clinic: Path, cli: Command) -> None:
+    assert cli("account", "add", clinic, "eve", "--role", "auditor").code == 0
+    secret = cli("token", "new", clinic, "eve", "--json").json["secret"]
+    assert cli("account", "end", clinic, "eve", "--json").json == {"account": "eve", "ended": True, "revoked": [1]}
+    accounts = Accounts(clinic.with_name("clinic.accounts"))
+    assert accounts.known() == []
+    for command in (("account", "end"), ("token", "new"), ("token", "revoke")):
+        assert cli(*command, clinic, "eve").code == 2
+    assert cli("account", "add", clinic, "eve").code == 0
+    assert accounts.named("eve") == Account("eve", Role.ANALYST)
+    assert accounts.holder(secret) is None
+    assert cli("account", "end", clinic, "eve").out == "eve: ended\n"
+    assert accounts.named("eve") is None
+    entries = json.loads(cli("ledger", clinic, "--json").out)["entries"]
+    assert [one["note"] for one in entries if "ended" in one["note"]] == [
+        "account eve ended, with token 1",
+        "account eve ended, with token none",
+    ]
+
+
+FIRST = """
+CREATE TABLE accounts (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, made INTEGER NOT NULL) STRICT;
+CREATE TABLE tokens (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    account TEXT NOT NULL REFERENCES accounts (name),
+    hash BLOB NOT NULL UNIQUE,
+    made INTEGER NOT NULL,
+    expires INTEGER,
+    revoked INTEGER
+) STRICT;
+CREATE TABLE requests (account TEXT NOT NULL, request TEXT NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (account, request)) STRICT, WITHOUT ROWID;
+PRAGMA application_id = 1685283681;
+PRAGMA user_version = 1;
+INSERT INTO accounts VALUES ('ana', 'analyst', NULL, 1), ('owner', 'owner', NULL, 1);
+INSERT INTO requests VALUES ('ana', 'first', x'00');
+"""
+
+
+def test_a_file_of_the_first_version_becomes_one_of_this(tmp_path: Path) -> None:
+    path, secret = tmp_path / "clinic.accounts", f"{PREFIX}{'x' * 43}"
+    path.touch(0o600)
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(FIRST)
+        digest = hashlib.sha256(secret.encode()).digest()
+        file.execute("INSERT INTO tokens (account, hash, made) VALUES ('ana', ?, 1)", (digest,))
+        file.commit()
+    with ThreadPoolExecutor(4) as several:
+        found = list(several.map(lambda _: Accounts(path).holder(secret), range(8)))
+    assert found == [Account("ana", Role.ANALYST)] * 8
+    accounts = Accounts(path)
+    assert accounts.body_of("ana", "first") == b"\0"
+    assert accounts.verifiers("ana") == []
+    accounts.new_token("ana", None, entered)
+    assert len(accounts.verifiers("ana")) == 1
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA user_version = 3")
+    with pytest.raises(LedgerError, match="newer"):
+        accounts.holder(secret)
+
+
+def test_verifiers_are_those_of_tokens_that_hold_with_one_salt(tmp_path: Path) -> None:
+    accounts = Accounts(tmp_path / "clinic.accounts")
+    for name in ("ana", "bob"):
+        accounts.add(Account(name, Role.ANALYST), entered)
+    tokens = [accounts.new_token(name, None, entered)[0] for name in ("ana", "ana", "bob")]
+    own, others = accounts.verifiers("ana"), accounts.verifiers("bob")
+    assert len(set(own)) == 2
+    assert len({salt_of(one) for one in own}) == 1
+    assert salt_of(own[0]) != salt_of(others[0])
+    assert own == [verifier(token, salt_of(own[0])) for token in tokens[:2]]
+    accounts.revoke("ana", 1, entered)
+    assert accounts.verifiers("ana") == own[1:]
+    assert accounts.verifiers("nobody") == []

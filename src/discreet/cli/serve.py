@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from discreet.service.roles import Role
 from discreet.texts import visible
 
 if TYPE_CHECKING:
     from discreet.catalog import Declaration
     from discreet.ledger import Ledger
     from discreet.service.accounts import Account, Accounts
-
-ROLES = ("owner", "analyst", "auditor")
 
 _machine = click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 
@@ -57,7 +56,7 @@ def serve(
     answered first.
     """
     from discreet.curator import Curator
-    from discreet.service.accounts import Account, Role
+    from discreet.service.accounts import Account
     from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
 
     needed()
@@ -85,18 +84,40 @@ def account() -> None:
 @account.command("add")
 @click.argument("declaration")
 @click.argument("name")
-@click.option("--role", type=click.Choice(ROLES), default="analyst", show_default=True, help="What it may do.")
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role]),
+    default="analyst",
+    show_default=True,
+    help="What it may do.",
+)
 @click.option("--analyst", help="The name of [analysts] whose budget an analyst's account has.")
 @_machine
 def add(declaration: str, name: str, role: str, analyst: str | None, as_json: bool) -> None:
     """Make an account NAME. An auditor sees the ledger and what was spent, and asks nothing."""
-    from discreet.service.accounts import Account, Role, bound
+    from discreet.service.accounts import Account, bound
 
     found, accounts = _those_of(declaration)
     made = Account(name, Role(role), bound(found, Role(role), analyst))
     with closing(_ledger(found)) as ledger:
         accounts.add(made, ledger.enter)
     click.echo(json.dumps(made.to_dict()) if as_json else f"{_in_words(made)}; next: `discreet token new`")
+
+
+@account.command("end")
+@click.argument("declaration")
+@click.argument("name")
+@_machine
+def end(declaration: str, name: str, as_json: bool) -> None:
+    """End the account NAME and all its tokens, at once. What it asked stays charged."""
+    found, accounts = _those_of(declaration)
+    with closing(_ledger(found)) as ledger:
+        ended = accounts.end(name, ledger.enter)
+    numbers = [one.number for one in ended]
+    if as_json:
+        click.echo(json.dumps({"account": name, "ended": True, "revoked": numbers}))
+    else:
+        click.echo(f"{name}: ended{', and token ' + ', '.join(map(str, numbers)) if numbers else ''}")
 
 
 @account.command("list")

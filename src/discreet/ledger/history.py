@@ -101,7 +101,10 @@ def _act(act: str, facts: Mapping[str, Any]) -> str:
     if act == "token":
         until = f", until {facts['expires']}" if facts["expires"] else ""
         return f"token {facts['token']} made for {facts['name']}{until}"
-    return f"revoked of {facts['name']}: token {', '.join(map(str, facts['tokens']))}"
+    tokens = ", ".join(map(str, facts["tokens"])) or "none"
+    if act == "end":
+        return f"account {facts['name']} ended, with token {tokens}"
+    return f"revoked of {facts['name']}: token {tokens}"
 
 
 def asker(analyst: str) -> str:

@@ -151,8 +151,8 @@ class Ledger(BudgetLedger):
             return tuple(tables)
 
     def enter(self, act: str, **facts: object) -> None:
-        """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "token"
-        (made), "revoke". Never a token itself."""
+        """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "end"
+        (of one), "token" (made), "revoke". Never a token itself."""
         with self._file.write() as transaction:
             transaction.append("service", {"act": act, "facts": facts})
 

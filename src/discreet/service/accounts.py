@@ -1,8 +1,8 @@
 """Who may ask over the network: accounts and their tokens, in a file beside the ledger (`clinic.accounts`).
 
 The file is SQLite's, through apsw, and its owner's alone (mode 0600). A token is 256 random bits, shown once, and kept
-as its SHA-256. What the owner does here is entered in the ledger's chain before it holds; the ledger never has a token,
-only its number.
+as its SHA-256 and as a verifier of SCRAM (`scram`), for programs that log in by name and password. What the owner does
+here is entered in the ledger's chain before it holds; the ledger never has a token, only its number.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,7 +27,9 @@ import apsw
 from discreet.catalog import Declaration
 from discreet.errors import LedgerError, refused
 from discreet.ledger.store import copied
-from discreet.trusted.ledger.note import appearing
+from discreet.service.roles import Role
+from discreet.service.scram import salt_of, verifier
+from discreet.trusted.ledger.note import DRAFT, appearing
 
 PREFIX = "discreet_"
 """How every token begins, so that programs which look for secrets find it."""
@@ -36,18 +37,25 @@ PREFIX = "discreet_"
 LONGEST_TOKEN = 200
 
 _APPLICATION = 0x64736361  # "dsca" in the file's header
-_VERSION = 1
+_VERSION = 2
 _BUSY_MILLISECONDS = 5_000
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+|-]{0,253}")
 _TABLES = (
-    "CREATE TABLE accounts (name TEXT PRIMARY KEY, role TEXT NOT NULL, analyst TEXT, made INTEGER NOT NULL) STRICT",
+    """CREATE TABLE accounts (
+    name TEXT PRIMARY KEY,
+    role TEXT NOT NULL,
+    analyst TEXT,
+    made INTEGER NOT NULL,
+    ended INTEGER
+) STRICT""",
     """CREATE TABLE tokens (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     account TEXT NOT NULL REFERENCES accounts (name),
     hash BLOB NOT NULL UNIQUE,
     made INTEGER NOT NULL,
     expires INTEGER,
-    revoked INTEGER
+    revoked INTEGER,
+    verifier TEXT
 ) STRICT""",
     """CREATE TABLE requests (
     account TEXT NOT NULL,
@@ -58,16 +66,14 @@ _TABLES = (
     f"PRAGMA application_id = {_APPLICATION}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_SECOND = (
+    "ALTER TABLE accounts ADD COLUMN ended INTEGER",
+    "ALTER TABLE tokens ADD COLUMN verifier TEXT",
+    f"PRAGMA user_version = {_VERSION}",
+)
+"""What makes a file of version 1 one of version 2. Tokens of before have no verifier: nobody knows them any more."""
 
 _refused = partial(refused, "account")
-
-
-class Role(StrEnum):
-    """What an account may do: the owner everything, an analyst ask, an auditor see the ledger and what was spent."""
-
-    OWNER = "owner"
-    ANALYST = "analyst"
-    AUDITOR = "auditor"
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,7 @@ class Accounts:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._place: tuple[int, int] | None = None
 
     @staticmethod
     def of(declaration: Declaration) -> Accounts:
@@ -150,9 +157,10 @@ class Accounts:
     # the owner's acts
 
     def add(self, account: Account, entered: Entered) -> None:
-        """Makes an account. Raises QuestionError where there is one of that name, or the name cannot be one."""
+        """Makes an account, anew where one of this name was ended. Raises QuestionError where there is one of that
+        name, or the name cannot be one."""
         if not _NAME.fullmatch(account.name):
-            fix = "write up to 64 letters of A-Z, a-z, 0-9, . _ @ and -, a letter or number first"
+            fix = "write up to 254 letters of A-Z, a-z, 0-9, . _ @ + | and -, a letter or number first"
             raise _refused("this cannot be the name of an account", "account", fix)
         self._make()
         with self._open(write=True) as file:
@@ -160,7 +168,11 @@ class Accounts:
                 fix = "take another name; or make a token for it: `discreet token new`"
                 raise _refused("there is an account of this name", account.name, fix)
             values = (account.name, account.role.value, account.analyst, int(time.time()))
-            file.execute("INSERT INTO accounts VALUES (?, ?, ?, ?)", values)
+            file.execute(
+                "INSERT INTO accounts (name, role, analyst, made) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE"
+                " SET role = excluded.role, analyst = excluded.analyst, made = excluded.made, ended = NULL",
+                values,
+            )
             entered("account", name=account.name, role=account.role.value, bound=account.analyst)
 
     def new_token(self, name: str, days: int | None, entered: Entered) -> tuple[str, Token]:
@@ -170,8 +182,8 @@ class Accounts:
         with self._open(write=True) as file:
             _known(file, name)
             row = file.execute(
-                "INSERT INTO tokens (account, hash, made, expires) VALUES (?, ?, ?, ?) RETURNING number",
-                (name, _hash(token), now, expires),
+                "INSERT INTO tokens (account, hash, made, expires, verifier) VALUES (?, ?, ?, ?, ?) RETURNING number",
+                (name, _hash(token), now, expires, verifier(token, salt_of(_verifier(file, name)))),
             ).fetchone()
             assert row is not None
             entered("token", name=name, token=row[0], expires=_written(expires))
@@ -187,11 +199,19 @@ class Accounts:
             if number is not None and not found:
                 fix = "`discreet account list` has their numbers"
                 raise _refused("the account has no token of this number", name, fix)
-            ended = [one for one in found if one.revoked is None]
-            for one in ended:
-                file.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (int(time.time()), one.number))
+            ended = _ended(file, found)
             if ended:
                 entered("revoke", name=name, tokens=[one.number for one in ended])
+        return ended
+
+    def end(self, name: str, entered: Entered) -> list[Token]:
+        """Ends an account with all its tokens, from now on; who asks under its name by another's word is nobody then.
+        Gives the tokens that held until now. Raises QuestionError where there is no such account."""
+        with self._open(write=True) as file:
+            _known(file, name)
+            ended = _ended(file, [one for one in _tokens(file) if one.account == name])
+            file.execute("UPDATE accounts SET ended = ? WHERE name = ?", (int(time.time()), name))
+            entered("end", name=name, tokens=[one.number for one in ended])
         return ended
 
     # what holds
@@ -202,7 +222,9 @@ class Accounts:
             return []
         with self._open() as file:
             tokens = _tokens(file)
-            rows: list[Any] = file.execute("SELECT name, role, analyst FROM accounts ORDER BY made, name").fetchall()
+            rows: list[Any] = file.execute(
+                "SELECT name, role, analyst FROM accounts WHERE ended IS NULL ORDER BY made, name"
+            ).fetchall()
             accounts = [Account(name, Role(role), analyst) for name, role, analyst in rows]
         return [(account, [one for one in tokens if one.account == account.name]) for account in accounts]
 
@@ -218,6 +240,24 @@ class Accounts:
             if row is None or not hmac.compare_digest(row[5], wanted) or not Token(*row[:5]).holds:
                 return None
             return _account(file, row[1])
+
+    def named(self, name: str) -> Account | None:
+        """The account of this name, for whoever has proved to be called so; None where there is none."""
+        if not self._there():
+            return None
+        with self._open() as file:
+            return _account(file, name)
+
+    def verifiers(self, name: str) -> list[str]:
+        """Those of the tokens of an account that hold, which have one salt: a login names the account, and is told the
+        salt before its token is known."""
+        with self._open() as file:
+            rows: list[Any] = file.execute(
+                "SELECT number, account, made, expires, revoked, verifier FROM tokens"
+                " WHERE account = ? AND verifier IS NOT NULL ORDER BY number",
+                (name,),
+            ).fetchall()
+            return [row[5] for row in rows if Token(*row[:5]).holds]
 
     # requests that were named
 
@@ -263,12 +303,16 @@ class Accounts:
                 file.set_busy_timeout(_BUSY_MILLISECONDS)
                 file.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
                 file.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                file.pragma("cell_size_check", True)
                 file.pragma("synchronous", "EXTRA")
                 if file.pragma("application_id") != _APPLICATION:
                     raise self._failed("the file of accounts is of another program", "put the right one back")
+                if file.pragma("user_version") == 1:
+                    _renewed(file)
                 if file.pragma("user_version") != _VERSION:
                     raise self._failed("a newer version of discreet wrote the file of accounts", "install that version")
                 file.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                self._alone()  # what was opened is what stands there
                 yield file
                 file.execute("COMMIT")
             finally:
@@ -285,11 +329,25 @@ class Accounts:
             raise self._failed("the file of accounts cannot be read", "look at the rights of its folder") from None
 
     def _alone(self) -> None:
-        """Nobody else may read who asks, or write a token of his own."""
+        """Nobody else may read who asks, or write a token of his own. The file has one name, as a ledger has, and stays
+        the same while a service runs: in an older copy, tokens hold that were revoked."""
         found = self._path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077 or found.st_uid != os.geteuid():
             fix = f"`chmod 600 {self.name}`, as its owner"
             raise self._failed("the file of accounts must be its owner's alone", fix)
+        if found.st_nlink > 1:
+            for draft in self._path.parent.glob(f"{DRAFT}*"):  # left by a crash, or somebody is just making it
+                with suppress(OSError):
+                    if draft.samefile(self._path):
+                        draft.unlink()
+            if self._path.stat().st_nlink > 1:
+                raise self._failed("the file of accounts has a second name", "remove that: it would be a second file")
+        self._place = self._place or (found.st_dev, found.st_ino)
+        if self._place != (found.st_dev, found.st_ino):
+            fix = (
+                "put the first back; or start the service again, once you know that no revoked token holds in this one"
+            )
+            raise self._failed("the file of accounts is another one than before", fix)
 
     def _failed(self, message: str, fix: str) -> LedgerError:
         return LedgerError("accounts", message, where=self.name, fix=fix)
@@ -308,14 +366,37 @@ def bound(declaration: Declaration, role: Role, analyst: str | None) -> str | No
     return analyst
 
 
+def _renewed(file: apsw.Connection) -> None:
+    """Makes it a file of this version, unless another process has just done so."""
+    file.execute("BEGIN IMMEDIATE")
+    if file.pragma("user_version") == 1:
+        for statement in _SECOND:
+            file.execute(statement)
+    file.execute("COMMIT")
+
+
 def _account(file: apsw.Connection, name: str) -> Account | None:
-    row = file.execute("SELECT name, role, analyst FROM accounts WHERE name = ?", (name,)).fetchone()
+    row = file.execute("SELECT name, role, analyst FROM accounts WHERE name = ? AND ended IS NULL", (name,)).fetchone()
     return None if row is None else Account(row[0], Role(row[1]), row[2])
 
 
 def _known(file: apsw.Connection, name: str) -> None:
     if _account(file, name) is None:
         raise _refused("there is no such account", "account", "`discreet account list` has them")
+
+
+def _verifier(file: apsw.Connection, name: str) -> str | None:
+    """Any that was made for an account."""
+    row = file.execute("SELECT verifier FROM tokens WHERE account = ? AND verifier IS NOT NULL", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _ended(file: apsw.Connection, tokens: list[Token]) -> list[Token]:
+    """Ends tokens now. Gives those that were not revoked before."""
+    ended = [one for one in tokens if one.revoked is None]
+    for one in ended:
+        file.execute("UPDATE tokens SET revoked = ? WHERE number = ?", (int(time.time()), one.number))
+    return ended
 
 
 def _tokens(file: apsw.Connection) -> list[Token]:
