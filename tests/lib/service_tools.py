@@ -17,7 +17,8 @@ import discreet
 import face_tools
 from discreet.catalog import read
 from discreet.curator import Curator
-from discreet.service.accounts import Account, Accounts, Role, bound
+from discreet.service.accounts import Account, Accounts, bound
+from discreet.service.roles import Role
 from discreet.service.serving import Address, server
 
 CLINIC = f"""{face_tools.CLINIC.replace("epsilon = 1.0", "epsilon = 10")}

@@ -14,7 +14,8 @@ import apsw
 import pytest
 
 from discreet.errors import LedgerError, QuestionError
-from discreet.service.accounts import PREFIX, Account, Accounts, Role
+from discreet.service.accounts import PREFIX, Account, Accounts
+from discreet.service.roles import Role
 from discreet.service.scram import salt_of, verifier
 from face_tools import Command
 

@@ -20,8 +20,9 @@ import discreet
 from discreet.errors import BudgetError, DeclarationError, EngineError, Fault, QuestionError
 from discreet.release import Release
 from discreet.service import requests
-from discreet.service.accounts import Account, Role
+from discreet.service.accounts import Account
 from discreet.service.api import HEADERS, PATHS
+from discreet.service.roles import Role
 from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
 

@@ -21,8 +21,9 @@ from discreet.catalog import read
 from discreet.errors import Error, LedgerError, QuestionError
 from discreet.ledger import Ledger
 from discreet.service import backup
-from discreet.service.accounts import Account, Accounts, Role
+from discreet.service.accounts import Account, Accounts
 from discreet.service.backup import back_up, restore
+from discreet.service.roles import Role
 from discreet.trusted.ledger import note
 from face_tools import CLINIC, Command, Data, spent
 

@@ -28,7 +28,7 @@ from discreet.errors import BudgetError, DeclarationError, EngineError, Error, F
 from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import told
-from discreet.service.accounts import Account, Accounts, Role
+from discreet.service.accounts import Account, Accounts
 from discreet.service.requests import (
     ARROW,
     CSV,
@@ -44,6 +44,7 @@ from discreet.service.requests import (
     request_name,
     unknown_token,
 )
+from discreet.service.roles import Role
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
