@@ -227,7 +227,13 @@ def test_a_budget_is_raised_by_the_owners_word(cli: Command, clinic: Path, ledge
     other.write_text(f'ledger = "{ledger.name}"\n{text}', "utf-8")
     assert "--raise-budget" in refused(cli("ask", other, SECOND, "--json"), "raised")["fix"]
     assert cli("ledger", clinic, "--json").json["budget"]["epsilon"] == "1"
-    assert cli("ledger", other, "--raise-budget", "--json").json["budget"]["epsilon"] == "1.5"
+    asked = cli("ledger", other, "--raise-budget")
+    assert asked.code == 1
+    assert "the budget: ε 1 δ 1e-6 → ε 1.5 δ 1e-6; an attacker who knows everyone else is right at most" in asked.err
+    assert "73.2 % → 81.8 % of the time after all of it" in asked.err
+    assert cli("ledger", clinic, "--json").json["budget"]["epsilon"] == "1"
+    assert cli("ledger", other, "--raise-budget", "--yes", "--json").json["budget"]["epsilon"] == "1.5"
+    assert "→" not in cli("ledger", other, "--raise-budget").err  # nothing is larger any more
     assert cli("ask", other, SECOND).code == 0
     assert cli("ledger", clinic, "--json").json["budget"]["epsilon"] == "1"
     refused(cli("ask", other, SECOND, "--json"), "raised")

@@ -391,8 +391,11 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
     help="For the owner, after a loss: charge what the lost questions cost together: 0.5, or 0.5,1e-8; 0 if none.",
 )
 @click.option(
-    "--raise-budget", is_flag=True, help="For the owner: take the declaration's larger budget into the ledger."
+    "--raise-budget",
+    is_flag=True,
+    help="For the owner: take the declaration's larger budget into the ledger, once you have seen the odds.",
 )
+@click.option("--yes", is_flag=True, help="With --raise-budget: do not ask again.")
 @click.option(
     "--renew-filters",
     is_flag=True,
@@ -406,15 +409,21 @@ def ledger(
     expect_head: str | None,
     spend_unknown: str | None,
     raise_budget: bool,
+    yes: bool,
     renew_filters: bool,
     as_json: bool,
 ) -> None:
     """What was used, what is left, who asked what. With the number ENTRY, all of that entry."""
-    from discreet.cli.history import as_text, entry_text, one_entry, renewed, spent_unknown
+    from discreet.cli.history import as_text, entry_text, one_entry, raised, renewed, spent_unknown
     from discreet.curator.history import as_dict, as_entry
 
     if spend_unknown is not None:
         spent_unknown(declaration, spend_unknown)
+    larger = raised(declaration) if raise_budget else ()
+    for line in larger:
+        click.echo(line, err=True)
+    if larger and not yes:
+        click.confirm("Raise it, for good?", abort=True, err=True)
     with opened(declaration, load=False, raise_budget=raise_budget) as curator:
         if renew_filters:
             click.echo(renewed(curator.ledger.renew()), err=as_json)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import read
+from discreet.curator.core import allowances_of, caps_of
 from discreet.curator.history import as_entry, more_like_the_last, price, tables
 from discreet.errors import QuestionError
-from discreet.ledger import TOTAL, Entry, Ledger, Verification
+from discreet.ledger import TOTAL, Caps, Entry, Ledger, Verification
+from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import percent
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import fraction
@@ -31,6 +34,34 @@ def unknown_loss(amount: str) -> Loss | None:
     """An amount as a loss: ε, or ε and δ with a comma; None where it is 0."""
     epsilon, delta = _amounts(amount)
     return Approximate(epsilon, delta) if delta else Pure(epsilon) if epsilon else None
+
+
+def raised(declaration: str) -> list[str]:
+    """What a declaration would raise in its ledger, each with an attacker's odds before and after; nothing is written.
+    Nothing where no account would be larger, or no ledger is there yet."""
+    declared = read(declaration)
+    if declared.ledger is None or not declared.ledger.exists():
+        return []
+    with closing(Ledger(declared.ledger)) as ledger:
+        known = ledger.verify().accounts
+        lines = []
+        for name, budget in {TOTAL: declared.budget, **declared.analysts}.items():
+            before, after = known.get(name), caps_of(budget)
+            if before is not None and not after.within(Caps.of(before)):
+                whose = f"analyst {visible(name)}" if name else "the budget"
+                odds = [chance(best_guess_of_budget(one.epsilon, one.delta)) for one in (Caps.of(before), after)]
+                lines.append(
+                    f"{whose}: {Caps.of(before)} → {after}; an attacker who knows everyone else is right at most"
+                    f" {odds[0]} → {odds[1]} of the time after all of it"
+                )
+            allowed = allowances_of(budget)
+            for length, one in ledger.allowances(name).items() if name else ():
+                cap = allowed.get(length)
+                if cap is None or not cap.within(Caps.of(one.account)):
+                    lines.append(f"analyst {visible(name)}: {Caps.of(one.account)} → {cap or 'no cap'} a {length}")
+    if any(line.startswith("the budget") for line in lines):
+        lines.append("what was answered stays answered, and what is promised from now on is the larger budget")
+    return lines
 
 
 def _amounts(amount: str) -> tuple[Fraction, Fraction]:

@@ -188,18 +188,18 @@ class Asking:
         accounts = {TOTAL: declaration.budget, **declaration.analysts}
         about = [table for table in self._declaration.tables.values() if not table.public]
         begins = self._ledger.register(
-            {name: _caps(budget) for name, budget in accounts.items()},
+            {name: caps_of(budget) for name, budget in accounts.items()},
             repr(dict(self._declaration.tables)),
             units={table.name.casefold(): _unit(table) for table in about},
             raising=raise_budget,
-            allowances={name: _allowances(budget) for name, budget in declaration.analysts.items()},
+            allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
         )
         if begins and declaration.ledger is not None:
-            whole = _caps(declaration.budget)
+            whole = caps_of(declaration.budget)
             _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
-        self._least = Least.of(_caps(declaration.budget).filter(), declaration.least_epsilon)
+        self._least = Least.of(caps_of(declaration.budget).filter(), declaration.least_epsilon)
         kept = declaration.budget.publish
-        self._kept = published(_caps(declaration.budget).filter(), kept) if kept else None
+        self._kept = published(caps_of(declaration.budget).filter(), kept) if kept else None
         known, failures = self._declaration.tables.values(), declaration.limits.failures
         self._door = Door(self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept)
         self._ledger.settle()
@@ -809,11 +809,12 @@ def _unit(table: Table) -> Unit:
     return Unit(table.unit, table.rows_per_person or 1, str(person.type) if person is not None else "")
 
 
-def _caps(budget: Budget) -> Caps:
+def caps_of(budget: Budget) -> Caps:
+    """The caps of a declared budget."""
     return Caps(budget.epsilon, budget.delta, budget.keys_delta)
 
 
-def _allowances(budget: Budget) -> dict[str, Caps]:
+def allowances_of(budget: Budget) -> dict[str, Caps]:
     """What an analyst may spend in one window of each declared length: so much ε, and as much δ as ever."""
     lengths = {"day": budget.day, "month": budget.month}
     return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}
