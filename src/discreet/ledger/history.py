@@ -127,10 +127,10 @@ def answered_keys(transaction: Transaction, prefix: str, account: str | None, co
     those that it was debited for."""
     rows = transaction.connection.execute(
         "SELECT c.reserve, c.key FROM entries AS c"
-        " WHERE c.kind = 'commit' AND c.key >= :prefix AND c.key < :behind AND (:account IS NULL OR EXISTS"
-        " (SELECT 1 FROM entries AS d WHERE d.account = :account AND d.key = c.key AND d.reserve = c.reserve))"
-        " ORDER BY c.seq LIMIT :count",
-        {"prefix": prefix, "behind": prefix + chr(0x10FFFF), "account": account, "count": count},
+        " WHERE c.kind = 'commit' AND c.key >= $1 AND c.key < $2 AND ($3 IS NULL OR EXISTS"
+        " (SELECT 1 FROM entries AS d WHERE d.account = $3 AND d.key = c.key AND d.reserve = c.reserve))"
+        " ORDER BY c.seq LIMIT $4",
+        (prefix, prefix + chr(0x10FFFF), account, count),
     ).fetchall()
     found = [transaction.entry(seq, kind="reserve", key=key, reserve=seq).body for seq, key in rows]
     return list(dict.fromkeys((str(body["key"]), str(body["question"])) for body in found))

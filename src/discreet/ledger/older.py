@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 
 from discreet.trusted.ledger import note, schema
-from discreet.trusted.ledger.file import LedgerFile, translated
+from discreet.trusted.ledger.file import LedgerFile
+from discreet.trusted.ledger.storage import translated
 from discreet.trusted.ledger.transaction import Transaction
 
 
@@ -23,7 +24,7 @@ def leave_log(path: Path) -> None:
     path = path.resolve()
     milliseconds = LedgerFile._busy_milliseconds
     end = time.monotonic() + milliseconds / 1000
-    with translated(path.name):
+    with translated(path.name, LedgerFile.refusal):
         while path.is_file() and _left(path, milliseconds):
             if time.monotonic() > end:
                 raise apsw.BusyError

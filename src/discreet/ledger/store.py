@@ -189,7 +189,9 @@ class Ledger(BudgetLedger):
         it. Gives its last entry. The copy has no note beside it: it answers nothing."""
         with self._file.read() as transaction:
             head = Noted(transaction.head.seq, transaction.head.hash)
-            copied(transaction.connection, place)
+            connection = transaction.connection
+            assert isinstance(connection, apsw.Connection)
+            copied(connection, place)
         return head
 
     def filter(self, account: str) -> Filter:

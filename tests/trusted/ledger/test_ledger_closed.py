@@ -36,8 +36,8 @@ def code_lines(text: str) -> int:
     return len(lines - words)
 
 
-def test_it_is_under_890_lines_of_code() -> None:
-    assert sum(code_lines(file.read_text("utf-8")) for file in FILES) < 890
+def test_it_is_under_965_lines_of_code() -> None:
+    assert sum(code_lines(file.read_text("utf-8")) for file in FILES) < 965
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))

@@ -17,9 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
-
-import apsw
+from typing import Any, Protocol
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger.note import Noted
@@ -28,10 +26,22 @@ Key = tuple[str, str]  # the kind and the name of a state
 START = Noted(0, bytes(32))  # what the first entry is bound to
 INDEXED = ("kind", "reserve", "analyst", "account", "key", "request")
 SELECT = (
-    "SELECT e.seq, e.kind, e.reserve, e.analyst, e.account, e.key, e.request, e.nonce, e.body, e.hash,"
-    " coalesce(p.hash, iif(e.seq = 1, zeroblob(32), NULL))"
+    "SELECT e.seq, e.kind, e.reserve, e.analyst, e.account, e.key, e.request, e.nonce, e.body, e.hash, p.hash"
     " FROM entries AS e LEFT JOIN entries AS p ON p.seq = e.seq - 1"
 )
+
+
+class Connection(Protocol):
+    """A connection to the storage. A statement gives rows; its values are $1, $2, …, first met in this order: so every
+    storage reads the same statements."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Any: ...
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+
+_SET = "INSERT INTO states VALUES ($1, $2, $3) ON CONFLICT (kind, name) DO UPDATE SET state = excluded.state"
 
 
 @dataclass(frozen=True)
@@ -74,8 +84,13 @@ def broken(seq: object) -> LedgerError:
 def read(row: Sequence[object]) -> Record:
     """The entry of a row of SELECT. Raises LedgerError where its hash or its columns do not fit."""
     match row:
-        case [int(seq), *columns, bytes(nonce), str(body), bytes(found), bytes(previous)]:
-            if len(nonce) == len(previous) == 32 and link(previous, nonce, body) == found:
+        case [int(seq), *columns, bytes(nonce), str(body), bytes(found), before]:
+            previous = START.hash if seq == 1 and before is None else before
+            if (
+                isinstance(previous, bytes)
+                and len(nonce) == len(previous) == 32
+                and link(previous, nonce, body) == found
+            ):
                 fields = json.loads(body)
                 if fields["seq"] == seq and [fields.get(name) for name in INDEXED] == columns:
                     return Record(seq, found, fields)
@@ -83,7 +98,7 @@ def read(row: Sequence[object]) -> Record:
 
 
 def append(
-    connection: apsw.Connection,
+    connection: Connection,
     head: Noted,
     states: dict[Key, str],
     fields: Mapping[str, object],
@@ -94,13 +109,13 @@ def append(
     seq = head.seq + 1
     for key, state in changed.items():
         states[key] = canonical(state)
-        connection.execute("INSERT OR REPLACE INTO states VALUES (?, ?, ?)", (*key, states[key]))
+        connection.execute(_SET, (*key, states[key]))
     written = [[*key, state] for key, state in sorted(changed.items())]
     body = {**fields, "seq": seq, "time": now(), "states": written, "balances": balances(states)}
     text, nonce = canonical(body), secrets.token_bytes(32)
     found = link(head.hash, nonce, text)
     row = (seq, *(body.get(name) for name in INDEXED), nonce, text, found, answer)
-    connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    connection.execute("INSERT INTO entries VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", row)
     return Record(seq, found, body)
 
 

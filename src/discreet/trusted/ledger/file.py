@@ -1,4 +1,4 @@
-"""The open file of a ledger: how it is made and opened, transactions and their notes, threads and forks.
+"""A ledger in a file: how it is made and opened, and what holds of it over forks.
 
 The file is SQLite's, through apsw, which brings its own current copy of the library. It is written with a rollback
 journal, not with a write-ahead log: between two transactions all that was charged is in the one file, so that to copy,
@@ -13,118 +13,48 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain, note, schema
-from discreet.trusted.ledger.note import Noted
-from discreet.trusted.ledger.transaction import Transaction
-from discreet.trusted.ring_a import forks
+from discreet.trusted.ledger.chain import Connection
+from discreet.trusted.ledger.storage import Storage
 
 
-@contextmanager
-def translated(where: str) -> Iterator[None]:
-    """Every failure of the storage becomes a LedgerError with a fixed text that quotes nothing stored."""
-    try:
-        yield
-    except LedgerError as error:
-        error.where = error.where or where
-        raise
-    except (apsw.Error, OSError, UnicodeError) as error:
-        raise LedgerError.of_storage(error, where=where) from None
-
-
-class LedgerFile:
-    """One connection behind a lock, and the head that was last seen through it. A charge is acknowledged when it is in
-    the file and its head is noted beside it (`note`). With `lost` what is noted is not asked for, until `accept`.
-    """
-
-    _busy_milliseconds = 10_000
+class LedgerFile(Storage):
+    """The ledger in a file, made where there is none; None keeps it in memory."""
 
     def __init__(self, path: Path | None, *, lost: bool = False) -> None:
-        self._path = None if path is None else path.resolve()
-        self.where = "the ledger in memory" if path is None else path.name
-        self._lock = threading.RLock()
         self._connection: apsw.Connection | None = None
         self._place: tuple[int, int] | None = None
-        self._pid = os.getpid()
-        self._closed = False
-        self._seen: Noted | None = None
-        self._noted_of = None if lost else self._path
-        forks.around(self)
-        with translated(self.where):
-            while not self._held():
-                pass  # another process has just made the ledger, and goes on with it
+        where = "the ledger in memory" if path is None else path.name
+        super().__init__(None if path is None else path.resolve(), where, lost=lost)
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one state of the ledger."""
-        return self._transaction("BEGIN", None)
+    @staticmethod
+    def refusal(error: Exception) -> LedgerError | None:
+        ours = isinstance(error, apsw.Error | OSError | UnicodeError)
+        return LedgerError.of_storage(error, where="") if ours else None
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        """A transaction alone with the ledger: all that it appends is on the disk at its end, or nothing."""
-        return self._transaction("BEGIN IMMEDIATE", self._noted_of)
+    def _exists(self) -> bool:
+        return self._path is not None and self._path.exists()
 
-    @contextmanager
-    def _transaction(self, begin: str, noted_of: Path | None) -> Iterator[Transaction]:
-        """Where its head is noted, the ledger must hold the noted entry: what others have charged since this object
-        last looked is still there. Nobody else writes then, so what is noted was in the ledger before."""
-        with self._lock, translated(self.where):
-            connection = self._use()
-            try:
-                connection.execute(begin)
-                transaction = Transaction(connection)
-                before = transaction.head
-                # what was seen through this object must still be there; where the note is gone, its next line says so
-                for noted in (self._seen, None if noted_of is None else note.read(noted_of)):
-                    LedgerError.unless(noted is None or transaction.hash(noted.seq) == noted.hash, "rewritten")
-                yield transaction
-                connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            if noted_of is not None and transaction.head is not before:
-                note.advance(noted_of, transaction.head, self._busy_milliseconds)
-            self._seen = transaction.head
+    def _make(self) -> None:
+        assert self._path is not None
+        with note.appearing(self._path) as draft:
+            self._new(str(draft)).close(True)
 
-    def _held(self) -> bool:
-        """Make the ledger where there is none; else hold it against its note, and note what it knows beyond that: a
-        ledger that opens knows every acknowledged charge. False where another process made both meanwhile.
+    def _begin(self, connection: Connection, *, writing: bool) -> None:
+        connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
+        assert isinstance(connection, apsw.Connection)
+        schema.version(connection)  # a newer program may have migrated the file since it was opened
 
-        A new ledger appears whole or not at all, so that an empty file is always a damaged one. Where one was noted
-        beside it, it was lost.
-        """
-        path = self._noted_of
-        noted = None if path is None else note.read(path)  # before the ledger: others may go on in between
-        if path is not None and not path.exists():
-            LedgerError.unless(noted is None, "missing", note=note.place(path).name)
-            with note.appearing(path) as draft:
-                self._new(str(draft)).close(True)
-        with self.read() as transaction:
-            if path is not None and noted is None and transaction.head.seq > 1:
-                LedgerError.unless(note.read(path), "unnoted", note=note.place(path).name)
-                return False
-            LedgerError.unless(noted is None or transaction.follows(noted), "rewritten")
-        if path is not None:
-            if noted is None:
-                note.make(path, transaction.head)
-            note.advance(path, transaction.head, self._busy_milliseconds)
-        return True
-
-    def accept(self) -> None:
-        """From now on the present head is the noted one, whatever was noted before: the owner's act."""
-        self._noted_of = self._path
-        if self._path is not None:
-            with self.read() as transaction:
-                note.make(self._path, transaction.head, anew=True)
-
-    def close(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._release()
+    def whole(self) -> None:
+        """Every page of the file, and each index against its table."""
+        assert self._connection is not None
+        LedgerError.unless(self._connection.pragma("integrity_check") == "ok", "damaged")
 
     def _use(self) -> apsw.Connection:
         """The connection, opened where there is none: the file must exist, and be the same as before."""

@@ -28,7 +28,7 @@ from discreet.trusted.ledger.allowances import LENGTHS
 from discreet.trusted.ledger.file import LedgerFile
 from discreet.trusted.ledger.replay import HistoryReplay
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
-from discreet.trusted.ring_a.forks import lives, this_process
+from discreet.trusted.ring_a.forks import this_process
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
@@ -207,7 +207,7 @@ class BudgetLedger:
             for seq, kind, reserve in transaction.ends(after or transaction.settled()):
                 open_ = open_ | {seq} if kind == "reserve" else open_ - {reserve}
             self._read = transaction.head.seq, open_
-            dead = [seq for seq in sorted(open_) if not lives(transaction.entry(seq).body.get("process"))]
+            dead = [seq for seq in sorted(open_) if not self._file.lives(transaction.entry(seq).body.get("process"))]
         if dead:
             with self._file.write() as transaction:
                 _fail(transaction, dead)
@@ -223,8 +223,8 @@ class BudgetLedger:
         no entry of that hash: it was cut, restored from an older copy, or written anew.
         """
         replay, last, met = HistoryReplay(), 1, expect_head is None
-        with self._file.read() as transaction:  # every page of the file, and each index against its table
-            LedgerError.unless(transaction.connection.pragma("integrity_check") == "ok", "damaged")
+        with self._file.read():
+            self._file.whole()
         while replay.head.seq < last:
             with self._file.read() as transaction:  # page by page: nobody writes meanwhile
                 last, before = transaction.head.seq, replay.head.seq

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import apsw
-
 from discreet.errors import LedgerError
-from discreet.trusted.ledger import chain, schema
+from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, States, day_of, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.note import Noted
@@ -27,11 +25,10 @@ class Transaction(States):
     Raises LedgerError where the last entry or the states do not fit each other.
     """
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: chain.Connection) -> None:
         super().__init__()
         self.connection = connection
-        schema.version(connection)  # a newer program may have migrated the file since it was opened
-        head = self.find("1 ORDER BY e.seq DESC LIMIT 1")
+        head = self.find("TRUE ORDER BY e.seq DESC")
         if head is None:
             raise LedgerError.of("no entries")
         self.head = head
@@ -61,8 +58,8 @@ class Transaction(States):
         return {"day": max(*last, chain.now()[:10])} if last else {}
 
     def find(self, where: str, **said: object) -> Record | None:
-        """The first entry that a condition finds, verified: it must say what was asked for."""
-        row = self.connection.execute(f"{chain.SELECT} WHERE {where}", said).fetchone()
+        """The first entry that a condition on these values finds, verified: it must say what was asked for."""
+        row = self.connection.execute(f"{chain.SELECT} WHERE {where} LIMIT 1", tuple(said.values())).fetchone()
         found = None if row is None else chain.read(row)
         if found is not None and any(found.body.get(name) != value for name, value in said.items()):
             raise chain.broken(found.seq)
@@ -70,21 +67,22 @@ class Transaction(States):
 
     def entry(self, seq: object, **said: object) -> Record:
         """An entry that is there, and says so."""
-        found = self.find("e.seq = :seq", seq=seq, **said)
-        if found is None:
+        found = self.find("e.seq = $1", seq=seq)
+        if found is None or any(found.body.get(name) != value for name, value in said.items()):
             raise chain.broken(seq)
         return found
 
-    def entries(self, after: int = 0, count: int = -1) -> Iterator[Record]:
-        """The entries behind one, in order, each verified with the hash of the one before it; at most `count`, where
-        that is not negative."""
-        rows = self.connection.execute(f"{chain.SELECT} WHERE e.seq > ? ORDER BY e.seq LIMIT ?", (after, count))
+    def entries(self, after: int = 0, count: int = 1 << 62) -> Iterator[Record]:
+        """The entries behind one, in order, each verified with the hash of the one before it; at most `count`."""
+        rows = self.connection.execute(f"{chain.SELECT} WHERE e.seq > $1 ORDER BY e.seq LIMIT $2", (after, count))
         return map(chain.read, rows)
 
     def hash(self, seq: int) -> bytes | None:
         """The hash column of an entry."""
-        found = self.connection.execute("SELECT hash FROM entries WHERE seq = ?", (seq,)).get
-        return found if isinstance(found, bytes) else None
+        if seq == self.head.seq:
+            return self.head.hash
+        found = self.connection.execute("SELECT hash FROM entries WHERE seq = $1", (seq,)).fetchone()
+        return found[0] if found is not None and isinstance(found[0], bytes) else None
 
     def follows(self, noted: Noted) -> bool:
         """Whether the head is the noted entry, or follows from it, link by link."""
@@ -92,19 +90,19 @@ class Transaction(States):
 
     def request(self, analyst: str, request: str | None) -> Record | None:
         """The entry that remembers an analyst's request; there is none of no name."""
-        return self.find("e.analyst = :analyst AND e.request = :request", analyst=analyst, request=request)
+        return self.find("e.analyst = $1 AND e.request = $2", analyst=analyst, request=request)
 
     def committed(self, reserve_id: int) -> bool:
-        return self.find("e.kind = 'commit' AND e.reserve = :reserve", reserve=reserve_id) is not None
+        return self.find("e.kind = 'commit' AND e.reserve = $1", reserve=reserve_id) is not None
 
     def answer(self, key: str, account: str | None, reserve_id: int | None = None) -> StoredAnswer | None:
         """A committed answer: of `reserve_id`, or else one that `account` was debited for, or the first."""
         row = self.connection.execute(
             "SELECT c.seq, c.reserve, d.seq, c.answer FROM entries AS c"
-            " LEFT JOIN entries AS d ON d.account = :account AND d.key = :key AND d.reserve = c.reserve"
-            " WHERE c.kind = 'commit' AND c.key = :key AND (:reserve IS NULL OR c.reserve = :reserve)"
+            " LEFT JOIN entries AS d ON d.account = $1 AND d.key = $2 AND d.reserve = c.reserve"
+            " WHERE c.kind = 'commit' AND c.key = $2 AND ($3 IS NULL OR c.reserve = $3)"
             " ORDER BY d.seq IS NULL, c.seq LIMIT 1",
-            {"key": key, "account": account, "reserve": reserve_id},
+            (account, key, reserve_id),
         ).fetchone()
         if row is None:
             return None
@@ -119,13 +117,13 @@ class Transaction(States):
 
     def answer_digest(self, seq: int) -> str | None:
         """The SHA-256 of the answer that is stored with an entry."""
-        data = self.connection.execute("SELECT answer FROM entries WHERE seq = ?", (seq,)).get
-        return chain.digest(data) if isinstance(data, bytes) else None
+        found = self.connection.execute("SELECT answer FROM entries WHERE seq = $1", (seq,)).fetchone()
+        return chain.digest(found[0]) if found is not None and isinstance(found[0], bytes) else None
 
     def ends(self, after: int) -> Iterator[tuple[int, str, int]]:
         """The reserves behind an entry, and what ended some: number, kind, and the reserve that is meant."""
         kinds = "('reserve', 'commit', 'failure', 'end')"
-        rows = f"SELECT seq, kind, reserve FROM entries WHERE seq > ? AND kind IN {kinds} ORDER BY seq"
+        rows = f"SELECT seq, kind, reserve FROM entries WHERE seq > $1 AND kind IN {kinds} ORDER BY seq"
         return iter(self.connection.execute(rows, (after,)))
 
     def ended(self, reserve_id: int) -> bool:
@@ -134,5 +132,5 @@ class Transaction(States):
 
     def settled(self) -> int:
         """An entry up to which every reserve has come to its end, as the last reserve remembers it."""
-        last = self.find("e.kind = 'reserve' ORDER BY e.seq DESC LIMIT 1")
+        last = self.find("e.kind = 'reserve' ORDER BY e.seq DESC")
         return 0 if last is None else int(last.body.get("settled", 0))
