@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,8 @@ epsilon = 4
 [analysts.bob]
 epsilon = 0.2
 """
+
+LOOPBACK = Address(port=0)
 
 HOLDERS = {"owner": Role.OWNER, "ana": Role.ANALYST, "bob": Role.ANALYST, "eve": Role.AUDITOR}
 
@@ -92,20 +95,29 @@ class Served:
             return found
 
 
+def certificate(folder: Path) -> tuple[str, str]:
+    """A certificate for this machine, and its key."""
+    files = str(folder / "server.pem"), str(folder / "server.key")
+    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
+    command = [*made.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
+
+
 @contextmanager
-def served(folder: Path, text: str = CLINIC) -> Iterator[Served]:
+def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK) -> Iterator[Served]:
     """The declaration `text` in `folder`, served."""
     declaration = folder / "clinic.toml"
     declaration.write_text(text, "utf-8")
     found = read(declaration)
     accounts = Accounts.of(found)
-    with Curator.of(found, owner=True) as curator, Address(port=0).bound() as listening:
+    with Curator.of(found, owner=True) as curator, LOOPBACK.bound() as listening:
         tokens = {}
         for name, role in HOLDERS.items():
             whose = name if role is Role.ANALYST and found.analysts else None
             accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
             tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
-        running = server(curator, accounts, Address())
+        running = server(curator, accounts, address)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import discreet
+import service_tools
 from discreet.catalog import read
 from discreet.errors import EngineError, QuestionError
 from discreet.service.accounts import PREFIX
@@ -99,12 +100,7 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    folder = tmp_path_factory.mktemp("tls")
-    files = str(folder / "server.pem"), str(folder / "server.key")
-    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=127.0.0.1"
-    command = [*made.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]]
-    subprocess.run(command, check=True, capture_output=True)
-    return files
+    return service_tools.certificate(tmp_path_factory.mktemp("tls"))
 
 
 def test_tls(clinic: Path, certificate: tuple[str, str]) -> None:

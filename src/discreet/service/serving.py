@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet.service.accounts import Accounts
 
 KEEP_ALIVE_SECONDS = 30
+LARGEST_HEAD = 16_384
 
 ANSWER_SECONDS = 2
 """The schedule of a service whose declaration names none. Not measured: times follow from rows."""
@@ -111,10 +112,14 @@ def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
     """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered."""
     uvicorn = needed()
     from discreet.service.api import Service
+    from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
 
+    shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
+    connections = Connections(MOST if shared else MOST_OF_ONE)
     config = uvicorn.Config(
-        Service(curator, accounts).app(),
+        Watched(Service(curator, accounts).app(), connections),
         http="h11",
+        loop="asyncio",
         ws="none",
         lifespan="off",
         access_log=False,
@@ -122,7 +127,8 @@ def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    return uvicorn.Server(config)
+    return Server(config, connections)
