@@ -77,7 +77,20 @@ BELOW: dict[str, set[str]] = {
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"},
     **dict.fromkeys(
         ("cli", "notebook"),
-        FACADE | PROCEDURES | {"procedures", "audit", "engines", "local", "odds", "service", "together", "__init__"},
+        FACADE
+        | PROCEDURES
+        | {
+            "procedures",
+            "audit",
+            "engines",
+            "explanation",
+            "local",
+            "odds",
+            "remote",
+            "service",
+            "together",
+            "__init__",
+        },
     ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "reference", "local"},

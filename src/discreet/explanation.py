@@ -140,18 +140,18 @@ class BudgetState:
         words = f"{self.room} (of ε {self.total['epsilon']}, δ {self.total['delta']})"
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
-    @property
-    def spans(self) -> str:
-        """What was used of the caps by day and month, in words that go on; nothing where there are none."""
-        return "".join(
-            f", {percent(one['used'])} of ε {one['epsilon']} a {length} (the next begins {one['until']} UTC)"
-            for length, one in self.windows.items()
-        )
-
     def __repr__(self) -> str:
         lines = [f"{percent(self.used)} used; {self.left}"]
         for name, one in self.analysts.items():
             lines.append(
-                visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{one.spans}; {one.room}")
+                visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{spans(one.windows)}; {one.room}")
             )
         return "\n".join(lines)
+
+
+def spans(windows: Mapping[str, Mapping[str, Any]]) -> str:
+    """What was used of the caps by day and month, in words that go on; nothing where there are none."""
+    return "".join(
+        f", {percent(one['used'])} of ε {one['epsilon']} a {length} (the next begins {one['until']} UTC)"
+        for length, one in windows.items()
+    )

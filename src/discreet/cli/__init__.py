@@ -31,6 +31,7 @@ from discreet.cli.publish import command as publish_command
 from discreet.cli.serve import account as account_command
 from discreet.cli.serve import serve as serve_command
 from discreet.cli.serve import token as token_command
+from discreet.cli.there import Source, said_here, sourced
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
 from discreet.texts import visible
@@ -112,8 +113,9 @@ def _machine(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument QUESTION, or a file that holds it."""
+    """The arguments DECLARATION and QUESTION, or a file that holds this."""
 
+    @click.argument("declaration", required=False)
     @click.argument("question", required=False)
     @click.option(
         "-f",
@@ -123,11 +125,28 @@ def _asked(command: Callable[..., Any]) -> Callable[..., Any]:
         help="A file with the question, instead of QUESTION; - is standard input.",
     )
     @functools.wraps(command)
-    def given(question: str | None, file: str | None, **said: Any) -> Any:
-        if str(said["declaration"]).lstrip()[:6].upper() == "SELECT":
+    def given(declaration: str | None, question: str | None, file: str | None, **said: Any) -> Any:
+        if said["server"] is not None and question is None and (file is None or said_here("server")):
+            if not str(declaration).endswith(".toml"):  # a service is asked: what was named first is the question
+                declaration, question = None, declaration
+        elif str(declaration).lstrip()[:6].upper() == "SELECT":
             message, fix = "a question was given in place of the declaration", 'write clinic.toml "SELECT …"'
             raise QuestionError("question", message, where="DECLARATION", fix=fix)
-        return command(question=_question(question, file), **said)
+        return command(declaration=declaration, question=_question(question, file), **said)
+
+    return given
+
+
+def _numbered(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments DECLARATION and ENTRY."""
+
+    @click.argument("declaration", required=False)
+    @click.argument("entry", type=int, required=False)
+    @functools.wraps(command)
+    def given(declaration: str | None, entry: int | None, **said: Any) -> Any:
+        if said["server"] is not None and entry is None and str(declaration).isdecimal():
+            declaration, entry = None, int(str(declaration))
+        return command(declaration=declaration, entry=entry, **said)
 
     return given
 
@@ -199,8 +218,8 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 
 
 @main.command()
-@click.argument("declaration")
 @_asked
+@sourced
 @_priced
 @click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
@@ -210,7 +229,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
 @_machine
 def ask(
-    declaration: str,
+    source: Source,
     question: str,
     epsilon: str | None,
     delta: str | None,
@@ -225,7 +244,8 @@ def ask(
     picture: str | None,
     as_json: bool,
 ) -> None:
-    """Answer QUESTION about the tables of DECLARATION."""
+    """Answer QUESTION about the tables of DECLARATION, or of a service."""
+    who = source.who(analyst, owner)
     if output:
         from discreet.release.save import place
 
@@ -234,7 +254,7 @@ def ask(
         from discreet.release.plot import target
 
         target(picture)  # before anything is paid
-    with opened(declaration, load=True, owner=owner) as curator:
+    with source.curator(load=True, owner=owner) as curator:
         release = curator.ask(
             question,
             epsilon=epsilon,
@@ -242,9 +262,9 @@ def ask(
             within=_within(within),
             confidence=confidence,
             together=together,
-            analyst=analyst,
             request=request,
             dialect=dialect,
+            **who,
         )
         click.echo(release.to_json() if as_json else repr(release))
         if output:
@@ -254,8 +274,8 @@ def ask(
 
 
 @main.command()
-@click.argument("declaration")
 @_asked
+@sourced
 @_priced
 @click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
@@ -263,7 +283,7 @@ def ask(
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
 @_machine
 def explain(
-    declaration: str,
+    source: Source,
     question: str,
     epsilon: str | None,
     delta: str | None,
@@ -277,7 +297,9 @@ def explain(
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    with opened(declaration, load=False, owner=owner) as curator:
+    source.refuse(sql=sql)
+    who = source.who(analyst, owner)
+    with source.curator(load=False, owner=owner) as curator:
         explanation = curator.explain(
             question,
             epsilon=epsilon,
@@ -285,16 +307,20 @@ def explain(
             within=_within(within),
             confidence=confidence,
             together=together,
-            analyst=analyst,
             dialect=dialect,
+            **who,
         )
-        if as_json:
-            extra = {"sql": curator.engine_sql(question, dialect=dialect)} if sql else {}
-            click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
-        else:
-            click.echo(repr(explanation))
-            if sql:
-                click.echo(curator.engine_sql(question, dialect=dialect))
+        statements = None
+        if sql:
+            from discreet.curator import Curator
+
+            assert isinstance(curator, Curator)
+            statements = curator.engine_sql(question, dialect=dialect)
+    if as_json:
+        extra = {} if statements is None else {"sql": statements}
+        click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
+    else:
+        click.echo("\n".join([repr(explanation)] if statements is None else [repr(explanation), statements]))
 
 
 @main.command()
@@ -332,12 +358,25 @@ def check(declaration: str, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("declaration")
+@click.argument("declaration", required=False)
+@sourced
 @_machine
-def tables(declaration: str, as_json: bool) -> None:
+def tables(source: Source, as_json: bool) -> None:
     """What may be asked about: whose rows, columns, types, bounds and values. Reads no row."""
-    with opened(declaration, load=False) as curator:
-        click.echo(json.dumps(curator.tables, ensure_ascii=False) if as_json else repr(curator.tables))
+    with source.curator(load=False) as curator:
+        found = curator.tables
+    click.echo(json.dumps(found, ensure_ascii=False) if as_json else repr(found))
+
+
+@main.command()
+@click.argument("declaration", required=False)
+@sourced
+@_machine
+def budget(source: Source, as_json: bool) -> None:
+    """What is used and left of the budget. Of a service, of the token's own account."""
+    with source.curator(load=False) as curator:
+        found = curator.budget
+    click.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else repr(found))
 
 
 @main.command()
@@ -379,8 +418,8 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
 
 
 @main.command()
-@click.argument("declaration")
-@click.argument("entry", type=int, required=False)
+@_numbered
+@sourced
 @click.option("--verify", is_flag=True, help="Walk the whole chain and recompute every balance.")
 @click.option(
     "--expect-head", metavar="HASH", help="A head that was noted earlier; fails if the history does not contain it."
@@ -403,7 +442,7 @@ def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
 )
 @_machine
 def ledger(
-    declaration: str,
+    source: Source,
     entry: int | None,
     verify: bool,
     expect_head: str | None,
@@ -415,27 +454,31 @@ def ledger(
 ) -> None:
     """What was used, what is left, who asked what. With the number ENTRY, all of that entry."""
     from discreet.cli.history import as_text, entry_text, one_entry, raised, renewed, spent_unknown
-    from discreet.curator.history import as_dict, as_entry
+    from discreet.curator.history import as_dict
 
-    if spend_unknown is not None:
-        spent_unknown(declaration, spend_unknown)
-    larger = raised(declaration) if raise_budget else ()
-    for line in larger:
-        click.echo(line, err=True)
-    if larger and not yes:
-        click.confirm("Raise it, for good?", abort=True, err=True)
-    with opened(declaration, load=False, raise_budget=raise_budget) as curator:
-        if renew_filters:
-            click.echo(renewed(curator.ledger.renew()), err=as_json)
-        verification = curator.ledger.verify(expect_head) if verify or expect_head else None
-        if entry is not None:
-            one = one_entry(curator, entry)
-            whole = json.dumps(as_entry(curator, one), ensure_ascii=False)
-            click.echo(whole if as_json else entry_text(curator, one))
-        elif as_json:
-            click.echo(json.dumps(as_dict(curator, verification), ensure_ascii=False))
-        else:
-            click.echo(as_text(curator, verification))
+    source.refuse(verify=verify, expect_head=expect_head, spend_unknown=spend_unknown)
+    source.refuse(raise_budget=raise_budget, renew_filters=renew_filters)
+    if source.declaration is None:
+        with source.service() as there:
+            found = there.ledger
+    else:
+        if spend_unknown is not None:
+            spent_unknown(source.declaration, spend_unknown)
+        larger = raised(source.declaration) if raise_budget else ()
+        for line in larger:
+            click.echo(line, err=True)
+        if larger and not yes:
+            click.confirm("Raise it, for good?", abort=True, err=True)
+        with opened(source.declaration, load=False, raise_budget=raise_budget) as curator:
+            if renew_filters:
+                click.echo(renewed(curator.ledger.renew()), err=as_json)
+            verification = curator.ledger.verify(expect_head) if verify or expect_head else None
+            found = as_dict(curator, verification)
+    if entry is not None:
+        one = one_entry(found, entry)
+        click.echo(json.dumps(one, ensure_ascii=False) if as_json else entry_text(one))
+    else:
+        click.echo(json.dumps(found, ensure_ascii=False) if as_json else as_text(found))
 
 
 @main.command()

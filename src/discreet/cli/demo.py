@@ -16,6 +16,7 @@ from discreet import BudgetError, QuestionError, open
 from discreet.catalog.model import EngineKind
 from discreet.cli.history import as_text
 from discreet.cli.start import suggest
+from discreet.curator.history import as_dict
 from discreet.engines.chosen import example
 
 _FIRST = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM adult GROUP BY sex"
@@ -85,7 +86,7 @@ def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = 
                 click.echo(str(error))
             _say("The ledger records every charge durably, before the answer:")
             _shell("discreet ledger adult.toml --verify")
-            click.echo(as_text(curator, curator.ledger.verify()))
+            click.echo(as_text(as_dict(curator, curator.ledger.verify())))
             picture = output / "discreet-demo.png"
             try:
                 release.plot(picture)

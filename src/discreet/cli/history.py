@@ -6,21 +6,18 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import read
 from discreet.curator.core import allowances_of, caps_of
-from discreet.curator.history import as_entry, more_like_the_last, price, tables
 from discreet.errors import QuestionError
-from discreet.ledger import TOTAL, Caps, Entry, Ledger, Verification
+from discreet.explanation import spans
+from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import percent
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import fraction
-
-if TYPE_CHECKING:
-    from discreet.curator import Curator
 
 
 def spent_unknown(declaration: str, amount: str) -> None:
@@ -76,39 +73,37 @@ def _amounts(amount: str) -> tuple[Fraction, Fraction]:
     return epsilon, delta
 
 
-def as_text(curator: Curator, verification: Verification | None) -> str:
-    """The ledger for people."""
-    budget = curator.budget
-    lines = [f"{percent(budget.used)} of ε {budget.total['epsilon']}, δ {budget.total['delta']} used"]
-    more = more_like_the_last(curator)
-    if more is not None:
-        lines[0] += f" · about {more:,} more like the last"
-    if budget.keys_used:
-        lines[0] += f" · {percent(budget.keys_used)} of what finds private keys used"
-    lines[0] += f" · {budget.room}"
-    if curator.ledger.filter(TOTAL).renewable is not None:
+def as_text(ledger: Mapping[str, Any]) -> str:
+    """The ledger for people, of what `as_dict` gave."""
+    total = ledger["budget"]
+    lines = [f"{percent(ledger['used'])} of ε {total['epsilon']}, δ {total['delta']} used"]
+    if ledger["more"] is not None:
+        lines[0] += f" · about {ledger['more']:,} more like the last"
+    if ledger["keys_used"]:
+        lines[0] += f" · {percent(ledger['keys_used'])} of what finds private keys used"
+    lines[0] += f" · {ledger['left']}"
+    if ledger["older_filters"]:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
-    for name, own in budget.analysts.items():
-        lines.append(
-            visible(f"analyst {name}: {percent(own.used)} of ε {own.total['epsilon']} used{own.spans} · {own.room}")
-        )
-    for name, table in tables(curator).items():
+    for name, own in ledger["analysts"].items():
+        used = f"{percent(own['used'])} of ε {own['epsilon']} used{spans(own['windows'])}"
+        lines.append(visible(f"analyst {name}: {used} · {own['left']}"))
+    for name, table in ledger["tables"].items():
         if table["failures"] or table["frozen"]:
             lines.append(f"{visible(name)}: {_state(table)}")
-    asked = [entry for entry in curator.ledger.entries() if entry.kind in ("reserve", "repeat", "unknown")]
     rows = [("entry", "time", "analyst", "price", "status", "question")]
-    for entry in asked:
-        question = visible(" ".join((entry.question or entry.note).split()))
-        question = question if len(question) <= 80 else question[:79] + "…"
-        who = visible(entry.analyst) or "–"
-        rows.append((str(entry.seq), entry.time, who, price(curator, entry), entry.status, question))
+    for entry in ledger["entries"]:
+        if entry["kind"] in ("reserve", "repeat", "unknown"):
+            question = visible(" ".join((entry["question"] or entry["note"]).split()))
+            question = question if len(question) <= 80 else question[:79] + "…"
+            who = visible(entry["analyst"]) or "–"
+            rows.append((str(entry["entry"]), entry["time"], who, entry["price"], entry["status"], question))
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.append(f"head {curator.ledger.head}")
-    if verification is not None:
+    lines.append(f"head {ledger['head']}")
+    if verified := ledger.get("verified"):
         lines.append(
-            f"verified: {verification.entries} entries, chain and balances intact; "
-            f"{verification.unanswered} charged without an answer"
+            f"verified: {verified['entries']} entries, chain and balances intact; "
+            f"{verified['unanswered']} charged without an answer"
         )
     return "\n".join(lines)
 
@@ -129,19 +124,20 @@ def renewed(promises: Mapping[str, str]) -> str:
     return "\n".join(f"{whose[name]}: new filters; everything together is now {promises[name]}" for name in promises)
 
 
-def one_entry(curator: Curator, number: int) -> Entry:
+def one_entry(ledger: Mapping[str, Any], number: int) -> dict[str, Any]:
     """The entry with this number. Raises QuestionError where there is none."""
-    entries = list(curator.ledger.entries())
-    found = next((entry for entry in entries if entry.seq == number), None)
+    entries = ledger["entries"]
+    found: dict[str, Any] | None = next((entry for entry in entries if entry["entry"] == number), None)
     if found is None:
-        fix = f"name one from {entries[0].seq} to {entries[-1].seq}" if entries else "ask something first"
+        first_and_last = f"name one from {entries[0]['entry']} to {entries[-1]['entry']}" if entries else ""
+        fix = first_and_last or "ask something first"
         raise QuestionError("entry", "the ledger has no such entry", where=f"entry {number}", fix=fix)
     return found
 
 
-def entry_text(curator: Curator, entry: Entry) -> str:
+def entry_text(entry: Mapping[str, Any]) -> str:
     """One entry, whole."""
-    facts = {**as_entry(curator, entry), "loss": json.dumps(entry.loss.to_json()) if entry.loss is not None else None}
+    facts = {**entry, "loss": None if entry["loss"] is None else json.dumps(entry["loss"])}
     facts["charged"] = ", ".join(visible(name) for name in facts["charged"])
     lines = [(name, [visible(line) for line in str(value).splitlines()]) for name, value in facts.items() if value]
     width = max(len(name) for name, _ in lines) + 2

@@ -293,9 +293,10 @@ def _ledger(declaration: Path) -> str:
     from discreet.catalog import read
     from discreet.cli.history import as_text
     from discreet.curator import Curator
+    from discreet.curator.history import as_dict
 
     with Curator.of(read(declaration), load=False) as curator:
-        return as_text(curator, curator.ledger.verify())
+        return as_text(as_dict(curator, curator.ledger.verify()))
 
 
 def _made_up(folder: Path) -> list[Path]:
