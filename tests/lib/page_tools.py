@@ -71,7 +71,7 @@ EXTRAS = {
     "plot": {"matplotlib"},
     "polars": {"polars", "pyarrow"},
     "postgresql": {"adbc_driver_postgresql", "pyarrow"},
-    "server": {"starlette", "uvicorn"},
+    "server": {"prometheus_client", "starlette", "uvicorn"},
 }
 """What each extra of the package installs."""
 

@@ -32,7 +32,7 @@ epsilon = 0.2
 
 LOOPBACK = Address(port=0)
 
-HOLDERS = {"owner": Role.OWNER, "ana": Role.ANALYST, "bob": Role.ANALYST, "eve": Role.AUDITOR}
+HOLDERS = {"owner": Role.OWNER, "ana": Role.ANALYST, "bob": Role.ANALYST, "eve": Role.AUDITOR, "max": Role.MONITOR}
 
 
 @dataclass(frozen=True)

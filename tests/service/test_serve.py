@@ -84,7 +84,7 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
         thread.join()
         assert answers == [0.2]
         assert PREFIX not in out + err + "".join(said)
-    with running(clinic) as (process, url, said):
+    with running(clinic, "--log", "json") as (process, url, said):
         with discreet.connect(url, token=token) as there:
             assert not there.ask(COUNT, epsilon="0.2").charged
             assert there.ask(**MEAN).charged  # at a price that a local curator warns of
@@ -93,6 +93,9 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
         assert out == ""
         for secret in (PREFIX, "my_question", "budget", str(clinic.parent)):
             assert secret not in err + "".join(said)
+        logged = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+        assert [(one["path"], one["status"]) for one in logged if "path" in one] == [("/ask", 200)] * 2
+        assert "SELECT" not in err
         with pytest.raises(EngineError) as caught, discreet.connect(url, token=token) as there:
             there.ask(COUNT, epsilon="0.2")
         assert caught.value.code == "unreachable"

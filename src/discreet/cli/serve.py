@@ -47,8 +47,17 @@ def _in_words(account: Account) -> str:
 @click.option("--certificate", metavar="FILE", type=Path, help="The server's certificate, with its chain, in PEM.")
 @click.option("--key", metavar="FILE", type=Path, help="The certificate's key, in PEM, without a password.")
 @click.option("--behind-proxy", is_flag=True, help="A proxy before it speaks TLS, and nobody else can call it.")
+@click.option(
+    "--log", type=click.Choice(("json", "text")), help="A line for each request on standard error, for the owner alone."
+)
 def serve(
-    declaration: str, host: str, port: int, certificate: Path | None, key: Path | None, behind_proxy: bool
+    declaration: str,
+    host: str,
+    port: int,
+    certificate: Path | None,
+    key: Path | None,
+    behind_proxy: bool,
+    log: str | None,
 ) -> None:
     """Answer others over HTTP, each with a token of an account. The first start prints the owner's.
 
@@ -60,6 +69,10 @@ def serve(
     from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
 
     needed()
+    if log is not None:
+        from discreet.service.watching import log_to_standard_error
+
+        log_to_standard_error(log)
     address = Address(host, port, certificate, key, behind_proxy)
     address.check()
     found, accounts = _those_of(declaration)

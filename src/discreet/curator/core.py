@@ -607,6 +607,11 @@ class Asking:
         """Where each table is kept, in memory or in a file, with its size; for the owner. Reads no row."""
         return self._holdings.states()
 
+    @property
+    def engine_starts(self) -> int:
+        """How often the engine's process was started: more than once where a question ended it; for the owner."""
+        return self._engine.starts
+
     def lift(self, analyst: str | None = None) -> tuple[str, ...]:
         """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.
 

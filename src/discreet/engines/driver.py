@@ -133,6 +133,7 @@ class Driver:
         self._dialect, self._sources, self._worker, self._limits = dialect, loading, worker, limits
         self._statements = Statements(dialect)
         self._child = _Child()
+        self.starts = 0
         self._running = Lock()
 
     @property
@@ -144,6 +145,7 @@ class Driver:
         self._sources.start()
         if self._child.process is not self._sources.process:
             self._child = _Child(self._sources.process)
+            self.starts += 1
 
     @property
     def rows(self) -> object:

@@ -83,6 +83,11 @@ class Owned(CodedEngine, Protocol):
         ...
 
     @property
+    def starts(self) -> int:
+        """How often its process was started."""
+        ...
+
+    @property
     def shut(self) -> bool:
         """Whether it can load nothing more until it is closed."""
         ...

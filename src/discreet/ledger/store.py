@@ -184,6 +184,11 @@ class Ledger(BudgetLedger):
         with self._file.read() as transaction:
             return Noted(transaction.head.seq, transaction.head.hash)
 
+    def hold_writable(self) -> None:
+        """Raises LedgerError where nobody could be charged: the ledger is not what it was, or another has it."""
+        with self._file.write():
+            pass
+
     def copy(self, place: Path) -> Noted:
         """Writes the ledger as it is to an empty file, in one transaction; others may read meanwhile, and write after
         it. Gives its last entry. The copy has no note beside it: it answers nothing."""

@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from discreet.curator import Curator
 from discreet.curator.history import as_dict
@@ -45,6 +46,7 @@ from discreet.service.requests import (
     unknown_token,
 )
 from discreet.service.roles import Role
+from discreet.service.watching import CODE, CONTENT_TYPE, PATH, Watch
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -78,7 +80,8 @@ _P = ParamSpec("_P")
 
 ASKING = frozenset({Role.OWNER, Role.ANALYST})
 AUDITING = frozenset({Role.OWNER, Role.AUDITOR})
-ALL = frozenset(Role)
+WATCHING = frozenset({Role.OWNER, Role.MONITOR})
+ALL = ASKING | AUDITING
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ PATHS = (
     Path("/ask", "POST", ASKING, "ask"),
     Path("/balance", "GET", ALL, "balance"),
     Path("/ledger", "GET", AUDITING, "ledger"),
+    Path("/metrics", "GET", WATCHING, "metrics"),
     Path("/health", "GET", frozenset(), "health"),
     Path("/ready", "GET", frozenset(), "ready"),
     Path("/openapi.json", "GET", frozenset(), "openapi"),
@@ -108,7 +112,7 @@ class Service:
     """A curator, opened as its owner's, for the accounts of a file.
 
     Of an analyst one question is answered at a time; all that is asked runs in threads, of which there are so many.
-    Nothing is logged of a request: not who asks, nor what.
+    What is logged of a request (`watching`) is not who asks, nor what.
     """
 
     def __init__(self, curator: Curator, accounts: Accounts) -> None:
@@ -116,6 +120,7 @@ class Service:
         self._accounts = accounts
         self._asking: set[str | None] = set()
         self._waiting = 0
+        self.watch = Watch(curator, self._load)
         self._open: Counter[str] = Counter()
         self._threads: anyio.CapacityLimiter | None = None
         self._looking: anyio.CapacityLimiter | None = None
@@ -130,6 +135,7 @@ class Service:
         return app
 
     async def _reply(self, path: Path, request: Request) -> Response:
+        request.scope[PATH] = path.path
         account: Account | None = None
         try:
             if path.roles:
@@ -223,13 +229,21 @@ class Service:
         return _json({"status": "ok"})
 
     async def _ready(self) -> Response:
-        await self._look(lambda: self._curator.ledger.head)
+        await self._look(self.watch.ready)
         return _json({"status": "ready"})
+
+    async def _metrics(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        return Response(await self._look(self.watch.text), headers=HEADERS | {"content-type": CONTENT_TYPE})
 
     async def _openapi(self) -> Response:
         return Response(self._document, media_type=JSON, headers=HEADERS)
 
     # how it runs
+
+    def _load(self) -> tuple[int, int]:
+        """How many questions run, or wait for the engine, and how many wait for one of these."""
+        running = self._threads.borrowed_tokens if self._threads is not None else 0
+        return running, max(0, self._waiting - running)
 
     async def _run(self, function: Callable[_P, _Result], *arguments: _P.args, **said: _P.kwargs) -> _Result:
         """Runs in a thread. Raises Refused 429 where too many wait."""
@@ -321,7 +335,19 @@ def _problem(status: int, error: Error) -> Response:
     if status in (408, 413):
         more["connection"] = "close"
     content = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
-    return Response(content, status, media_type=PROBLEM, headers=HEADERS | more)
+    return _Problem(error.code, content, status, HEADERS | more)
+
+
+class _Problem(Response):
+    """An error's reply, which leaves the error's code to whoever watches."""
+
+    def __init__(self, code: str, content: bytes, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(content, status, headers, PROBLEM)
+        self._code = code
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CODE] = self._code
+        await super().__call__(scope, receive, send)
 
 
 async def _no_path(request: Request, error: Exception) -> Response:  # noqa: ARG001

@@ -85,11 +85,14 @@ def loopback(host: str) -> bool:
 def needed() -> Any:
     """The server's module. Raises QuestionError where the extra is missing."""
     try:
+        importlib.import_module("prometheus_client")
         importlib.import_module("starlette")
         return importlib.import_module("uvicorn")
     except ImportError:
         fix = 'run pip install "discreet[server]"'
-        raise QuestionError("extra", "this needs starlette and uvicorn", where="serve", fix=fix) from None
+        raise QuestionError(
+            "extra", "this needs starlette, uvicorn and prometheus_client", where="serve", fix=fix
+        ) from None
 
 
 def scheduled(declaration: Declaration) -> Declaration:
@@ -116,13 +119,15 @@ def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
 
     shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
     connections = Connections(MOST if shared else MOST_OF_ONE)
+    service = Service(curator, accounts)
     config = uvicorn.Config(
-        Watched(Service(curator, accounts).app(), connections),
+        Watched(service.watch.around(service.app()), connections),
         http="h11",
         loop="asyncio",
         ws="none",
         lifespan="off",
         access_log=False,
+        log_config=None,
         log_level="error",
         server_header=False,
         proxy_headers=False,
