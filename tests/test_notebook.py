@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +13,10 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from discreet import Curator, Explanation, Release
+import discreet
+from discreet import Curator, Explanation, Release, RemoteCurator
 from face_tools import CLINIC, Data, visits
+from service_tools import Served, served
 
 COUNTS = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
 
@@ -81,6 +85,7 @@ def test_a_cell_shows_the_table_with_intervals_and_a_picture(notebook: Notebook)
 def test_options_are_those_of_a_question(notebook: Notebook) -> None:
     notebook.run("%discreet clinic.toml --name clinic")
     assert isinstance(notebook.value("clinic"), Curator)
+    assert not notebook.run("%discreet clinic").failed  # the same one, which stays open
     ran = notebook.run(f"%%discreet --within n=400 --confidence 0.9 --together --explain --name price\n{COUNTS}")
     assert not ran.failed, ran.said
     assert isinstance(notebook.value("price"), Explanation)
@@ -146,6 +151,66 @@ def test_a_refusal_is_one_line_and_keeps_the_name(cell: str, said: str, notebook
     assert said in ran.said
     assert "Traceback" not in ran.said
     assert notebook.value("answer") == "before"
+
+
+@pytest.fixture(scope="module")
+def service(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("notebook")
+    (folder / "visits.csv").write_bytes(data.csv.read_bytes())
+    with served(folder) as found:
+        yield found
+
+
+def test_a_service_is_asked_as_a_declaration_is(
+    notebook: Notebook, service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = service.tokens["owner"]
+    monkeypatch.setattr("getpass.getpass", lambda _: token)
+    opened = notebook.run(f"%discreet {service.url} --name there")
+    assert not opened.failed, opened.said
+    assert opened.shown[0] == repr(service.curator.tables)
+    asked = f"%%discreet --epsilon 0.3 --name answer\n{COUNTS}"
+    assert not notebook.run(asked).failed
+    again = notebook.run(asked)
+    local = service.curator.ask(COUNTS, epsilon="0.3")
+    assert again.shown[0] == repr(local)
+    assert again.kinds == [{"text/plain", "text/html"}, {"text/plain", "image/png"}]
+    assert notebook.value("answer")._repr_html_() == local._repr_html_()
+    assert isinstance(notebook.value("there"), RemoteCurator)
+    mine = notebook.run("display(there)").shown[0]
+    assert mine == notebook.run("%discreet").shown[1] == notebook.run("%discreet there").shown[1]
+    assert mine == f"Curator at {service.url}: {service.curator.budget!r}"
+    assert "--analyst: the token says" in notebook.run(f"%%discreet --analyst ana\n{COUNTS}").said
+    assert "--owner: the token says" in notebook.run(f"%discreet {service.url} --owner").said
+    inside = [str(one) for one in notebook.shell.user_ns.values()] + notebook.shell.history_manager.input_hist_raw
+    assert not any(token in one for one in inside)
+
+
+def test_a_service_that_does_not_answer_leaves_what_was_open(
+    notebook: Notebook, service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook.run("%discreet clinic.toml")
+    monkeypatch.setenv("DISCREET_TOKEN", "discreet_wrong")
+    for url, said in ((service.url, "does not hold"), ("http://127.0.0.1:9", "no answer"), ("http://a.org", "TLS")):
+        ran = notebook.run(f"%discreet {url}")
+        assert ran.failed
+        assert said in ran.said
+        assert "discreet_wrong" not in ran.said
+        assert "Traceback" not in ran.said
+    assert "Curator of visits" in notebook.run("%discreet").shown[1]
+    there = discreet.connect("http://127.0.0.1:9", token="discreet_wrong")
+    notebook.shell.push({"there": there})
+    assert notebook.run("display(there)").shown[0].startswith("Curator at http://127.0.0.1:9: url: no answer came")
+
+
+def test_where_no_token_can_be_asked_for_none_is(notebook: Notebook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unheard(_: str) -> str:
+        warnings.warn("it would be shown", getpass.GetPassWarning, stacklevel=2)
+        raise AssertionError
+
+    for unable in (unheard, lambda _: (_ for _ in ()).throw(EOFError)):
+        monkeypatch.setattr("getpass.getpass", unable)
+        assert "set DISCREET_TOKEN" in notebook.run("%discreet http://127.0.0.1:9").said
 
 
 def test_it_is_taken_away_again(notebook: Notebook) -> None:

@@ -1,11 +1,14 @@
-"""Questions in the cells of a notebook: `%load_ext discreet`, `%discreet clinic.toml`, and cells that begin with
-`%%discreet --epsilon 0.5`. Needs the extra `notebook`, or any program that runs IPython."""
+"""Questions in the cells of a notebook: `%load_ext discreet`, `%discreet clinic.toml` or the address of a service, and
+cells that begin with `%%discreet --epsilon 0.5`. Needs the extra `notebook`, or any program that runs IPython."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import getpass
+import os
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +18,7 @@ from IPython.display import display
 from discreet.curator import Curator, open
 from discreet.errors import Error, QuestionError
 from discreet.release.plot import figure_class
+from discreet.remote import RemoteCurator, connect
 
 
 class _Words(argparse.ArgumentParser):
@@ -26,7 +30,9 @@ class _Words(argparse.ArgumentParser):
 
 def _opening() -> _Words:
     words = _Words(prog="%discreet", add_help=False)
-    words.add_argument("declaration", nargs="?", help="a declaration file, or the name of a curator")
+    words.add_argument(
+        "declaration", nargs="?", help="a declaration file, the address of a service, or the name of a curator"
+    )
     words.add_argument("--owner", action="store_true", help="the owner asks: no analyst's account pays")
     words.add_argument("--name", help="the curator's name in Python")
     return words
@@ -52,7 +58,7 @@ class Magic:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._curator: Curator | None = None
+        self._curator: Curator | RemoteCurator | None = None
         self._own = False
 
     def __call__(self, line: str, cell: str | None = None) -> None:
@@ -79,32 +85,44 @@ class Magic:
         name = _name(said.name) if said.name else None
         if said.declaration is not None:
             named = self._shell.user_ns.get(said.declaration)
-            known = isinstance(named, Curator)
-            found = named if known else open(Path(said.declaration), owner=said.owner)
-            self.close()
-            self._curator, self._own = found, not known
+            known = isinstance(named, Curator | RemoteCurator)
+            found = named if known else _opened(said.declaration, said.owner)
+            try:
+                tables = found.tables
+            except Error:  # a service that does not answer
+                if not known:
+                    found.close()
+                raise
+            if found is not self._curator:
+                self.close()
+                self._curator, self._own = found, not known
+        else:
+            tables = self._known().tables
         curator = self._known()
         if name is not None:
             self._shell.push({name: curator})
-        display(curator.tables)
+        display(tables)
         display(curator)
 
-    def _known(self) -> Curator:
+    def _known(self) -> Curator | RemoteCurator:
         if self._curator is None:
             raise UsageError("no declaration is open: write %discreet clinic.toml in a cell before this one")
         return self._curator
 
     def _ask(self, question: str, said: argparse.Namespace) -> None:
         name = _name(said.name) if said.name else None
-        price = {
+        price: dict[str, Any] = {
             "epsilon": said.epsilon,
             "delta": said.delta,
             "within": _within(said.within),
             "confidence": said.confidence,
             "together": said.together,
-            "analyst": said.analyst,
         }
         curator = self._known()
+        if isinstance(curator, Curator):
+            price["analyst"] = said.analyst
+        elif said.analyst is not None:
+            raise UsageError("--analyst: the token says who asks: leave it out")
         if said.explain:
             answer: Any = curator.explain(question, **price)
         else:
@@ -116,6 +134,28 @@ class Magic:
             with contextlib.suppress(QuestionError):  # without matplotlib there is the table alone
                 figure_class()
                 display(answer.plot())
+
+
+_TOKEN = "DISCREET_TOKEN"
+
+
+def _opened(named: str, owner: bool) -> Curator | RemoteCurator:
+    """The curator of a declaration, or of a service's address."""
+    if not named.startswith(("http://", "https://")):
+        return open(Path(named), owner=owner)
+    if owner:
+        raise UsageError("--owner: the token says who asks: leave it out")
+    return connect(named, token=os.environ.get(_TOKEN) or _asked_for())
+
+
+def _asked_for() -> str:
+    """The token, asked for where nobody sees it and no cell keeps it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)  # it would be shown
+            return getpass.getpass("token: ")
+    except (EOFError, NotImplementedError, getpass.GetPassWarning):
+        raise UsageError(f"no token can be asked for here: set {_TOKEN} before the notebook starts") from None
 
 
 def _within(pairs: list[str] | None) -> dict[str, str] | None:

@@ -180,7 +180,16 @@ class RemoteCurator:
 
     def __repr__(self) -> str:
         port = "" if self._port is None else f":{self._port}"
-        return f"Curator at {'http' if self._tls is None else 'https'}://{self._host}{port}{self._path}"
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"Curator at {'http' if self._tls is None else 'https'}://{host}{port}{self._path}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
+        """What a notebook shows: also what is left, which takes a call; or why that is not known."""
+        try:
+            said: object = self.budget
+        except Error as error:
+            said = error
+        printer.text(f"{self!r}: {said}")
 
     # how it is called
 
