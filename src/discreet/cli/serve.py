@@ -50,6 +50,13 @@ def _in_words(account: Account) -> str:
 @click.option(
     "--log", type=click.Choice(("json", "text")), help="A line for each request on standard error, for the owner alone."
 )
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Processes that answer: so many analysts' questions run at once.",
+)
 def serve(
     declaration: str,
     host: str,
@@ -58,6 +65,7 @@ def serve(
     key: Path | None,
     behind_proxy: bool,
     log: str | None,
+    workers: int,
 ) -> None:
     """Answer others over HTTP, each with a token of an account. The first start prints the owner's.
 
@@ -67,6 +75,7 @@ def serve(
     from discreet.curator import Curator
     from discreet.service.accounts import Account
     from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
+    from discreet.service.workers import several
 
     needed()
     if log is not None:
@@ -77,7 +86,11 @@ def serve(
     address.check()
     found, accounts = _those_of(declaration)
     found = scheduled(found)
-    with address.bound() as listening, Curator.of(found, owner=True) as curator:
+    with (
+        address.bound() as listening,
+        Curator.of(found, load=workers == 1, owner=True) as curator,
+        several(curator, workers) as asked,
+    ):
         if not any(account.role is Role.OWNER for account, _ in accounts.known()):
             accounts.add(Account("owner", Role.OWNER), curator.ledger.enter)
             token, _ = accounts.new_token("owner", None, curator.ledger.enter)
@@ -86,7 +99,7 @@ def serve(
         click.echo(how_scheduled(found), err=True)
         click.echo(f"{', '.join(map(visible, found.tables))}: {address.url(listening.getsockname()[1])}", err=True)
         logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
-        server(curator, accounts, address).run(sockets=[listening])
+        server(curator, accounts, address, asked).run(sockets=[listening])
 
 
 @click.group()

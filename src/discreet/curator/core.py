@@ -158,19 +158,28 @@ class Asking:
 
     @classmethod
     def of(
-        cls, declaration: Declaration, *, load: bool = True, raise_budget: bool = False, owner: bool = False
+        cls,
+        declaration: Declaration,
+        *,
+        load: bool = True,
+        raise_budget: bool = False,
+        owner: bool = False,
+        registered: bool = False,
     ) -> Self:
         """Makes the curator of a validated declaration.
 
-        Without `load`, tables are read when a question first needs them.
+        Without `load`, tables are read when a question first needs them. One that is `registered`, as another process
+        of the owner's has opened it, is not written to the ledger: the caps are those that stand there.
 
         Raises DeclarationError with every fault at once, LedgerError where the ledger cannot be trusted.
         """
         curator = cls.__new__(cls)
-        curator._start(declaration, load=load, raise_budget=raise_budget, owner=owner)
+        curator._start(declaration, load=load, raise_budget=raise_budget, owner=owner, registered=registered)
         return curator
 
-    def _start(self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool) -> None:
+    def _start(
+        self, declaration: Declaration, *, load: bool, raise_budget: bool, owner: bool, registered: bool = False
+    ) -> None:
         self._turn = Lock()
         self._planned: OrderedDict[str, Measurement] = OrderedDict()
         self._owner = owner
@@ -185,18 +194,8 @@ class Asking:
         if load:
             self._reading.start()
         self._ledger = Ledger(declaration.ledger)
-        accounts = {TOTAL: declaration.budget, **declaration.analysts}
-        about = [table for table in self._declaration.tables.values() if not table.public]
-        begins = self._ledger.register(
-            {name: caps_of(budget) for name, budget in accounts.items()},
-            repr(dict(self._declaration.tables)),
-            units={table.name.casefold(): _unit(table) for table in about},
-            raising=raise_budget,
-            allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
-        )
-        if begins and declaration.ledger is not None:
-            whole = caps_of(declaration.budget)
-            _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
+        if not registered:
+            self._register(raising=raise_budget)
         self._least = Least.of(caps_of(declaration.budget).filter(), declaration.least_epsilon)
         kept = declaration.budget.publish
         self._kept = published(caps_of(declaration.budget).filter(), kept) if kept else None
@@ -207,6 +206,22 @@ class Asking:
         self._outer = computing.OuterEngine()
         if load:
             self._load()
+
+    def _register(self, *, raising: bool) -> None:
+        """Registers the budgets, and who counts as a person."""
+        declaration = self._declaration
+        accounts = {TOTAL: declaration.budget, **declaration.analysts}
+        about = [table for table in declaration.tables.values() if not table.public]
+        begins = self._ledger.register(
+            {name: caps_of(budget) for name, budget in accounts.items()},
+            repr(dict(declaration.tables)),
+            units={table.name.casefold(): _unit(table) for table in about},
+            raising=raising,
+            allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
+        )
+        if begins and declaration.ledger is not None:
+            whole = caps_of(declaration.budget)
+            _log.warning("%s is a new ledger: nothing is spent yet of the budget of %s", declaration.ledger.name, whole)
 
     def _load(self) -> None:
         """Loads the tables. What is not what it was is said by whatever needs it: the owner may take it before."""

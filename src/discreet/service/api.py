@@ -47,6 +47,7 @@ from discreet.service.requests import (
 )
 from discreet.service.roles import Role
 from discreet.service.watching import CODE, CONTENT_TYPE, PATH, Watch
+from discreet.service.workers import Asked
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -109,14 +110,15 @@ PATHS = (
 
 
 class Service:
-    """A curator, opened as its owner's, for the accounts of a file.
+    """A curator, opened as its owner's, for the accounts of a file. Questions are for the `workers`, where there are some.
 
     Of an analyst one question is answered at a time; all that is asked runs in threads, of which there are so many.
     What is logged of a request (`watching`) is not who asks, nor what.
     """
 
-    def __init__(self, curator: Curator, accounts: Accounts) -> None:
+    def __init__(self, curator: Curator, accounts: Accounts, workers: Asked | None = None) -> None:
         self._curator = curator
+        self._asked = workers or curator
         self._accounts = accounts
         self._asking: set[str | None] = set()
         self._waiting = 0
@@ -192,7 +194,7 @@ class Service:
             raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
         try:
             with listening() as warnings:
-                release = self._curator.ask(**said, analyst=account.asks_as, request=own)
+                release = self._asked.ask(**said, analyst=account.asks_as, request=own)
         except EngineError as error:
             if name is not None and error.code == "engine":
                 self._accounts.keep_body(account.name, name, same)
@@ -204,13 +206,13 @@ class Service:
     async def _explain(self, account: Account, request: Request) -> Response:
         said = fields(await body(request), PRICED)
         with self._turn(account):
-            explained = await self._run(partial(self._curator.explain, analyst=account.asks_as, **said))
+            explained = await self._run(partial(self._asked.explain, analyst=account.asks_as, **said))
             return _json(explained.to_dict())
 
     async def _check(self, account: Account, request: Request) -> Response:
         said = fields(await body(request), QUESTION)
         with self._turn(account):
-            return _json({"tables": list(await self._run(partial(self._curator.check_question, **said)))})
+            return _json({"tables": list(await self._run(partial(self._asked.check_question, **said)))})
 
     # what is known
 

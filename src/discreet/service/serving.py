@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.catalog import Declaration
     from discreet.curator import Curator
     from discreet.service.accounts import Accounts
+    from discreet.service.workers import Asked
 
 KEEP_ALIVE_SECONDS = 30
 LARGEST_HEAD = 16_384
@@ -111,7 +112,7 @@ def how_scheduled(declaration: Declaration) -> str:
     return f"answers come after {seconds} s; what takes the engine more than {half} fails: see [engine] answer_seconds"
 
 
-def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
+def server(curator: Curator, accounts: Accounts, address: Address, workers: Asked | None = None) -> Any:
     """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered."""
     uvicorn = needed()
     from discreet.service.api import Service
@@ -119,7 +120,7 @@ def server(curator: Curator, accounts: Accounts, address: Address) -> Any:
 
     shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
     connections = Connections(MOST if shared else MOST_OF_ONE)
-    service = Service(curator, accounts)
+    service = Service(curator, accounts, workers)
     config = uvicorn.Config(
         Watched(service.watch.around(service.app()), connections),
         http="h11",
