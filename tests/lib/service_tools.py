@@ -21,6 +21,7 @@ from discreet.curator import Curator
 from discreet.service.accounts import Account, Accounts, bound
 from discreet.service.roles import Role
 from discreet.service.serving import Address, server
+from discreet.service.workers import Workers, several
 
 CLINIC = f"""{face_tools.CLINIC.replace("epsilon = 1.0", "epsilon = 10")}
 [analysts.ana]
@@ -56,6 +57,7 @@ class Served:
     curator: Curator
     accounts: Accounts
     tokens: Mapping[str, str]
+    workers: Workers | None = None
 
     @property
     def url(self) -> str:
@@ -105,25 +107,29 @@ def certificate(folder: Path) -> tuple[str, str]:
 
 
 @contextmanager
-def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK) -> Iterator[Served]:
-    """The declaration `text` in `folder`, served."""
+def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK, workers: int = 1) -> Iterator[Served]:
+    """The declaration `text` in `folder`, served, by so many workers."""
     declaration = folder / "clinic.toml"
     declaration.write_text(text, "utf-8")
     found = read(declaration)
     accounts = Accounts.of(found)
-    with Curator.of(found, owner=True) as curator, LOOPBACK.bound() as listening:
+    with (
+        Curator.of(found, load=workers == 1, owner=True) as curator,
+        several(curator, workers) as asked,
+        LOOPBACK.bound() as listening,
+    ):
         tokens = {}
         for name, role in HOLDERS.items():
             whose = name if role is Role.ANALYST and found.analysts else None
             accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
             tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
-        running = server(curator, accounts, address)
+        running = server(curator, accounts, address, asked)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             while not running.started:
                 time.sleep(0.005)
-            yield Served(listening.getsockname()[1], curator, accounts, tokens)
+            yield Served(listening.getsockname()[1], curator, accounts, tokens, asked)
         finally:
             running.should_exit = True
             thread.join()

@@ -110,7 +110,7 @@ PATHS = (
 
 
 class Service:
-    """A curator, opened as its owner's, for the accounts of a file. Questions are for the `workers`, where there are some.
+    """A curator, opened as its owner's, for the accounts of a file. Questions are for `workers`, where there are some.
 
     Of an analyst one question is answered at a time; all that is asked runs in threads, of which there are so many.
     What is logged of a request (`watching`) is not who asks, nor what.

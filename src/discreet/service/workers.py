@@ -3,10 +3,10 @@ files.
 
     clients ──► the service: who asks, whose turn ──► a worker that has nothing to do ──► its engine
 
-The service's own process says who asks, holds one question of an analyst at a time and the names of requests, and hands
-each question to a worker that answers no other, so that nobody waits for another's question while a worker is free. What
-a charge, a snapshot or a suspension is stands in the ledger, which every process reads anew for each question: a worker
-takes another snapshot as soon as the owner does.
+The service's own process says who asks, holds one question of an analyst at a time and the names of requests, and
+hands each question to a worker that answers no other, so that nobody waits for another's question while a worker is
+free. What a charge, a snapshot or a suspension is stands in the ledger, which every process reads anew for each
+question: a worker takes another snapshot as soon as the owner does.
 
 A worker that ends is started again. What it had reserved and not answered is charged, and whose question it was is
 suspended, by the ledger's own rule. Workers end when the service does: after the questions that they have.
@@ -165,8 +165,9 @@ class Workers:
             with self._lane() as lane:
                 try:
                     lane.connection.send((method, question, said))
-                except OSError:
-                    continue  # it had ended before, and has not read this
+                    lane.connection.recv()  # it has it
+                except (EOFError, OSError):
+                    continue  # it ended before it began with this
                 try:
                     came = lane.connection.recv()
                 except (EOFError, OSError):
@@ -284,6 +285,7 @@ def main(descriptors: Sequence[int]) -> None:
     When to end is the service's to say."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
+    logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
     connections = [Connection(one) for one in descriptors]
     try:
         declaration = connections[0].recv()
@@ -310,6 +312,7 @@ def _answer(curator: Curator, connection: Connection) -> None:
         while True:
             try:
                 method, question, said = connection.recv()
+                connection.send("begun")
             except (EOFError, OSError):
                 return
             came: tuple[str, Any]
