@@ -25,13 +25,15 @@ import discreet
 from bench.big import processor_seconds
 from discreet.catalog import read
 from discreet.curator import Curator
-from discreet.service.accounts import Account, Accounts, Role
+from discreet.service.accounts import Account, Accounts
+from discreet.service.roles import Role
 
 DECLARED = """
 [budget]
 epsilon = 1000000000
 [engine]
 store = "file"
+answer_seconds = "off"
 [tables.people]
 source = "people.csv"
 one_row_per_person = true

@@ -72,7 +72,7 @@ BELOW: dict[str, set[str]] = {
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
     # no engine, no plan, no text; of the rings what a loss is
-    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "ring_a", "errors"},
+    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"},
     **dict.fromkeys(

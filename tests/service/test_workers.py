@@ -24,7 +24,7 @@ from discreet.service.workers import Workers
 from face_tools import EXACT, Command, Data, spent
 from service_tools import CLINIC, Reply, Served, served
 
-STORED = CLINIC + '\n[engine]\nstore = "file"\n'
+STORED = CLINIC + '[engine]\nstore = "file"\nanswer_seconds = "off"\n'
 RICH = (
     STORED.replace("epsilon = 10\n", "epsilon = 1e25\n")
     .replace("epsilon = 4\n", "epsilon = 1e24\n")
@@ -48,7 +48,7 @@ def folder(data: Data, tmp_path: Path) -> Path:
 def service(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("workers")
     (folder / "visits.csv").write_bytes(data.csv.read_bytes())
-    with served(folder, STORED, 2) as found:
+    with served(folder, STORED, workers=2) as found:
         yield found
     assert found.workers is not None
     assert found.workers.processes == []
@@ -158,7 +158,7 @@ def test_a_new_snapshot_is_taken_by_all(folder: Path, cli: Command) -> None:
     """What is answered is of the old rows or of the new ones, and of the new ones from then on."""
     source = folder / "visits.csv"
     head, *rows = source.read_text("utf-8").splitlines(keepends=True)
-    with served(folder, RICH, 2) as service, both(service), ThreadPoolExecutor(2) as others:
+    with served(folder, RICH, workers=2) as service, both(service), ThreadPoolExecutor(2) as others:
 
         def counted(who: str) -> int:
             reply = service.call("POST", "/ask", who, fresh(EXACT))
@@ -195,7 +195,10 @@ def test_kills_under_load_lose_nothing_and_overspend_nothing(folder: Path, seed:
     chance, ending = random.Random(seed), threading.Event()
     got: list[tuple[str, dict[str, str], str, Reply]] = []
     seen: set[str] = set()
-    with served(folder, f"{STORED}failures = 1000\n", 2) as service, both(service) as workers:
+    with (
+        served(folder, STORED.replace("[engine]\n", "[engine]\nfailures = 1000\n"), workers=2) as service,
+        both(service) as workers,
+    ):
 
         def asks(who: str) -> None:
             for number in count():

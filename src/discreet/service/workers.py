@@ -28,6 +28,7 @@ from typing import Any, Protocol, cast
 
 from discreet.catalog import Declaration
 from discreet.curator import Curator
+from discreet.curator.warned import listening, warn
 from discreet.errors import EngineError, Error, QuestionError
 from discreet.explanation import Explanation
 from discreet.release import Release
@@ -127,8 +128,7 @@ class Workers:
 
     def __init__(self, declaration: Declaration, number: int) -> None:
         self._declaration, self._number = declaration, number
-        scheduled = declaration.limits.answer_seconds is not None
-        self._connections = max(1, SLOTS // number) if scheduled else 1
+        self._connections = max(1, SLOTS // number) if declaration.limits.answer_seconds else 1
         self._workers: list[_Worker] = []
         self._idle: list[_Lane] = []
         self._changed = threading.Condition()
@@ -277,7 +277,10 @@ def _result(came: tuple[str, Any]) -> object:
     if kind == "fault":
         _log.error("a fault of discreet itself in a worker, of the kind %s", content)
         raise RuntimeError
-    return cast("object", content)
+    result, warnings = content
+    for words in warnings:
+        warn(words)
+    return cast("object", result)
 
 
 def main(descriptors: Sequence[int]) -> None:
@@ -285,7 +288,6 @@ def main(descriptors: Sequence[int]) -> None:
     When to end is the service's to say."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
-    logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
     connections = [Connection(one) for one in descriptors]
     try:
         declaration = connections[0].recv()
@@ -299,7 +301,7 @@ def main(descriptors: Sequence[int]) -> None:
         return
     with curator:
         with suppress(OSError):
-            connections[0].send(("result", None))
+            connections[0].send(("result", (None, ())))
         threads = [threading.Thread(target=_answer, args=(curator, one)) for one in connections]
         for thread in threads:
             thread.start()
@@ -317,7 +319,8 @@ def _answer(curator: Curator, connection: Connection) -> None:
                 return
             came: tuple[str, Any]
             try:
-                came = "result", getattr(curator, method)(question, **said)
+                with listening() as warnings:
+                    came = "result", (getattr(curator, method)(question, **said), warnings)
             except Error as error:
                 came = "error", _plain(error)
             except Exception as error:  # its words may hold anything
