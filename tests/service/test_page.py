@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,33 @@ one_row_per_person = true
 [tables.adult.columns]
 sex = { type = "text", values = ["Female", "Male"], nulls = false }
 """
+
+
+def test_the_lines_for_a_shell(adult: Path, tmp_path: Path) -> None:
+    """The analyst's lines of the first screen, and those further down, but for pip."""
+    shutil.copy(adult, tmp_path / "adult.csv")
+    first, later = (one.body for one in blocks(ROOT / "docs" / "service.md") if "export DISCREET_SERVER" in one.body)
+    lines = [line for line in first.splitlines() if not line.startswith(("python3 -m venv", "pip install"))]
+    assert len(lines) == len(first.splitlines()) - 2
+    beside = tmp_path / "analyst"
+    beside.mkdir()
+    with served(tmp_path, DECLARED) as service:
+        usual = f'discreet() {{ "{sys.executable}" -m discreet "$@"; }}; set -e'
+        script = "\n".join([usual, *lines, later]).replace("http://127.0.0.1:8443", service.url)
+        (beside / "ana.token").write_text(service.tokens["ana"] + "\n", "ascii")
+        given = {**os.environ, "NO_PROXY": "127.0.0.1"}
+        said = subprocess.run(
+            ["bash", "-c", script],
+            cwd=beside,
+            env=given,
+            input=service.tokens["ana"] + "\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.count("price ε 0.2") == 3
+    assert service.tokens["ana"] not in said.stdout + said.stderr
 
 
 def test_python_and_curl_get_the_same_answer(adult: Path, tmp_path: Path) -> None:
