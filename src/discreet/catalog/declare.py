@@ -18,6 +18,7 @@ from typing import Any
 from discreet.catalog import spark
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
+from discreet.catalog.issuer import Issuer, read_issuer
 from discreet.catalog.model import (
     ENCODINGS,
     ICEBERG,
@@ -40,7 +41,7 @@ MINIMUM_EPSILON = Fraction(1, 10**9)
 _INT64 = 2**63 - 1
 
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
-_TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine"}
+_TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine", "service"}
 _TABLE = {
     "source",
     "person",
@@ -142,10 +143,11 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
     )
     reader.placed(tables, limits.kind)
+    issuer = reader.issuer(raw.get("service"))
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
         raise DeclarationError(faults, file=str(file) if file else "")
-    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file, schema, date)
+    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file, schema, date, issuer)
 
 
 class _DeclarationReader:
@@ -317,6 +319,16 @@ class _DeclarationReader:
             return found
         self.faults.append(found)
         return None
+
+    def issuer(self, raw: Any) -> Issuer | None:
+        """Whose word a service takes, beside its own tokens."""
+        declared = self.mapping("service", raw)
+        self.unknown("service", declared, {"issuer", "audience", "claim"})
+        found = read_issuer("service", declared) if declared else None
+        if isinstance(found, list):
+            self.faults += found
+            return None
+        return found
 
     def placed(self, tables: Mapping[str, Table], kind: EngineKind) -> None:
         """Whether tables of Spark's catalog are read by Spark."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
+from discreet.catalog.issuer import Issuer
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Table
 
@@ -102,6 +103,7 @@ class Declaration:
     file: Path | None = None
     schema: str | None = None
     question_date: datetime.date | None = None
+    issuer: Issuer | None = None
 
     @property
     def schemas(self) -> tuple[str, ...]:

@@ -73,6 +73,7 @@ def serve(
     answered first.
     """
     from discreet.curator import Curator
+    from discreet.service import oidc
     from discreet.service.accounts import Account
     from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
     from discreet.service.workers import several
@@ -86,6 +87,7 @@ def serve(
     address.check()
     found, accounts = _those_of(declaration)
     found = scheduled(found)
+    oidc.needed(found)
     with (
         address.bound() as listening,
         Curator.of(found, load=workers == 1, owner=True) as curator,

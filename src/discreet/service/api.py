@@ -29,7 +29,8 @@ from discreet.errors import BudgetError, DeclarationError, EngineError, Error, F
 from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import told
-from discreet.service.accounts import Account, Accounts
+from discreet.service.accounts import PREFIX, Account, Accounts
+from discreet.service.oidc import issued
 from discreet.service.requests import (
     ARROW,
     CSV,
@@ -120,6 +121,7 @@ class Service:
         self._curator = curator
         self._asked = workers or curator
         self._accounts = accounts
+        self._issued = issued(curator.declaration)
         self._asking: set[str | None] = set()
         self._waiting = 0
         self.watch = Watch(curator, self._load)
@@ -167,7 +169,14 @@ class Service:
         if self._doors is None:
             self._doors = anyio.CapacityLimiter(4)
         token = bearer(request)
-        found = await anyio.to_thread.run_sync(self._accounts.holder, token, limiter=self._doors)
+        if self._issued is not None and not token.startswith(PREFIX):
+            named = await self._issued.name(token)
+            found = await anyio.to_thread.run_sync(self._accounts.named, named, limiter=self._doors)
+            if found is None or found.role is Role.OWNER:  # whoever runs the issuer becomes no owner
+                fix = "the owner makes an account of the name that the issuer gives: `discreet account add`"
+                raise Refused(403, "account", "there is no account for the holder of this token", "Authorization", fix)
+        else:
+            found = await anyio.to_thread.run_sync(self._accounts.holder, token, limiter=self._doors)
         if found is None:
             raise unknown_token()
         declared = self._curator.declaration.analysts
