@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from discreet.errors import LedgerError, QuestionError
+from discreet.ledger import Ledger
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.roles import Role
 from discreet.service.scram import salt_of, verifier
@@ -226,3 +227,37 @@ def test_verifiers_are_those_of_tokens_that_hold_with_one_salt(tmp_path: Path) -
     accounts.revoke("ana", 1, entered)
     assert accounts.verifiers("ana") == own[1:]
     assert accounts.verifiers("nobody") == []
+
+
+def test_an_older_copy_lets_nobody_in_again(clinic: Path, cli: Command) -> None:
+    """Neither while a service runs, which has seen newer ones, nor at its next start, where the ledger knows better."""
+    assert cli("account", "add", clinic, "ana").code == 0
+    token = cli("token", "new", clinic, "ana").out.strip()
+    path, ledger = clinic.with_name("clinic.accounts"), Ledger(clinic.with_name("clinic.ledger"))
+    with closing(ledger):
+        running, older = Accounts(path), path.read_bytes()
+        running.hold_against(ledger.acts())
+        assert running.holder(token) is not None
+        assert cli("token", "revoke", clinic, "ana").code == 0
+        assert running.holder(token) is None
+        path.write_bytes(older)
+        for look in (lambda: running.holder(token), lambda: running.named("ana"), lambda: running.verifiers("ana")):
+            with pytest.raises(LedgerError, match="older"):
+                look()
+        starting = Accounts(path)
+        with pytest.raises(LedgerError, match="token 1 of ana was revoked"):
+            starting.hold_against(ledger.acts())
+        assert cli("token", "revoke", clinic, "ana", "1").code == 0  # as it says
+        starting.hold_against(ledger.acts())
+        assert cli("account", "end", clinic, "ana").code == 0
+        assert cli("account", "add", clinic, "ana", "--role", "auditor").code == 0
+        Accounts(path).hold_against(ledger.acts())
+        path.write_bytes(older)
+        with pytest.raises(LedgerError, match="knows the account ana otherwise"):
+            Accounts(path).hold_against(ledger.acts())
+        assert cli("account", "end", clinic, "ana").code == 0
+        again = cli("token", "new", clinic, "ana")
+        assert again.code != 0
+        assert cli("account", "add", clinic, "ana").code == 0
+        assert cli("token", "new", clinic, "ana").code == 0  # of a number that was there before
+        Accounts(path).hold_against(ledger.acts())

@@ -93,6 +93,7 @@ def serve(
         Curator.of(found, load=workers == 1, owner=True) as curator,
         several(curator, workers) as asked,
     ):
+        accounts.hold_against(curator.ledger.acts())
         if not any(account.role is Role.OWNER for account, _ in accounts.known()):
             accounts.add(Account("owner", Role.OWNER), curator.ledger.enter)
             token, _ = accounts.new_token("owner", None, curator.ledger.enter)

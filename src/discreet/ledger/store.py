@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -19,6 +20,7 @@ from discreet.errors import LedgerError, QuestionError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
+from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.allowances import renewing
 from discreet.trusted.ledger.chain import now
@@ -155,6 +157,13 @@ class Ledger(BudgetLedger):
         (of one), "token" (made), "revoke". Never a token itself."""
         with self._file.write() as transaction:
             transaction.append("service", {"act": act, "facts": facts})
+
+    def acts(self) -> list[tuple[str, dict[str, Any]]]:
+        """What the owner did to the service's accounts, in order, as `enter` took it; each entry verified."""
+        with self._file.read() as transaction:
+            rows = transaction.connection.execute(f"{chain.SELECT} WHERE e.kind = 'service' ORDER BY e.seq").fetchall()
+            bodies = [chain.read(row).body for row in rows]
+        return [(body["act"], body["facts"]) for body in bodies if body["kind"] == "service"]
 
     def renew(self) -> Mapping[str, str]:
         """Give accounts that began with the filters of an earlier version the present ones: what each then promises.

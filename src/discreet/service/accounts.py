@@ -14,7 +14,7 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -128,6 +128,7 @@ class Accounts:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._place: tuple[int, int] | None = None
+        self._seen = (0, 0, 0.0)
 
     @staticmethod
     def of(declaration: Declaration) -> Accounts:
@@ -233,7 +234,7 @@ class Accounts:
         if len(token) > LONGEST_TOKEN or not self._there():
             return None
         wanted = _hash(token)
-        with self._open() as file:
+        with self._newest() as file:
             row = file.execute(
                 "SELECT number, account, made, expires, revoked, hash FROM tokens WHERE hash = ?", (wanted,)
             ).fetchone()
@@ -245,19 +246,43 @@ class Accounts:
         """The account of this name, for whoever has proved to be called so; None where there is none."""
         if not self._there():
             return None
-        with self._open() as file:
+        with self._newest() as file:
             return _account(file, name)
 
     def verifiers(self, name: str) -> list[str]:
         """Those of the tokens of an account that hold, which have one salt: a login names the account, and is told the
         salt before its token is known."""
-        with self._open() as file:
+        with self._newest() as file:
             rows: list[Any] = file.execute(
                 "SELECT number, account, made, expires, revoked, verifier FROM tokens"
                 " WHERE account = ? AND verifier IS NOT NULL ORDER BY number",
                 (name,),
             ).fetchall()
             return [row[5] for row in rows if Token(*row[:5]).holds]
+
+    def hold_against(self, acts: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
+        """Holds the accounts against the owner's acts in the ledger, in their order.
+
+        Raises LedgerError where an account or a token holds that was ended: the file is an older copy.
+        """
+        roles: dict[str, tuple[str, str | None] | None] = {}
+        ended: set[int] = set()
+        for act, facts in acts:
+            match act:
+                case "account":
+                    roles[facts["name"]] = facts["role"], facts["bound"]
+                case "token":
+                    ended.discard(facts["token"])  # an older copy gave a number again
+                case "revoke" | "end":
+                    ended.update(facts["tokens"])
+                    roles |= {facts["name"]: None} if act == "end" else {}
+        for account, tokens in self.known():
+            if roles.get(account.name, (role := (account.role.value, account.analyst))) != role:
+                fix = f"put the newest copy back; or `discreet account end` {account.name}, and make it anew"
+                raise self._failed(f"the ledger knows the account {account.name} otherwise", fix)
+            if old := [one.number for one in tokens if one.holds and one.number in ended]:
+                fix = f"put the newest copy back; or `discreet token revoke` {account.name} {old[0]}, once more"
+                raise self._failed(f"token {old[0]} of {account.name} was revoked before", fix)
 
     # requests that were named
 
@@ -321,6 +346,21 @@ class Accounts:
             raise self._failed("another process holds the file of accounts", "try again") from None
         except (apsw.Error, OSError, ValueError, TypeError):  # with what no row of ours has
             raise self._failed("the file of accounts is damaged, or cannot be read", "put a copy back") from None
+
+    @contextmanager
+    def _newest(self) -> Iterator[apsw.Connection]:
+        """As `_open`. What was written over by an older copy while it was in use is refused: what is counted here never
+        becomes less."""
+        before = self._seen
+        with self._open() as file:
+            counted: Any = file.execute(
+                "SELECT (SELECT count(*) FROM tokens), (SELECT count(revoked) FROM tokens),"
+                " (SELECT total(coalesce(ended, made)) FROM accounts)"
+            ).fetchone()
+            if any(now < then for now, then in zip(counted, before, strict=True)):
+                raise self._failed("the file of accounts is older than before", "put the newest copy back")
+            self._seen = counted
+            yield file
 
     def _there(self) -> bool:
         try:
