@@ -231,7 +231,7 @@ class RemoteCurator:
                 return reply.status, content
             except ssl.SSLCertVerificationError:
                 self._drop()
-                fix = "name the authority's file: certificate="
+                fix = "name the authority's file: certificate=, or SSL_CERT_FILE in the environment"
                 raise _unreachable("the service's certificate is not trusted", fix) from None
             except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
                 self._drop()
@@ -298,7 +298,10 @@ def _number(value: Any) -> Any:
 
 def _unreachable(message: str = "no answer came from the service", fix: str = "") -> EngineError:
     error = EngineError()
-    usual = "look at the address and whether it runs; ask again, with the same request= where one was named"
+    usual = (
+        "look at the address, which begins with https:// where it has TLS, and whether it runs; "
+        "ask again, with the same request where one was named"
+    )
     Error.__init__(error, "unreachable", message, where="url", fix=fix or usual)
     return error
 

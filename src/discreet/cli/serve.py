@@ -100,7 +100,9 @@ def serve(
             click.echo("the owner's token, which is not shown again:", err=True)
             click.echo(token)
         click.echo(how_scheduled(found), err=True)
-        click.echo(f"{', '.join(map(visible, found.tables))}: {address.url(listening.getsockname()[1])}", err=True)
+        where = address.url(listening.getsockname()[1])
+        everywhere = " (all addresses of this machine)" if host in ("0.0.0.0", "::") else ""
+        click.echo(f"{', '.join(map(visible, found.tables))}: {where}{everywhere}", err=True)
         logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
         server(curator, accounts, address, asked).run(sockets=[listening])
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 TOKEN = "DISCREET_TOKEN"
 """The variable that holds a token. A command line is read by everybody on the machine."""
 
-_MOST_READ = 4096
+_MOST_READ = 1 << 16
+"""Bytes of a file with a token: those of issuers are long."""
 
 
 @dataclass(frozen=True)
