@@ -71,10 +71,12 @@ BELOW: dict[str, set[str]] = {
     "curator": FACADE - {"curator"}
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
-    # no engine, no plan, no text; of the rings what a loss is
-    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"},
+    # no engine, no plan, no text; of the rings what a loss is; of procedures what calls are
+    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"}
+    | {"synthesis", "workload"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
-    "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"},
+    "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"}
+    | {"procedures", "synthesis", "workload"},
     **dict.fromkeys(
         ("cli", "notebook"),
         FACADE

@@ -5,32 +5,41 @@ from __future__ import annotations
 import http.client
 import json
 import logging
+import secrets
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from discreet import errors
 from discreet.catalog.listing import Tables
 from discreet.errors import EngineError, Error, Fault, refused
 from discreet.explanation import BudgetState, Explanation
+from discreet.procedures.progress import progress
 from discreet.release import Release
 from discreet.release.told import heard
 from discreet.service.serving import loopback
 from discreet.sql.compiled import Askable, as_text
 from discreet.trusted.ring_a.exact import Number, floor
 
+if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
+    from discreet.synthesis.synthetic import Synthetic
+    from discreet.workload import Workload
+
 _log = logging.getLogger("discreet.question")
 
 _ERRORS = {kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Error)}
 _KEPT_SECONDS = 20
 """How long a connection is kept that nothing is sent on; a service keeps it for longer."""
+
+_LOOK_SECONDS = 0.5
+"""Between looks at a job."""
 
 _LONGEST = 25
 """Digits of a price that is no decimal: it is rounded down."""
@@ -137,6 +146,53 @@ class RemoteCurator:
         said = _said(question, None, None, None, 0.95, False, dialect)
         return tuple(self._call("POST", "/check", said)["tables"])
 
+    def publish(
+        self,
+        table: str,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        method: str = "adaptive",
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, Any] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        request: str | None = None,
+    ) -> Synthetic:
+        """Makes a synthetic table like the declared one: `Curator.publish`.
+
+        It is made there, and goes on where this program ends: the same `request`, asked again, waits for it further.
+        What is shown of its steps meanwhile goes by the clock.
+
+        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
+        service has a fault.
+        """
+        from discreet.synthesis.synthetic import Synthetic
+        from discreet.workload.told import plain
+
+        how = None if method == "adaptive" else method
+        said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
+        priced = {"epsilon": _number(epsilon), "delta": _number(delta)}
+        return Synthetic.of(heard(self._job("/publish", "publishing", {**plain(said), **priced}, request)))
+
+    def answer(
+        self,
+        workload: Workload,
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Answers all of a workload, measured so that they err least together: `Curator.answer`.
+
+        Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
+        service has a fault.
+        """
+        from discreet.workload.told import told
+
+        said = {**told(workload), "epsilon": _number(epsilon), "delta": _number(delta)}
+        return heard(self._job("/workload", "answering", said, request))
+
     @property
     def tables(self) -> Tables:
         """What may be asked about: whose rows the tables hold, their columns, types, bounds and values. Print it.
@@ -193,6 +249,28 @@ class RemoteCurator:
 
     # how it is called
 
+    def _job(self, path: str, words: str, said: Mapping[str, Any], request: str | None) -> dict[str, Any]:
+        """What a job released, once it has ended; its steps are shown meanwhile. A service that cannot be reached for
+        a while is asked again."""
+        name = secrets.token_urlsafe(16) if request is None else request
+        job = self._call("POST", path, {one: value for one, value in said.items() if value is not None}, name)
+        fix = f'the same call with request="{name}" waits further, and is charged once'
+        begun = reached = time.monotonic()
+        with progress(words, job["steps"]) as tell:
+            while job["state"] == "running":
+                if self._seconds is not None and time.monotonic() - begun > self._seconds:
+                    raise _unreachable("the job still runs", fix)
+                tell(job["done"], job["steps"])
+                time.sleep(min(_LOOK_SECONDS, (time.monotonic() - begun) / 4 + 0.02))
+                try:
+                    job, reached = self._call("GET", f"/jobs/{job['job']}"), time.monotonic()
+                except EngineError as error:
+                    if error.code not in ("unreachable", "busy"):
+                        raise
+                    if time.monotonic() - reached > _KEPT_SECONDS:
+                        raise _unreachable("the service cannot be reached any more", fix) from None
+        return self._call("GET", f"/jobs/{job['job']}/answer?rows=packed")
+
     def _call(
         self, method: str, path: str, said: Mapping[str, Any] | None = None, request: str | None = None
     ) -> dict[str, Any]:
@@ -212,7 +290,7 @@ class RemoteCurator:
             plain = json.loads(content)
         except ValueError:
             plain = None
-        if status == 200 and isinstance(plain, dict):
+        if status in (200, 202) and isinstance(plain, dict):
             return plain
         raise _error(plain)
 

@@ -82,3 +82,28 @@ def _end(slot: Slot, before: float | None, turn: Lock | None) -> bool:
         finally:
             turn.release()
     return slot.wait()
+
+
+class Turns:
+    """The engine's turn, for the steps of a publication: they are not questions of their own, and have no slot.
+
+    Each holds the turn for an eighth of the declared seconds, or for as many eighths as it takes: how long the engine
+    takes for a step shows in others' waiting no finer. Questions come between them. None declared: no step waits.
+    """
+
+    def __init__(self, seconds: int | None, turn: Lock) -> None:
+        self._seconds, self._turn = seconds, turn
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """A step, once its turn has come."""
+        if self._seconds is None:
+            yield
+            return
+        with self._turn:
+            begun = time.monotonic()
+            try:
+                yield
+            finally:
+                part = self._seconds / 8
+                time.sleep(part - (time.monotonic() - begun) % part)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -133,3 +136,34 @@ def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK, worker
         finally:
             running.should_exit = True
             thread.join()
+
+
+@contextmanager
+def running(clinic: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """The process, its address and what it has printed so far."""
+    command = [sys.executable, "-m", "discreet", "serve", str(clinic), "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=clinic.parent)
+    assert process.stderr is not None
+    said: list[str] = []
+    address = ""
+    try:
+        while not address:
+            line = process.stderr.readline()
+            assert line, said
+            said.append(line)
+            address = next(iter(re.findall(r"https?://\S+", line)), "")
+        yield process, address, said
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        process.stdout.close()  # type: ignore[union-attr]
+        process.stderr.close()
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Ends it as its owner does."""
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 128 + signal.SIGTERM), err
+    return out, err

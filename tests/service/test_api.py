@@ -27,6 +27,7 @@ from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
 
 COUNT = {"question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": "0.1"}
+NONE = {"table": "nothing"}
 OPENAPI: Any = json.loads((files("discreet.service") / "openapi.json").read_text("utf-8"))
 
 
@@ -89,7 +90,8 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
         assert (operation.get("security") == []) is (not one.roles)
         if one.method == "POST":
             named = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-            shape = requests.QUESTION if one.name == "check" else requests.PRICED
+            shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
+            shape = shapes.get(one.name, requests.PRICED)
             assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
     assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)
 
@@ -98,10 +100,12 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
 def test_who_may_do_what(service: Served, who: str | None) -> None:
     """Every path for every role: the status, and a body as the document has it."""
     for path in PATHS:
-        said = None if path.method == "GET" else COUNT if path.name != "check" else {"question": COUNT["question"]}
-        reply = service.call(path.method, path.path, who, said)
+        others: dict[str, Any] = {"check": {"question": COUNT["question"]}, "publish": NONE, "workload": NONE}
+        said = None if path.method == "GET" else others.get(path.name, COUNT)
+        reply = service.call(path.method, path.path.format(job="none", number=1), who, said)
         role = HOLDERS.get(who or "")
-        wanted = 200 if not path.roles or role in path.roles else 401 if role is None else 403
+        found = 404 if "{job}" in path.path else 422 if said is NONE else 200
+        wanted = found if not path.roles or role in path.roles else 401 if role is None else 403
         assert reply.status == wanted, (path.path, reply.content)
         kind = reply.headers["content-type"].split(";")[0]
         found = reply.content.decode() if kind == "text/plain" else reply.json

@@ -56,16 +56,19 @@ def test_the_lines_for_a_shell(adult: Path, tmp_path: Path) -> None:
     assert service.tokens["ana"] not in said.stdout + said.stderr
 
 
-def test_python_and_curl_get_the_same_answer(adult: Path, tmp_path: Path) -> None:
+def test_python_and_curl_get_the_same_answer(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     shutil.copy(adult, tmp_path / "adult.csv")
     page = blocks(ROOT / "docs" / "service.md")
-    (python,) = (block.body for block in page if block.kind == "py")
-    (curl,) = (block.body for block in page if block.kind == "sh" and block.body.startswith("curl"))
+    python, jobs = (block.body for block in page if block.kind == "py")
+    curl, job = (block.body for block in page if block.kind == "sh" and "curl" in block.body)
     with served(tmp_path, DECLARED) as service:
         names = {"url": service.url, "token": service.tokens["ana"]}
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile(python, "service.md", "exec"), names)
+            exec(compile(jobs, "service.md", "exec"), names)
         assert "price ε 0.2" in printed.getvalue()
+        made = Path("synthetic.csv").read_text("utf-8")
         if shutil.which("curl") is None:
             pytest.skip("curl is missing")
         environment = {**os.environ, "URL": service.url, "TOKEN": service.tokens["ana"], "NO_PROXY": "127.0.0.1"}
@@ -73,3 +76,6 @@ def test_python_and_curl_get_the_same_answer(adult: Path, tmp_path: Path) -> Non
         release = names["release"]
         assert json.loads(said.stdout)["rows"] == release.rows  # type: ignore[attr-defined]
         assert json.loads(said.stdout)["charged"] == {"epsilon": 0.0, "delta": 0.0}
+        told = subprocess.run(job, shell=True, env=environment, capture_output=True, check=True).stdout
+        assert told.startswith(b"event: end")
+        assert Path("synthetic.csv").read_text("utf-8") == made

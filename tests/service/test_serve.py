@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
-import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,40 +19,10 @@ from discreet.errors import EngineError, QuestionError
 from discreet.service.accounts import PREFIX
 from discreet.service.serving import ANSWER_SECONDS, scheduled
 from face_tools import Command, spent
+from service_tools import ended, running
 
 MEAN = {"question": "SELECT AVG(age) AS my_question FROM visits", "within": {"my_question": "3"}}
 COUNT = "SELECT COUNT(*) AS n FROM visits"
-
-
-@contextmanager
-def running(clinic: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
-    """The process, its address and what it has printed so far."""
-    command = [sys.executable, "-m", "discreet", "serve", str(clinic), "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=clinic.parent)
-    assert process.stderr is not None
-    said: list[str] = []
-    address = ""
-    try:
-        while not address:
-            line = process.stderr.readline()
-            assert line, said
-            said.append(line)
-            address = next(iter(re.findall(r"https?://\S+", line)), "")
-        yield process, address, said
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        process.stdout.close()  # type: ignore[union-attr]
-        process.stderr.close()
-
-
-def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Ends it as its owner does."""
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode in (0, 128 + signal.SIGTERM), err
-    return out, err
 
 
 def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: Path, cli: Command) -> None:

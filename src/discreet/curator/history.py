@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from discreet.accounting.balance import price_of
@@ -38,6 +39,16 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
     if verification is not None:
         result["verified"] = {"entries": verification.entries, "unanswered": verification.unanswered}
     return result
+
+
+def as_page(curator: Curator, after: int, limit: int) -> dict[str, Any]:
+    """So many entries of the ledger behind one; `next` is where the following page begins, None at the end."""
+    found = list(islice(curator.ledger.entries(after), limit + 1))
+    return {
+        "head": curator.ledger.head,
+        "entries": [as_entry(curator, entry) for entry in found[:limit]],
+        "next": found[limit - 1].seq if len(found) > limit else None,
+    }
 
 
 def tables(curator: Curator) -> dict[str, dict[str, Any]]:

@@ -15,6 +15,7 @@ from discreet.procedures.progress import progress
 from discreet.procedures.run import released, request_key
 from discreet.release import Release
 from discreet.release.content import FREE, ReleaseContent
+from discreet.schedule import Turns
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql.compiled import Askable, as_text, unbound
@@ -371,6 +372,6 @@ class Curator(Asking):
                 request=request,
                 rows=held.rows,
                 tell=tell or (lambda step: bar(step.step, step.steps)),
+                turn=Turns(self._declaration.limits.answer_seconds or None, self._turn).one,
             )
-        plain = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
-        return Synthetic(plain.holds, plain.charged, plain.balance, plain.loss, plain.notes)
+        return Synthetic.of(self._release(content, call.declared.loss, call.cost if charged else FREE, account))

@@ -311,9 +311,9 @@ class Ledger(BudgetLedger):
         accounts = {name: replay.account(name) for name in _names(replay, "account")}
         return Verification(replay.head.seq, replay.head.hash.hex(), unanswered, accounts)
 
-    def entries(self) -> Iterator[Entry]:
-        """Every entry in order, each verified as it is read."""
-        seq = 0
+    def entries(self, after: int = 0) -> Iterator[Entry]:
+        """Every entry behind this one, in order, each verified as it is read."""
+        seq = after
         while True:
             with self._file.read() as transaction:
                 page = [

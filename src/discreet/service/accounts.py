@@ -15,7 +15,7 @@ import secrets
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -299,6 +299,10 @@ class Accounts:
             file.execute("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (name, request, body))
 
     # the file
+
+    def transaction(self, *, write: bool = False) -> AbstractContextManager[apsw.Connection]:
+        """A transaction of the file, for what is kept beside the accounts. Raises LedgerError."""
+        return self._open(write=write)
 
     def _make(self) -> None:
         if self._there():

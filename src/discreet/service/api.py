@@ -8,7 +8,7 @@ import io
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
@@ -23,27 +23,34 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from discreet.curator import Curator
-from discreet.curator.history import as_dict
+from discreet.curator.history import as_dict, as_page
 from discreet.curator.warned import listening
 from discreet.errors import BudgetError, DeclarationError, EngineError, Error, Fault, LedgerError, QuestionError
 from discreet.release import Release
 from discreet.release.save import write_csv
-from discreet.release.told import told
+from discreet.release.told import heard, told
 from discreet.service.accounts import PREFIX, Account, Accounts
+from discreet.service.jobs import Call, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.requests import (
     ARROW,
     CSV,
     JSON,
     PRICED,
+    PUBLISH,
     QUESTION,
+    WORKLOAD,
     Refused,
+    Shape,
     bearer,
     body,
+    called,
     digest,
     fields,
     form,
+    page,
     request_name,
+    rows_packed,
     unknown_token,
 )
 from discreet.service.roles import Role
@@ -66,6 +73,9 @@ MOST_WAITING = 64
 
 MOST_OPEN = 32
 """How many requests of one account are open at once."""
+
+MOST_CELLS = 20_000_000
+"""Cells of a synthetic table that is written out row by row."""
 
 PROBLEM = "application/problem+json"
 TITLES: Mapping[type[Error], str] = {
@@ -101,8 +111,15 @@ PATHS = (
     Path("/check", "POST", ASKING, "check"),
     Path("/explain", "POST", ASKING, "explain"),
     Path("/ask", "POST", ASKING, "ask"),
+    Path("/publish", "POST", ASKING, "publish"),
+    Path("/workload", "POST", ASKING, "workload"),
+    Path("/jobs", "GET", ASKING, "jobs"),
+    Path("/jobs/{job}", "GET", ASKING, "job"),
+    Path("/jobs/{job}/events", "GET", ASKING, "events"),
+    Path("/jobs/{job}/answer", "GET", ASKING, "released"),
     Path("/balance", "GET", ALL, "balance"),
     Path("/ledger", "GET", AUDITING, "ledger"),
+    Path("/ledger/{number}", "GET", AUDITING, "entry"),
     Path("/metrics", "GET", WATCHING, "metrics"),
     Path("/health", "GET", frozenset(), "health"),
     Path("/ready", "GET", frozenset(), "ready"),
@@ -129,14 +146,22 @@ class Service:
         self._threads: anyio.CapacityLimiter | None = None
         self._looking: anyio.CapacityLimiter | None = None
         self._doors: anyio.CapacityLimiter | None = None
+        self._writing: anyio.CapacityLimiter | None = None
+        self.jobs = Jobs(curator, accounts, _as_told)
         self._document = (files("discreet.service") / "openapi.json").read_bytes()
 
     def app(self) -> Starlette:
         """The application, for a server of ASGI."""
         routes = [Route(one.path, partial(self._reply, one), methods=[one.method]) for one in PATHS]
-        app = Starlette(routes=routes, exception_handlers={HTTPException: _no_path})
+        app = Starlette(routes=routes, exception_handlers={HTTPException: _no_path}, lifespan=self._lifespan)
         app.router.redirect_slashes = False  # a redirect would go to plain HTTP, behind a proxy, and a token with it
         return app
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """The service ends once its jobs have."""
+        yield
+        await anyio.to_thread.run_sync(self.jobs.stop)
 
     async def _reply(self, path: Path, request: Request) -> Response:
         request.scope[PATH] = path.path
@@ -159,10 +184,9 @@ class Service:
         except Error as error:
             if account is None:  # whoever has no token learns no file's name
                 return _problem(503, _unavailable())
-            return _problem(status(error), error if account.role is Role.OWNER else _for_others(error))
-        except Exception as error:  # its words and its trace may hold anything
-            _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
-            return _problem(500, Error("bug", "a fault of discreet itself", fix="tell whoever runs the service"))
+            return _problem_reply(_as_told(error, account))
+        except Exception as error:
+            return _problem_reply(_as_told(error, account))
 
     async def _holder(self, request: Request) -> Account:
         """Whose token it is. Raises Refused 401, and 403 where its analyst is not declared."""
@@ -196,7 +220,7 @@ class Service:
 
     def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> tuple[Release, Sequence[str]]:
         """The answer, and what is warned of. A name that was used before belongs to what was asked under it."""
-        own = None if name is None else f"{account.name}:{name}/"  # the parts of a question end in numbers: never one
+        own = named(account, name)
         same = b"" if name is None else digest(said)
         if name is not None and self._accounts.body_of(account.name, name) not in (None, same):
             fix = "use a new request id"
@@ -223,6 +247,71 @@ class Service:
         with self._turn(account):
             return _json({"tables": list(await self._run(partial(self._asked.check_question, **said)))})
 
+    # jobs
+
+    async def _publish(self, account: Account, request: Request) -> Response:
+        return await self._begun(account, request, publishing, PUBLISH)
+
+    async def _workload(self, account: Account, request: Request) -> Response:
+        return await self._begun(account, request, answering, WORKLOAD)
+
+    async def _begun(
+        self,
+        account: Account,
+        request: Request,
+        call: Callable[[Curator, Account, Mapping[str, Any]], Call],
+        shape: Shape,
+    ) -> Response:
+        name = request_name(request)
+        said = called(await body(request), shape)
+        with self._turn(account):
+            known = await self._run(call, self._curator, account, said)
+            same = digest({"job": known.kind, **said})
+            job = await self._run(self.jobs.start, account, known, name, same)
+        return _json(job.to_dict(self.jobs.pace), HEADERS | {"location": f"/jobs/{job.job}"}, 202)
+
+    async def _jobs(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        found = await self._look(partial(self.jobs.all, account))
+        return _json({"jobs": [one.to_dict(self.jobs.pace) for one in found]})
+
+    async def _job(self, account: Account, request: Request) -> Response:
+        job = await self._look(partial(self.jobs.of, account, request.path_params["job"]))
+        return _json(job.to_dict(self.jobs.pace))
+
+    async def _events(self, account: Account, request: Request) -> Response:
+        job = await self._look(partial(self.jobs.of, account, request.path_params["job"]))
+        stream = self.jobs.listen(account, job, lambda: self._holder(request))
+        stream.headers.update(HEADERS)
+        return stream
+
+    async def _released(self, account: Account, request: Request) -> Response:
+        wanted, packed = form(request), rows_packed(request)
+        if self._writing is None:
+            self._writing = anyio.CapacityLimiter(1)  # synthetic rows may be many
+        given = partial(self._given, account, request.path_params["job"], wanted, packed)
+        return await anyio.to_thread.run_sync(given, limiter=self._writing)
+
+    def _given(self, account: Account, number: str, wanted: str, packed: bool) -> Response:
+        """What a job has released, or why it has not."""
+        job, answer = self.jobs.answer(account, number)
+        problem = job.to_dict(self.jobs.pace)["problem"]
+        if problem is not None:
+            return _problem_reply(problem)
+        release = heard(json.loads(answer))
+        if job.kind != "publish":
+            return _written(release, wanted, ())
+        if packed and wanted == JSON:
+            return Response(answer, media_type=JSON, headers=HEADERS)
+        from discreet.synthesis.synthetic import Synthetic
+
+        made = Synthetic.of(release)
+        if len(made) * len(made.columns) > MOST_CELLS:
+            fix = "publish fewer rows; or read it with discreet.connect, which takes ?rows=packed"
+            raise Refused(422, "size", f"the table has more than {MOST_CELLS:,} cells", "Accept", fix)
+        if wanted == JSON:
+            return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
+        return _written(made, wanted, ())
+
     # what is known
 
     async def _tables(self, account: Account, request: Request) -> Response:  # noqa: ARG002
@@ -234,7 +323,18 @@ class Service:
         return _json({"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()})
 
     async def _ledger(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        return _json(await self._look(partial(as_dict, self._curator, None)))
+        part = page(request)
+        if part is None:
+            return _json(await self._look(partial(as_dict, self._curator, None)))
+        return _json(await self._look(partial(as_page, self._curator, *part)))
+
+    async def _entry(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        number = request.path_params["number"]
+        place = int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
+        found = (await self._look(partial(as_page, self._curator, place - 1, 1)))["entries"] if place > 0 else []
+        if not found:
+            raise Refused(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
+        return _json(found[0])
 
     async def _health(self) -> Response:
         return _json({"status": "ok"})
@@ -261,7 +361,7 @@ class Service:
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(THREADS)
         if self._waiting >= MOST_WAITING:
-            raise _busy("too many questions wait")
+            raise busy("too many questions wait")
         self._waiting += 1
         try:
             return await anyio.to_thread.run_sync(partial(function, *arguments, **said), limiter=self._threads)
@@ -279,7 +379,7 @@ class Service:
     def _one_of_few(self, account: Account) -> Iterator[None]:
         """Of an account so many requests are open at once, whatever they are: slow ones leave room for others'."""
         if self._open[account.name] >= MOST_OPEN:
-            raise _busy("too many requests of yours are open")
+            raise busy("too many requests of yours are open")
         self._open[account.name] += 1
         try:
             yield
@@ -290,7 +390,7 @@ class Service:
     def _turn(self, account: Account) -> Iterator[None]:
         """One question of an analyst at a time, whatever his accounts."""
         if account.asks_as in self._asking:
-            raise _busy("a question of yours is running")
+            raise busy("a question of yours is running")
         self._asking.add(account.asks_as)
         try:
             yield
@@ -300,13 +400,6 @@ class Service:
 
 def _unavailable() -> Error:
     return LedgerError("unavailable", "the service cannot answer now", fix="tell the owner")
-
-
-def _busy(message: str) -> Refused:
-    refused = Refused(429, "busy", message, "", "ask again")
-    refused.error = EngineError(busy=True)
-    refused.error.message = f"{message}; nothing was spent"
-    return refused
 
 
 def status(error: Error) -> int:
@@ -329,9 +422,21 @@ def _for_others(error: Error) -> Error:
 
 
 def _problem(status: int, error: Error) -> Response:
+    return _problem_reply(_plain_problem(status, error))
+
+
+def _as_told(error: Exception, account: Account | None) -> dict[str, Any]:
+    """What an account is told of what went wrong."""
+    if not isinstance(error, Error):  # its words and its trace may hold anything
+        _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
+        return _plain_problem(500, Error("bug", "a fault of discreet itself", fix="tell whoever runs the service"))
+    return _plain_problem(status(error), error if account and account.role is Role.OWNER else _for_others(error))
+
+
+def _plain_problem(status: int, error: Error) -> dict[str, Any]:
     """An error as RFC 9457 has it; its title is its kind's, its detail the message."""
     kind = type(error)
-    plain = {
+    return {
         "type": f"urn:discreet:{kind.__name__}",
         "title": TITLES.get(kind, "A fault of discreet itself"),
         "status": status,
@@ -340,13 +445,17 @@ def _problem(status: int, error: Error) -> Response:
         "where": error.where,
         "fix": error.fix,
     }
-    more = {"retry-after": "1"} if error.code == "busy" else {}
+
+
+def _problem_reply(plain: Mapping[str, Any]) -> Response:
+    status, code = plain["status"], plain["code"]
+    more = {"retry-after": "1"} if code in ("busy", "running") else {}
     if status == 401:
         more["www-authenticate"] = "Bearer"
     if status in (408, 413):
         more["connection"] = "close"
     content = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
-    return _Problem(error.code, content, status, HEADERS | more)
+    return _Problem(code, content, status, HEADERS | more)
 
 
 class _Problem(Response):
@@ -372,9 +481,9 @@ async def _no_path(request: Request, error: Exception) -> Response:  # noqa: ARG
     return reply
 
 
-def _json(plain: Mapping[str, Any], headers: Mapping[str, str] = HEADERS) -> Response:
+def _json(plain: Mapping[str, Any], headers: Mapping[str, str] = HEADERS, status: int = 200) -> Response:
     content = json.dumps(plain, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    return Response(content, media_type=JSON, headers=headers)
+    return Response(content, status, media_type=JSON, headers=headers)
 
 
 def _written(release: Release, wanted: str, warnings: Sequence[str]) -> Response:

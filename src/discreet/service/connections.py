@@ -127,6 +127,9 @@ class Watched:
         self._connections = connections
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":  # the server's own: nobody's connection
+            await self._app(scope, receive, send)
+            return
         peer = scope["client"]
 
         async def sent(message: Message) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
@@ -75,6 +75,12 @@ async def body(request: Request) -> bytes:
     return bytes(found)
 
 
+MOST_ENTRIES = 1_000
+"""Entries of the ledger in one page."""
+
+DEEPEST = 8
+"""Lists and objects in each other, in the body of a workload."""
+
 Shape = Mapping[str, type | tuple[type, ...]]
 
 QUESTION: Shape = {"question": str, "dialect": str}
@@ -88,9 +94,58 @@ PRICED: Shape = {
 }
 """What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
 
+PUBLISH: Shape = {
+    "table": str,
+    "epsilon": (Decimal, str),
+    "delta": (Decimal, str),
+    "rows": Decimal,
+    "method": str,
+    "columns": list,
+    "bins": dict,
+    "workload": list,
+}
+"""What the body of a publication may have."""
+
+WORKLOAD: Shape = {
+    "table": str,
+    "questions": list,
+    "bins": dict,
+    "epsilon": (Decimal, str),
+    "delta": (Decimal, str),
+}
+"""What the body of a workload may have."""
+
 
 def fields(body: bytes, shape: Shape) -> dict[str, Any]:
-    """The fields of a body: numbers as they were written. Raises Refused 400."""
+    """The fields of a question's body: numbers as they were written. Raises Refused 400."""
+    given = _given(body, shape)
+    for name, value in given.items():
+        if isinstance(value, dict) and not all(isinstance(one, Decimal | str) for one in value.values()):
+            raise _malformed("this field has another type", name)
+    if "question" not in given:
+        raise _malformed("there is no question", "question")
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def called(body: bytes, shape: Shape) -> dict[str, Any]:
+    """The fields of the body of a publication or a workload: numbers are `Decimal`. Raises Refused 400."""
+    given = _given(body, shape)
+    if "table" not in given:
+        raise _malformed("there is no table", "table", 'send {"table": "…", "epsilon": "0.5"}')
+    for name, value in given.items():
+        if not _shallow(value, DEEPEST):
+            raise _malformed("this field is nested too deeply", name, "write what the description has")
+    return given
+
+
+def _shallow(value: Any, levels: int) -> bool:
+    """Whether lists and objects in each other are at most so many."""
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels > 0 and all(_shallow(one, levels - 1) for one in inside)
+
+
+def _given(body: bytes, shape: Shape) -> dict[str, Any]:
+    """The fields that a body has, each of its type."""
     try:
         plain = json.loads(
             body.decode("utf-8"),
@@ -107,14 +162,9 @@ def fields(body: bytes, shape: Shape) -> dict[str, Any]:
     for name, value in given.items():
         if name not in shape:
             raise _malformed("this field is not known", name[:60], f"write some of {', '.join(shape)}")
-        right = isinstance(value, shape[name])
-        if right and isinstance(value, dict):
-            right = all(isinstance(one, Decimal | str) for one in value.values())
-        if not right:
+        if not isinstance(value, shape[name]):
             raise _malformed("this field has another type", name)
-    if "question" not in given:
-        raise _malformed("there is no question", "question")
-    return {name: _plain(value) for name, value in given.items()}
+    return given
 
 
 def _plain(value: Any) -> Any:
@@ -141,7 +191,8 @@ def _malformed(message: str, where: str, fix: str = "") -> Refused:
 
 def digest(said: Mapping[str, Any]) -> bytes:
     """What makes two bodies the same: their fields."""
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).digest()
+    text = json.dumps(said, sort_keys=True, default=lambda number: {"number": str(number)})
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def request_name(request: Request) -> str | None:
@@ -152,6 +203,38 @@ def request_name(request: Request) -> str | None:
         fix = "write up to 200 ASCII letters and digits, without blanks"
         raise Refused(400, "request", "this cannot be the name of a request", "Idempotency-Key", fix)
     return name
+
+
+def rows_packed(request: Request) -> bool:
+    """Whether synthetic rows are wanted as `discreet.connect` reads them. Raises Refused 400."""
+    wanted = _query(request, {"rows"}, "write ?rows=packed, or nothing")
+    if wanted.get("rows", "packed") != "packed":
+        raise Refused(
+            400, "query", "rows are packed, or as the form has them", "rows", "write ?rows=packed, or nothing"
+        )
+    return bool(wanted)
+
+
+def page(request: Request) -> tuple[int, int] | None:
+    """Behind which entry, and how many, where a part of the ledger is wanted. Raises Refused 400."""
+    fix = f"write ?after=0&limit={MOST_ENTRIES}"
+    wanted = _query(request, {"after", "limit"}, fix)
+    if not wanted:
+        return None
+    if not all(re.fullmatch(r"[0-9]{1,15}", one) for one in wanted.values()):
+        raise Refused(400, "query", "after and limit are whole numbers", "after, limit", fix)
+    limit = int(wanted.get("limit", MOST_ENTRIES))
+    if not 1 <= limit <= MOST_ENTRIES:
+        raise Refused(400, "query", f"limit is from 1 to {MOST_ENTRIES:,}", "limit", fix)
+    return int(wanted.get("after", 0)), limit
+
+
+def _query(request: Request, known: Set[str], fix: str) -> dict[str, str]:
+    """What stands behind the question mark, each once. Raises Refused 400."""
+    found = request.query_params.multi_items()
+    if len(dict(found)) < len(found) or not set(dict(found)) <= known:
+        raise Refused(400, "query", "this query is not known here", "query", fix)
+    return dict(found)
 
 
 def form(request: Request) -> str:

@@ -126,7 +126,7 @@ def server(curator: Curator, accounts: Accounts, address: Address, workers: Aske
         http="h11",
         loop="asyncio",
         ws="none",
-        lifespan="off",
+        lifespan="on",
         access_log=False,
         log_config=None,
         log_level="error",
@@ -137,4 +137,6 @@ def server(curator: Curator, accounts: Accounts, address: Address, workers: Aske
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    return Server(config, connections)
+    running = Server(config, connections)
+    service.jobs.ending = lambda: running.should_exit  # who listens to a job is let go
+    return running

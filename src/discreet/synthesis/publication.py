@@ -64,6 +64,13 @@ class Publication:
         return Declared(self.schedule.parts, self.event_delta)
 
     @property
+    def steps(self) -> int:
+        """How many measurements it has at most, which follows from the declaration and the call: what finds values,
+        looks at columns, single columns, rounds, and how far the rows are from the table."""
+        looks = sum(one.looks for one in self.columns)
+        return len(self.finders) + looks + len(self.schedule.singles) + len(self.schedule.rounds) + 1
+
+    @property
     def cost(self) -> Cost:
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,10 +21,12 @@ from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.table import Value
+from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 
 Tell = Callable[[Progress], None]
+Turn = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,17 @@ class FoundCells:
 
 
 def carried_out(
-    call: Publication, door: Door, *, analyst: str, key: str, request: str | None, rows: object, tell: Tell
+    call: Publication,
+    door: Door,
+    *,
+    analyst: str,
+    key: str,
+    request: str | None,
+    rows: object,
+    tell: Tell,
+    turn: Turn,
 ) -> tuple[ReleaseContent, bool]:
-    """The content of the release, and whether this call was charged.
+    """The content of the release, and whether this call was charged. The engine is asked in a `turn` for each step.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
     after the first marginals were measured, the table is made of these.
@@ -58,14 +69,14 @@ def carried_out(
     run = Marginals(grant)
     with grant:
         try:
-            stored = _made(call, run, tell).to_json()
+            stored = _made(call, InTurns(run, turn), tell).to_json()
             run.commit(stored)
         finally:
             run.close()
     return ReleaseContent.from_json(stored), True  # what a repeat will read
 
 
-def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
+def _made(call: Publication, run: InTurns, tell: Tell) -> ReleaseContent:
     found = _found(call, run)
     domain = Domain(found.coding.names, found.coding.sizes)
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
@@ -92,10 +103,45 @@ def _made(call: Publication, run: Marginals, tell: Tell) -> ReleaseContent:
 
 
 @dataclass(frozen=True)
+class InTurns:
+    """A run over marginals whose steps each wait for their turn: questions of others come between them."""
+
+    run: Marginals
+    turn: Turn
+
+    def find(self, question: QuestionMeasurement) -> Noisy:
+        with self.turn():
+            return self.run.find(question)
+
+    def code(self, coding: Coding) -> None:
+        with self.turn():
+            self.run.code(coding)
+
+    def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
+        with self.turn():
+            return self.run.measure(clique, sigma)
+
+    def select(
+        self,
+        epsilon: Fraction,
+        candidates: Sequence[Clique],
+        predictions: Sequence[NDArray[np.int64]],
+        weights: Sequence[int],
+        penalties: Sequence[int],
+    ) -> int:
+        with self.turn():
+            return self.run.select(epsilon, candidates, predictions, weights, penalties)
+
+    def distances(self, cliques: Sequence[Clique], answers: Sequence[NDArray[np.int64]], sigma: Fraction) -> list[int]:
+        with self.turn():
+            return self.run.distances(cliques, answers, sigma)
+
+
+@dataclass(frozen=True)
 class GateMeasurer:
     """Adapts the gate's run over marginals to the `Measurer` protocol."""
 
-    run: Marginals
+    run: InTurns
     compared: int
 
     def select(
@@ -121,7 +167,7 @@ class GateMeasurer:
         return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
 
 
-def _found(call: Publication, run: Marginals) -> FoundCells:
+def _found(call: Publication, run: InTurns) -> FoundCells:
     """Finds values for columns that declare none, and bins for columns that need them."""
     left_out: dict[str, str] = {}
     known: dict[str, ListedCells | Binned] = {}
@@ -164,7 +210,7 @@ def known_cuts(one: ListedCells | Binned) -> tuple[Value, ...]:
     return one.cuts if isinstance(one, Binned) else ()
 
 
-def _values(call: Publication, run: Marginals, name: str) -> tuple[Value, ...]:
+def _values(call: Publication, run: InTurns, name: str) -> tuple[Value, ...]:
     """The values that enough persons share, the most frequent ones, in the order of the values."""
     finder = call.finders[name]
     noisy = run.find(finder)
@@ -182,7 +228,7 @@ def _looked_at(one: PublishedColumn, looks: Mapping[str, NoisyHistogram]) -> Bin
     return one.coded if before is None else one.line.binned(refined(before, BINS))
 
 
-def _look(one: PublishedColumn, run: Marginals, cells: Binned, sigma: Fraction) -> NoisyHistogram:
+def _look(one: PublishedColumn, run: InTurns, cells: Binned, sigma: Fraction) -> NoisyHistogram:
     assert one.line is not None
     counts = run.measure((one.column.name,), sigma)
     inside = counts[: len(cells.cuts) + 1]

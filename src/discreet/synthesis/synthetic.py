@@ -25,6 +25,11 @@ class Synthetic(SyntheticData, Release):
     `measured` what was measured, `columns_left_out` which columns are not there and why. All is from the release alone.
     """
 
+    @classmethod
+    def of(cls, release: Release) -> Synthetic:
+        """Gives a release whose table is synthetic as one that shows it."""
+        return cls(release.holds, release.charged, release.balance, release.loss, release.notes)
+
     def ask(self, question: str) -> Answer:
         """Answers SQL on the synthetic table, with what is known of the error.
 
