@@ -63,6 +63,7 @@ def attacked(service: Served) -> list[str]:
     service.call("GET", "/tables?token=Pumpernickel&31415", "ana")
     service.call("GET", "/Pumpernickel/../31415", "ana")
     service.call("GET", "/jobs/Pumpernickel", None)
+    service.call("GET", "/nothing/Pumpernickel", None)
     service.call("PUMPERNICKEL", "/ask", "ana", Authorization="Pumpernickel")
     service.call("DELETE", "/tables", "ana", User_Agent="Pumpernickel", Referer="http://Pumpernickel/31415")
     service.raw(b"GET / HTTP/1.1\r\nHost: Pumpernickel\r\nX: 31415\r\nConnection: close\r\n\r\n")
