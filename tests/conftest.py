@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts with 
 
 gc.set_threshold(20_000, 20)  # trees of SQL make much that is let go of at once
 
-pytest_plugins = ["shared"]
+pytest_plugins = ["shared", "ledger_places"]
 
 settings.register_profile("quick", deadline=None, max_examples=QUICK)
 settings.register_profile("thorough", deadline=None, max_examples=300)

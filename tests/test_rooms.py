@@ -47,7 +47,7 @@ BELOW: dict[str, set[str]] = {
     "odds": {"ring_a", "ring_b", "ring_c"},  # a price in words
     "textbook": {"reference", "ring_a", "ring_b", "ring_c", "errors"},  # no table, no engine, no ledger
     "markov": {"ring_a", "errors"},
-    "catalog": {"ring_a", "errors", "texts"},
+    "catalog": {"ring_a", "budget_ledger", "errors", "texts"},  # of the ledger: where it is
     "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
     "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
     "intervals": WITH_PLANS | {"mechanisms"},  # of a price, before there is an answer

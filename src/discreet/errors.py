@@ -234,6 +234,72 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "noted history is missing: the ledger was cut, restored from an older copy or rewritten",
         f"find the newest copy; else {_RESTORE}",
     ),
+    "server ended": (
+        "server",
+        "the connection to the ledger's server ended: nothing was charged, or the charge stands",
+        "ask again",
+    ),
+    "server encoding": ("server", "the ledger's database is not in UTF8", "make one: CREATE DATABASE … ENCODING UTF8"),
+    "server file": ("server", "this ledger is on a server, and is no file to copy", "copy its schema there: pg_dump"),
+    "server gone": (
+        "server",
+        "the ledger's server does not answer, or is a replica that takes no writes",
+        "check host and port, and that it runs and can be reached from here",
+    ),
+    "server library": (
+        "server",
+        "what reaches a ledger on PostgreSQL is not installed",
+        "pip install 'discreet[postgresql]'",
+    ),
+    "server login": (
+        "server",
+        "the ledger's server does not let this user in, or has no such database",
+        "put the password into PGPASSWORD, ~/.pgpass or a service, and check the names of user and database",
+    ),
+    "server many": (
+        "server",
+        "the ledger's server has no connection or no memory left",
+        "try again, or raise max_connections there",
+    ),
+    "server none": ("missing", "the schema has no ledger", f"put it back; else {_RESTORE}"),
+    "server old": ("server", "the ledger's server is older than PostgreSQL 15", "use PostgreSQL 15 or later"),
+    "server other": (
+        "rewritten",
+        "the ledger is not where it was: another server took over, or an older copy was restored, and it may lack what"
+        " was charged last",
+        f"find the newest copy; else {_SPENT_SINCE}",
+    ),
+    "server pooled": (
+        "server",
+        "something between here and the ledger's server hands on its connections",
+        "connect to the server itself, without a pooler",
+    ),
+    "server power": (
+        "server",
+        "the ledger's user is a superuser of the server",
+        "connect as a user of its own: docs/service.md says which rights it needs",
+    ),
+    "server replica": (
+        "server",
+        "the ledger's server did not wait until a replica had the charge: it stands, and nothing is answered for it",
+        "ask again",
+    ),
+    "server rights": (
+        "server",
+        "the ledger's user may not make the schema, or use what is in it",
+        "run GRANT CREATE ON DATABASE … TO the user, or CREATE SCHEMA … AUTHORIZATION the user",
+    ),
+    "server taken": ("foreign", "the schema belongs to another user", "name another schema for the ledger"),
+    "server text": (
+        "server",
+        "the ledger's server cannot keep a text: it is too long for a name, or has a character 0 in it",
+        "give requests and analysts short and plain names",
+    ),
+    "server unnoted": (
+        "unnoted",
+        "this machine has no note of the ledger's last entry, {note}: nothing shows that the ledger is whole",
+        "copy {note} from a machine that has asked before, the newest one; else " + _SPENT_SINCE,
+    ),
     "storage": ("storage", "the ledger's storage failed", "try again"),
     "tables": ("corrupt", "the ledger's database schema is not valid", _RESTORE),
     "unit": ("unit", "the ledger holds charges for another definition of a person", "declare the person as before"),

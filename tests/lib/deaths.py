@@ -52,6 +52,16 @@ def install(point: str) -> None:
             return around(super().execute, before, after)(statements, *arguments, **named)
 
     apsw.Connection = Connection  # type: ignore[misc]
+    if "psycopg" in sys.modules or any("::" in word for word in sys.argv):
+        import psycopg
+
+        execute = psycopg.Connection.execute
+
+        def executed(self: Any, statements: str, *arguments: Any, **named: Any) -> Any:
+            before, after = _moments(statements, arguments)
+            return around(execute, before, after)(self, statements, *arguments, **named)
+
+        psycopg.Connection.execute = executed  # type: ignore[assignment]
     link = os.link
 
     def linked(source: Any, target: Any, **named: Any) -> None:
@@ -76,7 +86,7 @@ def install(point: str) -> None:
 def _moments(statements: str, arguments: tuple[Any, ...]) -> tuple[str, str]:
     """The names of the points before and after a statement."""
     if statements.startswith("BEGIN"):
-        name = _writing() if "IMMEDIATE" in statements else "read"
+        name = _writing() if "IMMEDIATE" in statements or "LOCK" in statements else "read"
         return f"{name}-before-begin", f"{name}-after-begin"
     if statements.startswith("COMMIT"):
         return f"{_writing()}-before-commit-transaction", f"{_writing()}-after-commit-transaction"

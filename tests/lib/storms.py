@@ -27,6 +27,7 @@ from discreet.accounting import Pure
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Stored
 from discreet.trusted.ledger import chain
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ledger.transaction import Transaction
 
 SHORE = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -49,9 +50,31 @@ def caps(units: int) -> Caps:
     return Caps(units * PRICE.epsilon, Fraction(0), Fraction(0))
 
 
-def make(path: Path, units: int, **analysts: int) -> None:
-    """A new ledger file with a budget of `units`, and analysts' own."""
-    ledger = Ledger(path)
+@dataclass(frozen=True)
+class Spot(Place):
+    """A place on a server, written so that another process can read it."""
+
+    def __str__(self) -> str:
+        return f"{self.server}::{self.schema}::{self.beside}"
+
+
+def spot(text: str) -> Path | Spot:
+    """Where a ledger is, as it was written for another process."""
+    server, *rest = text.split("::")
+    return Spot(server, rest[0], Path(rest[1])) if rest else Path(text)
+
+
+At = Path | Place
+
+
+def new_spot(at: At, name: str) -> At:
+    """Another place, in the same folder and on the same server."""
+    return Spot(at.server, name, at.beside.with_name(name)) if isinstance(at, Place) else at.with_name(name)
+
+
+def make(at: At, units: int, **analysts: int) -> None:
+    """A new ledger with a budget of `units`, and analysts' own."""
+    ledger = Ledger(at)
     ledger.register({TOTAL: caps(units), **{name: caps(own) for name, own in analysts.items()}}, "a test")
     ledger.close()
 
@@ -126,12 +149,12 @@ def ask_all(processes: list[subprocess.Popen[str]], line: str) -> list[str]:
 # races
 
 
-def race(times: int, processes: int = 8, units: int = 10) -> list[int]:
+def race(times: int, processes: int = 8, units: int = 10, at: At | None = None) -> list[int]:
     """How many of the units were granted when all processes wanted them, each time anew."""
     grants = []
     with tempfile.TemporaryDirectory(dir=SHORE) as folder, crowd("racer", processes) as racers:
         for turn in range(times):
-            path = Path(folder, f"{turn}.ledger")
+            path = new_spot(at or Path(folder, "file"), f"race {turn}")
             make(path, units)
             grants.append(sum(map(int, ask_all(racers, str(path)))))
             ledger = Ledger(path)
@@ -143,7 +166,7 @@ def race(times: int, processes: int = 8, units: int = 10) -> list[int]:
 
 def _racer() -> None:
     for line in sys.stdin:
-        ledger = Ledger(Path(line.strip()))
+        ledger = Ledger(spot(line.strip()))
         granted = sum(_granted(ledger, f"{os.getpid()}-{turn}") for turn in range(4))
         ledger.close()
         print(granted, flush=True)
@@ -156,10 +179,10 @@ def _granted(ledger: Ledger, key: str) -> bool:
         return False
 
 
-def duplicates(times: int, processes: int = 8) -> list[list[str]]:
+def duplicates(times: int, processes: int = 8, at: At | None = None) -> list[list[str]]:
     """What each process heard when all sent one request at once: charged, pending or the answer."""
     with tempfile.TemporaryDirectory(dir=SHORE) as folder, crowd("twin", processes) as twins:
-        path = Path(folder, "twins.ledger")
+        path = new_spot(at or Path(folder, "file"), "twins")
         make(path, 10**6)
         return [ask_all(twins, f"{turn} {path}") for turn in range(times)]
 
@@ -167,7 +190,7 @@ def duplicates(times: int, processes: int = 8) -> list[list[str]]:
 def _twin() -> None:
     for line in sys.stdin:
         name, path = line.strip().split(" ", 1)
-        ledger = Ledger(Path(path))
+        ledger = Ledger(spot(path))
         print(send(ledger, name), flush=True)
         ledger.close()
 
@@ -199,12 +222,12 @@ class Storm:
     entries: int
 
 
-def kill_storm(rounds: int, seed: int = 1) -> Storm:
+def kill_storm(rounds: int, seed: int = 1, at: At | None = None) -> Storm:
     """Two writers on one ledger, killed at random moments again and again."""
     chance = random.Random(seed)
     released: list[str] = []
     with tempfile.TemporaryDirectory(dir=SHORE) as folder:
-        path = Path(folder, "storm.ledger")
+        path = new_spot(at or Path(folder, "file"), "storm")
         make(path, 10**7)
         brood = start("brood", path)
         for turn in range(rounds):
@@ -249,7 +272,7 @@ def _brood(path: str) -> None:
         os.write(1, f"child {children[-1]}\n".encode())
 
 
-def aftermath(path: Path, released: list[str]) -> Storm:
+def aftermath(path: At, released: list[str]) -> Storm:
     """Verify a ledger after a storm, and look for what was released in it."""
     ledger = Ledger(path)
     verified = ledger.verify()
@@ -261,7 +284,7 @@ def aftermath(path: Path, released: list[str]) -> Storm:
 
 
 def _writer(path: str, name: str, count: str) -> None:
-    ledger = Ledger(Path(path))
+    ledger = Ledger(spot(path))
     for turn in range(int(count)):
         try:
             given = ledger.reserve(PRICE, question="a storm", key=f"{name}-{turn}", request=f"{name}-{turn}")
@@ -273,17 +296,17 @@ def _writer(path: str, name: str, count: str) -> None:
 
 def _registrar(path: str, name: str) -> None:
     """Registers the budget under a declaration of its own, so that it writes whatever others did."""
-    Ledger(Path(path)).register({TOTAL: caps(8)}, name)
+    Ledger(spot(path)).register({TOTAL: caps(8)}, name)
 
 
 def _refresher(path: str, name: str) -> None:
     """Takes a snapshot of a table anew."""
-    Ledger(Path(path)).register_snapshots({"visits": name}, anew=True)
+    Ledger(spot(path)).register_snapshots({"visits": name}, anew=True)
 
 
 def _repeater(path: str, name: str) -> None:
     """Asks under an account of its own what is stored already, and says what it is charged and told."""
-    given = Ledger(Path(path)).reserve(PRICE, question="what is stored", key="stored", account=name)
+    given = Ledger(spot(path)).reserve(PRICE, question="what is stored", key="stored", account=name)
     assert isinstance(given, Stored)
     os.write(1, f"{len(given.charged)} {given.answer.decode()}\n".encode())
 
@@ -292,12 +315,12 @@ def _repeater(path: str, name: str) -> None:
 
 
 def _creator(path: str) -> None:
-    make(Path(path), 10)
+    make(spot(path), 10)
 
 
 def _opener(path: str) -> None:
-    make(Path(path), 10)
-    ledger = Ledger(Path(path))
+    make(spot(path), 10)
+    ledger = Ledger(spot(path))
     ledger.register_snapshots({"t": "fingerprint"}, anew=True)
     ledger.close()
 
@@ -314,12 +337,12 @@ def _nobody(path: str) -> None:
     os.setgroups([])
     os.setgid(65534)
     os.setuid(65534)
-    _say_code(lambda: Ledger(Path(path)))
+    _say_code(lambda: Ledger(spot(path)))
 
 
 def _filler(path: str, room: str) -> None:
     """Write until files cannot grow by more than `room` bytes."""
-    ledger = Ledger(Path(path))
+    ledger = Ledger(spot(path))
     size = sum(file.stat().st_size for file in Path(path).parent.iterdir())
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(room), resource.RLIM_INFINITY))
     turn = 0
@@ -337,7 +360,7 @@ def _filler(path: str, room: str) -> None:
 
 def _forker(path: str) -> None:
     """Charge before and after a fork, in parent and child, and close the parent's file first."""
-    ledger, memory = Ledger(Path(path)), Ledger(None)
+    ledger, memory = Ledger(spot(path)), Ledger(None)
     _say(_granted(ledger, "before"))
     from_parent, to_child = os.pipe()
     child = os.fork()

@@ -14,29 +14,29 @@ from discreet.errors import BudgetError
 from discreet.ledger import TOTAL, Ledger, Reserved, Stored
 from discreet.trusted.ledger import note
 from kinds import some
-from storms import PRICE, STEPS, WRITES, aftermath, duplicates, finish, kill_storm, make, race, send, start
+from storms import PRICE, STEPS, WRITES, At, aftermath, duplicates, finish, kill_storm, make, race, send, start
 
 DURABLE = ("after-commit-transaction", "after-note")
 """The steps after which what was written is there, whoever dies."""
 
 
 @pytest.mark.storm
-def test_eight_processes_race_for_ten_units() -> None:
-    assert race(3) == [10] * 3
+def test_eight_processes_race_for_ten_units(at: At) -> None:
+    assert race(3, at=at) == [10] * 3
 
 
 @pytest.mark.storm
-def test_twins_are_charged_once() -> None:
-    for heard in duplicates(6):
+def test_twins_are_charged_once(at: At) -> None:
+    for heard in duplicates(6, at=at):
         assert heard.count("charged") == 1
         answers = set(heard) - {"charged", "pending"}
         assert len(answers) <= 1
         assert all(answer.startswith("answer ") for answer in answers)
 
 
-def test_threads_share_one_ledger(tmp_path: Path) -> None:
-    make(tmp_path / "a.ledger", units=10, ana=4)
-    ledger = Ledger(tmp_path / "a.ledger")
+def test_threads_share_one_ledger(at: At) -> None:
+    make(at, units=10, ana=4)
+    ledger = Ledger(at)
     heard: list[str] = []
     barrier = threading.Barrier(8)
 
@@ -65,12 +65,11 @@ def test_threads_share_one_ledger(tmp_path: Path) -> None:
 
 
 @pytest.mark.storm
-def test_makers_agree_on_one_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    for process in [start("creator", path) for _ in range(4)]:
+def test_makers_agree_on_one_ledger(at: At, tmp_path: Path) -> None:
+    for process in [start("creator", at) for _ in range(4)]:
         assert finish(process) == []
         assert process.returncode == 0
-    assert [entry.kind for entry in Ledger(path).entries()] == ["open", "register"]
+    assert [entry.kind for entry in Ledger(at).entries()] == ["open", "register"]
     assert not list(tmp_path.glob(".discreet*"))
 
 
@@ -80,8 +79,8 @@ def test_makers_agree_on_one_ledger(tmp_path: Path) -> None:
         sorted(itertools.product(WRITES, STEPS), key=("reserve", "after-commit-transaction").__ne__), pytest.mark.storm
     ),
 )
-def test_a_death_at_each_step_beside_another_writer(tmp_path: Path, write: str, step: str) -> None:
-    path = tmp_path / "a.ledger"
+def test_a_death_at_each_step_beside_another_writer(at: At, write: str, step: str) -> None:
+    path = at
     make(path, units=8)
     dying = start("writer", path, "dying", 9, die_at=f"{write}-{step}")
     living = start("writer", path, "living", 9)
@@ -116,7 +115,7 @@ def test_a_death_while_the_ledger_is_made(tmp_path: Path, step: str) -> None:
     assert path.stat().st_nlink == 1
 
 
-def beside(path: Path, role: str, step: str) -> dict[str, list[str]]:
+def beside(path: At, role: str, step: str) -> dict[str, list[str]]:
     """What two in one role said, of whom the first died at a step."""
     dying, living = start(role, path, "dying", die_at=step), start(role, path, "living")
     said = {"dying": finish(dying), "living": finish(living)}
@@ -126,8 +125,8 @@ def beside(path: Path, role: str, step: str) -> dict[str, list[str]]:
 
 @pytest.mark.storm
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_while_a_declaration_is_registered(tmp_path: Path, step: str) -> None:
-    path = tmp_path / "a.ledger"
+def test_a_death_while_a_declaration_is_registered(at: At, step: str) -> None:
+    path = at
     Ledger(path).close()
     beside(path, "registrar", f"register-{step}")
     ledger = Ledger(path)
@@ -139,8 +138,8 @@ def test_a_death_while_a_declaration_is_registered(tmp_path: Path, step: str) ->
 
 @pytest.mark.storm
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_while_a_snapshot_is_taken(tmp_path: Path, step: str) -> None:
-    path = tmp_path / "a.ledger"
+def test_a_death_while_a_snapshot_is_taken(at: At, step: str) -> None:
+    path = at
     make(path, units=8)
     beside(path, "refresher", f"snapshot-{step}")
     ledger = Ledger(path)
@@ -159,9 +158,9 @@ def test_a_death_while_a_snapshot_is_taken(tmp_path: Path, step: str) -> None:
     "step",
     ["repeat-before-insert", "repeat-after-insert", *(f"reserve-{step}" for step in STEPS if "insert" not in step)],
 )
-def test_a_death_while_a_stored_answer_is_given_again(tmp_path: Path, step: str) -> None:
+def test_a_death_while_a_stored_answer_is_given_again(at: At, step: str) -> None:
     """Nothing is measured, so nothing is left unanswered; who was told was debited, and nobody twice."""
-    path = tmp_path / "a.ledger"
+    path = at
     make(path, units=8, dying=4, living=4)
     ledger = Ledger(path)
     first = ledger.reserve(PRICE, question="what is stored", key="stored")
@@ -180,8 +179,8 @@ def test_a_death_while_a_stored_answer_is_given_again(tmp_path: Path, step: str)
 
 
 @pytest.mark.storm
-def test_a_death_while_the_ledger_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
+def test_a_death_while_the_ledger_is_read(at: At) -> None:
+    path = at
     make(path, units=8)
     dying, living = (
         start("writer", path, "dying", 9, die_at="read-after-begin"),
@@ -193,14 +192,14 @@ def test_a_death_while_the_ledger_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.storm
-def test_a_storm_of_deaths() -> None:
-    storm = kill_storm(25)
+def test_a_storm_of_deaths(at: At) -> None:
+    storm = kill_storm(25, at=at)
     assert storm.released > 100
     assert storm.unknown == 0
 
 
-def test_parent_and_child_go_on_after_a_fork(tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
+def test_parent_and_child_go_on_after_a_fork(at: At) -> None:
+    path = at
     make(path, units=10)
     said = finish(start("forker", path))
     assert said.count("True") == 5

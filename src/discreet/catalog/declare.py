@@ -32,7 +32,9 @@ from discreet.catalog.model import (
     writable,
 )
 from discreet.catalog.server import is_server, server
+from discreet.catalog.server import ledger as server_ledger
 from discreet.errors import DeclarationError, Fault
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.exact import fraction
 from discreet.trusted.ring_a.table import DATABASE, DATES, DELTA, POSTGRESQL, Column, Source, Table, Type, Value
 
@@ -138,7 +140,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.fault("analysts", "an analyst needs a name", "write [analysts.ana]")
     tables = reader.tables(reader.mapping("tables", raw.get("tables"), required=True), base)
     ledger = reader.ledger(raw.get("ledger"), base, file)
-    beside = file or ledger
+    beside = file or (ledger.beside if isinstance(ledger, Place) else ledger)
     limits = reader.limits(
         reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
     )
@@ -273,11 +275,18 @@ class _DeclarationReader:
         self.fault(where, "it must be a date", f"write {_UNQUOTED[Type.DATE][self.python]}")
         return None
 
-    def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | None:
+    def ledger(self, raw: Any, base: Path, file: Path | None) -> Path | Place | None:
         if raw is None:
             return file.with_suffix(".ledger") if file else None
         if not isinstance(raw, str | os.PathLike) or not str(raw):
             self.fault("ledger", "it must be the path of a file", 'write ledger = "clinic.ledger"')
+            return None
+        if isinstance(raw, str) and is_server(raw):
+            beside = file.with_suffix(".ledger") if file else base / f"{raw.rpartition('::')[2]}.ledger"
+            place = server_ledger(raw, beside)
+            if isinstance(place, Place):
+                return place
+            self.faults.append(place)
             return None
         return base / raw
 

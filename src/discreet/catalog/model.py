@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.catalog.issuer import Issuer
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Table
 
@@ -98,12 +99,18 @@ class Declaration:
     question_epsilon: Fraction | None = None
     least_epsilon: Fraction | None = None
     analysts: Mapping[str, Budget] = field(default_factory=dict)
-    ledger: Path | None = None
+    ledger: Path | Place | None = None
     limits: EngineLimits = EngineLimits()
     file: Path | None = None
     schema: str | None = None
     question_date: datetime.date | None = None
     issuer: Issuer | None = None
+
+    @property
+    def beside(self) -> Path | None:
+        """What is kept on this machine beside the ledger is named after this file; it is the ledger's own, where that
+        is not on a server."""
+        return self.ledger.beside if isinstance(self.ledger, Place) else self.ledger
 
     @property
     def schemas(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""A table on a PostgreSQL server, as a declaration names it: `postgresql://host:5432/database::schema.table`.
+"""A table on a PostgreSQL server, as a declaration names it: `postgresql://host:5432/database::schema.table`; and a
+ledger there: `postgresql://host:5432/database::schema`.
 
 No password stands in a declaration, which is copied, shown and kept with others. Nothing that is refused here is
 quoted: what stands in the wrong place may be one.
@@ -8,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import Fault
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.table import POSTGRESQL, Source
 
 SETTINGS = frozenset(
@@ -28,6 +31,7 @@ _WHERE = re.compile(
 )
 _NAMED = re.compile(r"[^\s.\x00-\x1f]+([^.\x00-\x1f]*[^\s.\x00-\x1f])?")
 _EXAMPLE = 'write source = "postgresql://host:5432/database::schema.table"'
+_LEDGER = 'write ledger = "postgresql://host:5432/database::schema", a schema with nothing else in it'
 _PASSWORD = (
     "take it out; the environment has it (PGPASSWORD, PGPASSFILE), or ~/.pgpass, or a service: "
     "postgresql:///?service=NAME::schema.table"
@@ -68,6 +72,19 @@ def server(where: str, text: str) -> Source | Fault:
     if not separator or len(names) > 2 or not all(_NAMED.fullmatch(name) for name in names):
         return Fault(where, "it does not name a table of the server", _EXAMPLE)
     return Source(POSTGRESQL, server=f"{POSTGRESQL}://{rest}", relation=table if len(names) == 2 else f"public.{table}")
+
+
+def ledger(text: str, beside: Path) -> Place | Fault:
+    """The ledger's place that a text names, its note beside this file, or what is wrong with it."""
+    found = server("ledger", text)
+    schema = text.rpartition("::")[2]
+    if isinstance(found, Fault):
+        fix = found.fix.replace(_EXAMPLE, _LEDGER).removesuffix("::schema.table")
+        return Fault("ledger", found.message.replace("a table of", "a schema of"), fix)
+    if "." in schema or schema.startswith("pg_") or schema in ("public", "information_schema"):
+        return Fault("ledger", "it does not name a schema of its own", _LEDGER)
+    assert found.server is not None
+    return Place(found.server, schema, beside)
 
 
 def _hides(where: str, settings: Sequence[tuple[str, str]]) -> bool:

@@ -17,6 +17,7 @@ from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import percent
 from discreet.texts import visible
+from discreet.trusted.ledger import note
 from discreet.trusted.ring_a.exact import fraction
 
 
@@ -35,9 +36,9 @@ def unknown_loss(amount: str) -> Loss | None:
 
 def raised(declaration: str) -> list[str]:
     """What a declaration would raise in its ledger, each with an attacker's odds before and after; nothing is written.
-    Nothing where no account would be larger, or no ledger is there yet."""
+    Nothing where no account would be larger, or this machine has not used the ledger yet."""
     declared = read(declaration)
-    if declared.ledger is None or not declared.ledger.exists():
+    if declared.beside is None or not note.place(declared.beside).exists():
         return []
     with closing(Ledger(declared.ledger)) as ledger:
         known = ledger.verify().accounts

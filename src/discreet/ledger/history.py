@@ -127,8 +127,8 @@ def answered_keys(transaction: Transaction, prefix: str, account: str | None, co
     those that it was debited for."""
     rows = transaction.connection.execute(
         "SELECT c.reserve, c.key FROM entries AS c"
-        " WHERE c.kind = 'commit' AND c.key >= $1 AND c.key < $2 AND ($3 IS NULL OR EXISTS"
-        " (SELECT 1 FROM entries AS d WHERE d.account = $3 AND d.key = c.key AND d.reserve = c.reserve))"
+        " WHERE c.kind = 'commit' AND c.key >= $1 AND c.key < $2 AND (EXISTS"
+        " (SELECT 1 FROM entries AS d WHERE d.account = $3 AND d.key = c.key AND d.reserve = c.reserve) OR $3 IS NULL)"
         " ORDER BY c.seq LIMIT $4",
         (prefix, prefix + chr(0x10FFFF), account, count),
     ).fetchall()

@@ -26,6 +26,7 @@ from discreet.trusted.ledger.allowances import renewing
 from discreet.trusted.ledger.chain import now
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ledger.note import Noted
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
@@ -71,26 +72,27 @@ def _names(states: States, kind: str) -> list[str]:
 
 
 class Ledger(BudgetLedger):
-    """The ledger in the file `path`, made where there is none; None keeps it in memory. See `BudgetLedger`."""
+    """The ledger in a file, or at a place on a server, made where there is none; None keeps it in memory. See
+    `BudgetLedger`."""
 
-    def __init__(self, path: Path | None, *, lost: bool = False) -> None:
-        if path is not None:
-            leave_log(path)
-        super().__init__(path, lost=lost)
+    def __init__(self, at: Path | Place | None, *, lost: bool = False) -> None:
+        if isinstance(at, Path):
+            leave_log(at)
+        super().__init__(at, lost=lost)
         _OPEN.add(self)
 
     # what the owner does
 
     @classmethod
-    def spend_unknown(cls, path: Path, loss: Loss | None) -> Ledger:
-        """The ledger in a file that lacks its last entries, or may lack them, charged for what these may have held.
+    def spend_unknown(cls, at: Path | Place, loss: Loss | None) -> Ledger:
+        """The ledger in a place that lacks its last entries, or may lack them, charged for what these may have held.
 
         Privacy: the caller says what the questions that are not in the file cost together, as an upper bound; `loss`
         is debited from the whole budget and from each analyst's, since any of them may have asked, and whether or not
         it is admitted, since it has happened. Releases before and after compose with it as with any release. None says
         that nothing was asked. What was noted of the lost entries counts no more.
         """
-        ledger = cls(path, lost=True)
+        ledger = cls(at, lost=True)
         ledger.verify()
         with ledger._file.write() as transaction:
             charged = _names(transaction, "account") if loss is not None else []
@@ -204,7 +206,8 @@ class Ledger(BudgetLedger):
         with self._file.read() as transaction:
             head = Noted(transaction.head.seq, transaction.head.hash)
             connection = transaction.connection
-            assert isinstance(connection, apsw.Connection)
+            if not isinstance(connection, apsw.Connection):
+                raise LedgerError.of("server file")
             copied(connection, place)
         return head
 

@@ -133,9 +133,9 @@ class Accounts:
     @staticmethod
     def of(declaration: Declaration) -> Accounts:
         """Those of a declaration's ledger. Raises QuestionError where it has no file."""
-        if declaration.ledger is None:
+        if declaration.beside is None:
             raise _refused("a service needs a ledger in a file", "ledger", "name one: ledger = 'clinic.ledger'")
-        return Accounts(declaration.ledger.with_suffix(".accounts"))
+        return Accounts(declaration.beside.with_suffix(".accounts"))
 
     @property
     def path(self) -> Path:

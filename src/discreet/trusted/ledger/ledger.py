@@ -1,4 +1,4 @@
-"""The ledger: budgets, charges and stored answers, in one durable file.
+"""The ledger: budgets, charges and stored answers, durable in one place.
 
 Every charge is one serialised transaction that is on the disk before `reserve` returns. Entries are only ever
 added: there is no refund, no change and no deletion, and a reserve that a crash left without an answer stays
@@ -26,7 +26,9 @@ from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, debited, stored_loss
 from discreet.trusted.ledger.allowances import LENGTHS
 from discreet.trusted.ledger.file import LedgerFile
+from discreet.trusted.ledger.place import Place
 from discreet.trusted.ledger.replay import HistoryReplay
+from discreet.trusted.ledger.storage import Storage
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
 from discreet.trusted.ring_a.forks import this_process
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
@@ -56,16 +58,17 @@ class Stored:
 
 
 class BudgetLedger:
-    """The ledger in the file `path`, made where there is none; None keeps it in memory.
+    """The ledger in a file, or at a place on a server, made where there is none; None keeps it in memory.
 
-    It may be used from several threads, and the file from several processes. Every method raises LedgerError
-    where the ledger cannot be trusted or written: "corrupt", "foreign", "newer", "rewritten", "unwritable",
-    "unnoted", "missing", "linked", "moved", "busy", "full", "storage", "closed", "forked". Nothing is charged then, or
-    the charge stands. With `lost` the noted entry is not asked for: the owner is about to say what it held.
+    It may be used from several threads, the file from several processes, and the server from several machines. Every
+    method raises LedgerError where the ledger cannot be trusted or written: "corrupt", "foreign", "newer", "rewritten",
+    "unwritable", "unnoted", "missing", "linked", "moved", "busy", "full", "storage", "server", "closed", "forked".
+    Nothing is charged then, or the charge stands. With `lost` the noted entry is not asked for: the owner is about to
+    say what it held.
     """
 
-    def __init__(self, path: Path | None, *, lost: bool = False) -> None:
-        self._file = LedgerFile(path, lost=lost)
+    def __init__(self, at: Path | Place | None, *, lost: bool = False) -> None:
+        self._file: Storage = _served(at, lost) if isinstance(at, Place) else LedgerFile(at, lost=lost)
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
     def register(
@@ -239,6 +242,14 @@ class BudgetLedger:
     def close(self) -> None:
         """Let go of the file. Whatever is called afterwards raises LedgerError "closed"."""
         self._file.close()
+
+
+def _served(at: Place, lost: bool) -> Storage:
+    try:
+        from discreet.trusted.ledger.server import LedgerServer  # of an extra
+    except ImportError:
+        raise LedgerError.of("server library", where=at.name) from None
+    return LedgerServer(at, lost=lost)
 
 
 def _check_raise(transaction: Transaction, name: str, known: Caps, wanted: Caps, raising: bool) -> None:

@@ -100,7 +100,7 @@ class Transaction(States):
         row = self.connection.execute(
             "SELECT c.seq, c.reserve, d.seq, c.answer FROM entries AS c"
             " LEFT JOIN entries AS d ON d.account = $1 AND d.key = $2 AND d.reserve = c.reserve"
-            " WHERE c.kind = 'commit' AND c.key = $2 AND ($3 IS NULL OR c.reserve = $3)"
+            " WHERE c.kind = 'commit' AND c.key = $2 AND (c.reserve = $3 OR $3 IS NULL)"
             " ORDER BY d.seq IS NULL, c.seq LIMIT 1",
             (account, key, reserve_id),
         ).fetchone()
