@@ -70,7 +70,7 @@ EXTRAS = {
     "pandas": {"pandas", "pyarrow"},
     "plot": {"matplotlib"},
     "polars": {"polars", "pyarrow"},
-    "postgresql": {"adbc_driver_postgresql", "pyarrow"},
+    "postgresql": {"adbc_driver_postgresql", "psycopg", "pyarrow"},
     "server": {"prometheus_client", "starlette", "uvicorn"},
 }
 """What each extra of the package installs."""

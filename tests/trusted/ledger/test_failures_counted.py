@@ -9,17 +9,20 @@ from pathlib import Path
 
 import pytest
 
+import discreet
+import storms
 from discreet.errors import EngineError, LedgerError
 from discreet.ledger import TOTAL, Ledger, TableState
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.ledger import _fail
+from discreet.trusted.ledger.server import LedgerServer
 from discreet.trusted.ring_a.forks import lives, this_process
-from storms import PRICE, caps, failed, forge, frozen, make
+from storms import PRICE, At, caps, failed, forge, frozen, make
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    made = Ledger(tmp_path / "a.ledger")
+def ledger(at: At) -> Ledger:
+    made = Ledger(at)
     made.register({TOTAL: caps(30)}, "declared")
     return made
 
@@ -46,7 +49,7 @@ def test_a_failure_suspends_its_analyst_and_the_third_freezes(ledger: Ledger) ->
     assert frozen(ledger, "t")
     assert [open_to(ledger, who, "t") for who in ("ana", "eve", "")] == ["frozen"] * 3
     ledger.verify()
-    again = Ledger(Path(ledger._file._path or ""))
+    again = Ledger(where(ledger))
     assert again.tables() == ledger.tables()
     ledger.register_snapshots({"t": "second"}, anew=True)
     assert [open_to(ledger, who, "t") for who in ("ana", "bob", "")] == ["open"] * 3
@@ -97,7 +100,8 @@ from pathlib import Path
 from fractions import Fraction
 from discreet.accounting import Pure
 from discreet.ledger import Ledger
-ledger = Ledger(Path(sys.argv[1]))
+from storms import spot
+ledger = Ledger(spot(sys.argv[1]))
 for analyst in sys.argv[3:]:
     names = sys.argv[2].split()
     ledger.reserve(Pure(Fraction(1, 10)), question="q", key=analyst, account=analyst, tables=names, limit=3)
@@ -106,12 +110,20 @@ sys.stdin.read()
 """
 
 
-def left(path: Path, *analysts: str, tables: str = "t") -> subprocess.Popen[str]:
+def where(ledger: Ledger) -> At:
+    at = ledger._file._at if isinstance(ledger._file, LedgerServer) else ledger._file._path
+    assert at is not None
+    return at
+
+
+def left(path: At, *analysts: str, tables: str = "t") -> subprocess.Popen[str]:
     """A process that has reserved, and waits."""
     import sys
 
     arguments = [sys.executable, "-c", KILLED, str(path), tables, *analysts]
-    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    paths = os.pathsep.join((str(Path(discreet.__file__).parents[1]), str(Path(storms.__file__).parent)))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
@@ -120,8 +132,7 @@ def left(path: Path, *analysts: str, tables: str = "t") -> subprocess.Popen[str]
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, None])
 def test_a_process_that_ends_without_an_answer_has_failed(ledger: Ledger, end: signal.Signals | None) -> None:
     """Once for the table, whoever had asked there; for each of them, a suspension."""
-    path = ledger._file._path
-    assert path is not None
+    path = where(ledger)
     process = left(path, "ana", "bob")
     assert open_to(ledger, "ana", "t") == "open"  # it still runs
     if end is not None:
@@ -140,8 +151,7 @@ def test_a_process_that_ends_without_an_answer_has_failed(ledger: Ledger, end: s
 
 def test_a_death_is_seen_by_whoever_opens_the_ledger_later(ledger: Ledger) -> None:
     """Though others have reserved, and got answers, after what the dead process left."""
-    path = ledger._file._path
-    assert path is not None
+    path = where(ledger)
     process = left(path, "ana")
     for key in "xyz":
         ledger.check(["t"], "bob")
@@ -156,8 +166,7 @@ def test_a_death_is_seen_by_whoever_opens_the_ledger_later(ledger: Ledger) -> No
 
 
 def test_a_death_counts_in_every_table_that_was_being_read(ledger: Ledger) -> None:
-    path = ledger._file._path
-    assert path is not None
+    path = where(ledger)
     process = left(path, "ana", "bob", tables="t u")
     process.kill()
     process.communicate()
@@ -167,8 +176,7 @@ def test_a_death_counts_in_every_table_that_was_being_read(ledger: Ledger) -> No
 
 
 def test_two_that_see_a_death_count_it_once(ledger: Ledger) -> None:
-    path = ledger._file._path
-    assert path is not None
+    path = where(ledger)
     process = left(path, "ana")
     process.kill()
     process.communicate()
@@ -183,7 +191,7 @@ def test_two_that_see_a_death_count_it_once(ledger: Ledger) -> None:
 
 def entry(ledger: Ledger, seq: int) -> dict[str, object] | None:
     with ledger._file.read() as transaction:
-        record = transaction.find("e.seq = :seq", seq=seq)
+        record = transaction.find("e.seq = $1", seq=seq)
     return None if record is None else dict(record.body)
 
 

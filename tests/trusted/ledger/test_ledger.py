@@ -12,14 +12,18 @@ from discreet.accounting import Approximate, Batch, DiscreteLaplace, Gaussian, L
 from discreet.errors import BudgetError, LedgerError, QuestionError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, Unit
 from discreet.trusted.ledger import chain
+from discreet.trusted.ledger.server import LedgerServer
 from storms import PRICE, caps, failed, frozen
 
 SMALL_DELTA = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "server"])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Ledger:
-    made = Ledger(tmp_path / "a.ledger" if request.param == "file" else None)
+    if request.param == "server":
+        made = Ledger(request.getfixturevalue("at_server")[1](tmp_path))
+    else:
+        made = Ledger(tmp_path / "a.ledger" if request.param == "file" else None)
     made.register({TOTAL: caps(5), "ana": caps(3), "bob": caps(3)}, "declared")
     return made
 
@@ -510,6 +514,11 @@ def test_the_clock_is_a_label(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("text", ["", "naïve 🦉 ‮ \x00 \n '; DROP TABLE entries --", "x" * 49_990])
 def test_any_text(ledger: Ledger, text: str) -> None:
+    if isinstance(ledger._file, LedgerServer):  # names there have no character 0
+        with pytest.raises(LedgerError) as refused:
+            ledger.reserve(PRICE, question="q", key="k", request="\0")
+        assert (refused.value.code, ledger.filter(TOTAL).spent.nothing) == ("server", True)
+        text = text.replace("\0", "")
     ledger.register({f"{text[:50]}!": caps(1)}, text)
     given = ledger.reserve(PRICE, question=text, key=text, account=f"{text[:50]}!", request=text)
     ledger.commit(given.reserve_id, text.encode())

@@ -36,8 +36,10 @@ def code_lines(text: str) -> int:
     return len(lines - words)
 
 
-def test_it_is_under_965_lines_of_code() -> None:
-    assert sum(code_lines(file.read_text("utf-8")) for file in FILES) < 965
+def test_it_is_under_970_lines_of_code_and_300_for_a_server() -> None:
+    lines = {file.stem: code_lines(file.read_text("utf-8")) for file in FILES}
+    assert lines["server"] + lines["tables"] < 300
+    assert sum(lines.values()) - lines["server"] - lines["tables"] < 970
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.name))

@@ -227,7 +227,7 @@ class LedgerServer(Storage):
             application_name=_named(forks.this_process()),
             target_session_attrs="read-write",
             options="-c search_path=pg_catalog",
-            connect_timeout=known.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or 10,
+            connect_timeout=known.get("connect_timeout") or 10,
         )
         try:
             connection.add_notice_handler(self._warned.append)
