@@ -36,9 +36,9 @@ def unknown_loss(amount: str) -> Loss | None:
 
 def raised(declaration: str) -> list[str]:
     """What a declaration would raise in its ledger, each with an attacker's odds before and after; nothing is written.
-    Nothing where no account would be larger, or this machine has not used the ledger yet."""
+    Nothing where no account would be larger, or no ledger is there yet, or this machine has not used it."""
     declared = read(declaration)
-    if declared.beside is None or not note.place(declared.beside).exists():
+    if declared.beside is None or not (declared.beside.exists() or note.place(declared.beside).exists()):
         return []
     with closing(Ledger(declared.ledger)) as ledger:
         known = ledger.verify().accounts

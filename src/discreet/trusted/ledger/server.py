@@ -85,7 +85,7 @@ _LIVES = (
 
 
 class _Session(psycopg.Connection[Any]):
-    def __del__(self) -> None:
+    def __del__(self, *_: Any) -> None:
         """It ends with whoever has it, as a file does, and no warning is given."""
 
     @property
