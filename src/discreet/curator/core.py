@@ -19,6 +19,8 @@ from discreet.accounting.balance import Balance, ends, percent_of, promise, publ
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
 from discreet.catalog.sources import together
+from discreet.curator.plans import Plans
+from discreet.curator.plans import price_of as asked_price
 from discreet.curator.warned import warn
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
@@ -182,6 +184,7 @@ class Asking:
     ) -> None:
         self._turn = Lock()
         self._planned: OrderedDict[str, Measurement] = OrderedDict()
+        self._plans = Plans[PricedLayers]()
         self._owner = owner
         self._engine = chosen.engine(declaration.limits)
         if load:
@@ -260,7 +263,7 @@ class Asking:
         """
         with self._on_schedule(self._turn) as slot:
             wanted, account = _wanted(within, confidence, together), self._account(analyst)
-            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
+            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
             slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
             self._warn(asked.loss)
             for part in asked.parts:
@@ -368,10 +371,15 @@ class Asking:
         own = self._key(table, priced, numbers)
         if own not in known:
             prices = {key: Fraction(key.split()[1]) for key in known}  # the dearest holds most
+            tried: set[tuple[str, Fraction]] = set()
             for key in sorted(known, key=lambda key: -prices[key])[:MOST_TRIED]:
                 if prices[key] < priced.price.epsilon:
                     break
-                stored = self._stored(key, known[key], numbers, account)
+                paid = self._paid(key, account)
+                if paid is None or (known[key], paid.delta) in tried:
+                    continue  # the same question, dearer, does not hold it
+                tried.add((known[key], paid.delta))
+                stored = self._stored(key, known[key], paid, numbers)
                 if stored is not None and (held := reused(priced, stored, table)) is not None:
                     return held
         self._remember(own, priced)
@@ -383,18 +391,24 @@ class Asking:
         if len(self._planned) > MOST_READ:
             self._planned.popitem(last=False)
 
-    def _stored(self, key: str, question: str, numbers: str, account: str) -> Measurement | None:
-        """The measurement of a stored answer, planned anew from its question; None where that is no longer the same."""
-        if key in self._planned:
-            return self._planned[key]
+    def _paid(self, key: str, account: str) -> Price | None:
+        """The price of a stored answer."""
+        planned = self._planned.get(key)
+        if planned is not None:
+            return planned.price
         content = self._ledger.answer(key, account)
-        if content is None:
-            return None
+        return None if content is None else price_of(json.loads(content))
+
+    def _stored(self, key: str, question: str, paid: Price, numbers: str) -> Measurement | None:
+        """The measurement of a stored answer, planned anew from its question; None where that is no longer the same."""
+        planned = self._planned.get(key)
+        if planned is not None:
+            return planned
         try:
             checked, table = self._lowered(Asked.read(question))
         except QuestionError:
             return None
-        stored = measurement(checked.plan, price_of(json.loads(content)))
+        stored = measurement(checked.plan, paid)
         if self._key(table, stored, numbers) != key:
             return None
         self._remember(key, stored)
@@ -460,7 +474,7 @@ class Asking:
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
+            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
             percent, more, odds = self._takes(asked.loss, account)
             parts = [(part.measured, part.table) for part in asked.parts]
             remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
@@ -562,7 +576,7 @@ class Asking:
         account = self._account(analyst)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted)
+            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
             return self.balance(account).more(asked.loss)
 
     @property
@@ -670,6 +684,20 @@ class Asking:
     def _asked(self, question: Askable, dialect: str | None) -> Asked:
         """A question as it is asked now."""
         return Asked.of(as_text(question), dialect, self._declaration)
+
+    def _planned_layers(
+        self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None, account: str
+    ) -> PricedLayers:
+        """A question at its price, as it was planned for the same account before, or anew."""
+        price = asked_price(epsilon, delta, within)
+        public = [table.name for table in self._declaration.tables.values() if table.public]
+        key = None if price is None else (account, text, price, tuple(map(self._ledger.snapshot, public)))
+        found = self._plans.get(key)
+        if found is None:
+            found = self._priced_layers(text, epsilon, delta, within)
+            if sum(len(column) for one in found.data.values() for column in one.values()) <= _FEW_VALUES:
+                self._plans.keep(key, found)
+        return found
 
     def _priced_layers(
         self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None
@@ -788,6 +816,9 @@ class Asking:
         """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""
         return digest(frame(priced), *declared(*table.bases), numbers, self._engine.name) + " "
 
+
+_FEW_VALUES = 10_000
+"""Plans with more values of public tables and declared groups are not kept."""
 
 _FURTHER = 40
 """Calls in each other from where a question is tried to where it is measured are fewer than this."""

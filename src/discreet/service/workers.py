@@ -97,19 +97,13 @@ class _Worker:
         except (EOFError, OSError):
             raise EngineError(busy=True) from None
 
-    def end(self) -> None:
-        """Has it end, once what it has is answered."""
-        for lane in self.lanes:
-            lane.connection.close()
-
     def wait(self) -> None:
         """Waits until it has ended."""
         self._process.wait()
 
     def kill(self) -> None:
-        """Ends it at once."""
+        """Ends it at once; nobody uses it yet."""
         self._process.kill()
-        self.end()
         self.wait()
 
 
@@ -190,11 +184,16 @@ class Workers:
             with self._changed:
                 lane.worker.running -= 1
                 self._idle.append(lane)
+                self._living()
                 self._changed.notify()
 
     def _living(self) -> list[_Lane]:
-        """The connections to use: those of workers that have ended are left out."""
-        self._idle = [lane for lane in self._idle if lane.worker.lives]
+        """The connections to use. Those of workers that have ended, and at the end all, are closed here alone, where
+        nobody else has them: what is closed under somebody who reads may be another's by then."""
+        for lane in self._idle:
+            if self._closing.is_set() or not lane.worker.lives:
+                lane.connection.close()
+        self._idle = [lane for lane in self._idle if not lane.connection.closed]
         return self._idle
 
     def _begin(self) -> None:
@@ -216,9 +215,9 @@ class Workers:
                 ended = [one for one in self._workers if not one.lives]
                 self._workers = [one for one in self._workers if one.lives]
                 missing = len(self._workers) < self._number
-            for one in ended:
+                self._living()
+            for _ in ended:
                 _log.warning("a worker has ended; another is started")
-                one.end()
             if not missing:
                 self._looks.wait(AGAIN_SECONDS)
                 self._looks.clear()
@@ -239,10 +238,8 @@ class Workers:
                 self._starting.kill()
             self._watching.join()
         with self._changed:
-            workers, self._workers, self._idle = self._workers, [], []
-        for one in workers:
-            one.end()
-        for one in workers:
+            self._living()
+        for one in self._workers:
             one.wait()
 
 
