@@ -113,7 +113,10 @@ class BudgetState:
     """The whole budget, how much of it is used, and what `room` that leaves, in words: either for questions, or for
     publishing. `total` is what is promised for all that was released. `analysts` are the declared ones' own accounts:
     the same of each, what is left being what both that account and the whole budget allow, and `windows` what of it may
-    be spent in the present "day" or "month": its ε, the percent used, and the day on which the next one begins."""
+    be spent in the present "day" or "month": its ε, the percent used, and the day on which the next one begins.
+    `prices` are the largest ε that are left, of one more question ("questions") or else of a published table
+    ("publishing"). An analyst's has `whole`: the promise of the whole budget, and the percent of it that is used, as
+    each answer says it."""
 
     total: Mapping[str, str]
     used: float
@@ -122,12 +125,16 @@ class BudgetState:
     room: str
     analysts: Mapping[str, BudgetState] = field(default_factory=dict)
     windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    prices: Mapping[str, str] = field(default_factory=dict)
+    whole: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
         analysts = {name: one.to_dict() for name, one in self.analysts.items()}
         windows = {length: dict(one) for length, one in self.windows.items()}
-        return {**vars(self), "total": dict(self.total), "analysts": analysts, "windows": windows}
+        whole = None if self.whole is None else dict(self.whole)
+        plain = {"total": dict(self.total), "analysts": analysts, "windows": windows, "prices": dict(self.prices)}
+        return {**vars(self), **plain, "whole": whole}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -141,7 +148,8 @@ class BudgetState:
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
     def __repr__(self) -> str:
-        lines = [f"{percent(self.used)} used; {self.left}"]
+        whole = f"; of the whole budget {percent(self.whole['used'])} is used" if self.whole is not None else ""
+        lines = [f"{percent(self.used)} used; {self.left}{whole}"]
         for name, one in self.analysts.items():
             lines.append(
                 visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{spans(one.windows)}; {one.room}")

@@ -204,7 +204,7 @@ class RemoteCurator:
 
     @property
     def budget(self) -> BudgetState:
-        """What is used and left of the account's own budget; of the whole one for its owner and for auditors.
+        """What is used and left of the account's own budget; for owner and auditors everybody's.
 
         Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the
         service has a fault.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +162,18 @@ def test_caps_by_day_and_month_are_told_and_held(cli: Command, clinic: Path) -> 
         assert discreet.explanation.BudgetState.from_dict(one.budget.to_dict()) == one.budget
     assert "50 % of ε 0.3 a month" in cli("ledger", clinic).out
     assert json.loads(cli("ledger", clinic, "--json").out)["analysts"]["ana"]["windows"]["day"]["used"] == 75.0
+
+
+def test_the_prices_that_are_left_are_admitted_and_larger_ones_are_not(tmp_path: Path) -> None:
+    with curator(tmp_path, analysts=ANALYSTS) as one:
+        one.ask(COUNT, epsilon="0.2", analyst="ana")
+        state = one.budget.analysts["ana"]
+        assert state.prices["questions"] == "0.3"
+        assert 0 < Fraction(state.prices["publishing"]) < Fraction(1, 2)
+        assert state.whole == {"epsilon": "3", "delta": "1e-6", "used": one.budget.used}
+        assert one.budget.whole is None
+        larger = Fraction(state.prices["questions"]) + Fraction(1, 10**6)
+        with pytest.raises(BudgetError):
+            one.ask("SELECT SUM(v) AS s FROM t", epsilon=larger, analyst="ana")
+        one.ask("SELECT SUM(v) AS s FROM t", epsilon=state.prices["questions"], analyst="ana")
+        assert one.budget.analysts["ana"].prices == {"questions": "0", "publishing": "0"}

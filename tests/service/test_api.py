@@ -336,7 +336,14 @@ def test_analysts_have_budgets_of_their_own(service: Served) -> None:
     assert service.call("POST", "/ask", "ana", {**asked, "epsilon": "0.19"}).status == 200
     assert service.call("GET", "/balance", "bob").json["analyst"] == "bob"
     assert service.call("GET", "/balance", "bob").json["analysts"] == {}
-    assert set(service.call("GET", "/balance", "eve").json["analysts"]) == {"ana", "bob"}
+    whole = service.call("GET", "/balance", "eve").json
+    assert set(whole["analysts"]) == {"ana", "bob"}
+    assert whole["whole"] is None
+    own = service.call("GET", "/balance", "ana").json
+    assert own["whole"] == {"epsilon": "10", "delta": "1e-6", "used": whole["used"]}  # as each answer says
+    assert own["total"]["epsilon"] == "4"
+    with service.connect("ana") as there:
+        assert "; of the whole budget " in repr(there.budget)
 
 
 def test_one_question_of_an_analyst_at_a_time(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from discreet.trusted.ring_a.curves import guessed_delta, mu_of_budget
@@ -123,15 +124,21 @@ class Balance:
         """How many more releases of this loss are admitted, one after another."""
         return min(account.left(loss) for account in (self._free, *self._own))
 
-    @property
-    def left(self) -> str:
-        """What is left, in words."""
+    @cached_property
+    def prices(self) -> tuple[Fraction, Fraction]:
+        """The largest prices that are left: of one more question, or of a published table; 0 for none."""
         questions, tables = for_questions(self._free), for_publishing(self.total, self.total)
         if self.kept is not None and not self.total.after(Pure(questions)).admits(self.kept):
             questions = Fraction(0)
         for account in self._own:
             questions = min(questions, for_questions(account))
             tables = min(tables, for_publishing(account, self.total))
+        return questions, tables
+
+    @property
+    def left(self) -> str:
+        """What is left, in words."""
+        questions, tables = self.prices
         whose = f" for {self.analyst}" if self.own is not None else ""
         if not questions and not tables:
             return f"nothing is left{whose}"

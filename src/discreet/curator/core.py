@@ -593,7 +593,9 @@ class Asking:
             length: {"epsilon": show(one.account.epsilon), "used": used(one.account), "until": one.until}
             for length, one in (self._ledger.allowances(account).items() if account != TOTAL else ())
         }
-        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps)
+        whole = None if balance.own is None else {**promise(balance.total), "used": balance.used}
+        prices = {name: show(price) for name, price in zip(("questions", "publishing"), balance.prices, strict=True)}
+        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps, prices, whole)
 
     @property
     def ledger(self) -> Ledger:
