@@ -241,6 +241,24 @@ def test_half_a_body_and_a_slow_one(service: Served, monkeypatch: pytest.MonkeyP
     assert service.curator.ledger.head == before
 
 
+def test_what_is_no_http_is_in_no_log(
+    service: Served, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nor where it comes after a head that was, while a reply is made."""
+    known = f"Host: localhost\r\nAuthorization: Bearer {service.tokens['ana']}\r\n"
+    for said in (
+        f"POST /ask HTTP/1.1\r\n{known}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        f"POST /secret HTTP/1.1\r\n{known}Transfer-Encoding: chunked\r\n\r\nxyz\r\n",
+        "POST /ask HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nsecret\r\n",
+        f"POST /ask HTTP/1.1\r\n{known}Transfer-Encoding: gzip\r\n\r\nsecret",
+        "secret\r\n\r\n",
+    ):
+        service.raw(said.encode(), half=True)
+    assert service.call("GET", "/health", None).status == 200
+    assert not caplog.messages
+    assert not "".join(capfd.readouterr())
+
+
 def test_paths_and_methods_that_are_none(service: Served) -> None:
     for method, path, status in [("GET", "/nothing", 404), ("GET", "/ask", 405), ("DELETE", "/tables", 405)]:
         reply = service.call(method, path, "ana")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import os
 import resource
 import socket
@@ -36,6 +37,7 @@ AT_ONCE = 32
 """How many are accepted before something else is done."""
 
 _Peer = tuple[str, int]
+_log = logging.getLogger("discreet")
 
 
 @dataclass(eq=False)
@@ -119,6 +121,10 @@ class Connections:
         self._sweeping = asyncio.get_running_loop().call_later(1, self._sweep)
 
 
+class _Unheard(Exception):
+    """Nobody can be told any more."""
+
+
 class Watched:
     """An application whose connections are watched: who asks on them, and who takes what is sent."""
 
@@ -134,11 +140,19 @@ class Watched:
 
         async def sent(message: Message) -> None:
             self._connections.waits(peer, taken=False)
-            await send(message)
+            try:
+                await send(message)
+            except Exception:  # what came after the head was no HTTP, and the server has said so
+                raise _Unheard from None
             self._connections.waits(peer, taken=True)
 
         with self._connections.asked(peer):
-            await self._app(scope, receive, sent)
+            try:
+                await self._app(scope, receive, sent)
+            except _Unheard:
+                pass
+            except Exception as error:  # the server would write its words and trace, which may hold anything
+                _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
 
 
 class Server(uvicorn.Server):  # type: ignore[misc]

@@ -129,7 +129,7 @@ def server(curator: Curator, accounts: Accounts, address: Address, workers: Aske
         lifespan="on",
         access_log=False,
         log_config=None,
-        log_level="error",
+        log_level="critical",  # of ours nothing gets there, of strangers' as much as they like
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
