@@ -75,7 +75,7 @@ BELOW: dict[str, set[str]] = {
     "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"}
     | {"synthesis", "workload"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
-    "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors"}
+    "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},
     **dict.fromkeys(
         ("cli", "notebook"),

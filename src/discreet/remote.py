@@ -9,12 +9,12 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 from discreet import errors
@@ -26,6 +26,7 @@ from discreet.release import Release
 from discreet.release.told import heard
 from discreet.service.serving import loopback
 from discreet.sql.compiled import Askable, as_text
+from discreet.texts import visible
 from discreet.trusted.ring_a.exact import Number, floor
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
@@ -35,6 +36,8 @@ if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
 _log = logging.getLogger("discreet.question")
 
 _ERRORS = {kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Error)}
+_NO_ANSWER = "what came is no answer of a service"
+_Made = TypeVar("_Made")
 _KEPT_SECONDS = 20
 """How long a connection is kept that nothing is sent on; a service keeps it for longer."""
 
@@ -114,9 +117,10 @@ class RemoteCurator:
         """
         said = _said(question, epsilon, delta, within, confidence, together, dialect)
         plain = self._call("POST", "/ask", said, request)
+        release = _made(heard, plain)
         for words in plain.get("warnings", ()):
-            _log.warning("%s", words)
-        return heard(plain)
+            _log.warning("%s", visible(str(words)))
+        return release
 
     def explain(
         self,
@@ -135,7 +139,7 @@ class RemoteCurator:
         service has a fault.
         """
         said = _said(question, epsilon, delta, within, confidence, together, dialect)
-        return Explanation.from_dict(self._call("POST", "/explain", said))
+        return _made(Explanation.from_dict, self._call("POST", "/explain", said))
 
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
         """Says whether a question can be asked, whatever its price: `Curator.check_question`.
@@ -144,7 +148,7 @@ class RemoteCurator:
         service has a fault.
         """
         said = _said(question, None, None, None, 0.95, False, dialect)
-        return tuple(self._call("POST", "/check", said)["tables"])
+        return _made(lambda plain: tuple(plain["tables"]), self._call("POST", "/check", said))
 
     def publish(
         self,
@@ -173,7 +177,7 @@ class RemoteCurator:
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"epsilon": _number(epsilon), "delta": _number(delta)}
-        return Synthetic.of(heard(self._job("/publish", "publishing", {**plain(said), **priced}, request)))
+        return Synthetic.of(_made(heard, self._job("/publish", "publishing", {**plain(said), **priced}, request)))
 
     def answer(
         self,
@@ -191,7 +195,7 @@ class RemoteCurator:
         from discreet.workload.told import told
 
         said = {**told(workload), "epsilon": _number(epsilon), "delta": _number(delta)}
-        return heard(self._job("/workload", "answering", said, request))
+        return _made(heard, self._job("/workload", "answering", said, request))
 
     @property
     def tables(self) -> Tables:
@@ -210,7 +214,7 @@ class RemoteCurator:
         service has a fault.
         """
         plain = self._call("GET", "/balance")
-        return BudgetState.from_dict({name: value for name, value in plain.items() if name != "analyst"})
+        return _made(BudgetState.from_dict, {name: value for name, value in plain.items() if name != "analyst"})
 
     @property
     def ledger(self) -> dict[str, Any]:
@@ -374,6 +378,14 @@ def _number(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else None if value is None else str(value)
 
 
+def _made(kind: Callable[[dict[str, Any]], _Made], plain: dict[str, Any]) -> _Made:
+    """What was said, as an object. Raises EngineError where another program than a service said it."""
+    try:
+        return kind(plain)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        raise _unreachable(_NO_ANSWER) from None
+
+
 def _unreachable(message: str = "no answer came from the service", fix: str = "") -> EngineError:
     error = EngineError()
     usual = (
@@ -387,7 +399,7 @@ def _unreachable(message: str = "no answer came from the service", fix: str = ""
 def _error(problem: Any) -> Error:
     """The error that a problem tells; one of no known kind is the service's own fault."""
     if not isinstance(problem, dict):
-        return _unreachable("what came is no answer of a service")
+        return _unreachable(_NO_ANSWER)
     said = {name: str(problem.get(name, "")) for name in ("type", "code", "detail", "where", "fix")}
     kind = _ERRORS.get(said["type"].removeprefix("urn:discreet:"), Error)
     error = kind.__new__(kind)

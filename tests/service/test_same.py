@@ -3,12 +3,17 @@ reader takes; and what a curator warns of is heard by whoever asks."""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import discreet
+from discreet.errors import EngineError
 from face_tools import CLINIC, Data, strict
 from service_tools import Served, served
 
@@ -76,3 +81,32 @@ def test_a_warning_is_heard_by_whoever_asks_and_by_nobody_else(
         there.ask(question, within=within)
         there.ask(question, epsilon="0.5")
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [mine]
+
+
+ANSWERS: dict[str, object] = {"nothing": {}, "other": {"warnings": 3, "rows": [], "total": "\x1b[2J", "tables": 1}}
+
+
+@pytest.mark.parametrize("said", ANSWERS)
+def test_another_program_than_a_service_is_told_from_one(said: str) -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps(ANSWERS[said]).encode()
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Other) as other:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        with discreet.connect(f"http://127.0.0.1:{other.server_port}", token="discreet_any") as there:
+            calls = (there.ask, there.explain, there.check_question, lambda _: there.budget)
+            for call in calls:
+                with pytest.raises(EngineError, match="no answer of a service"):
+                    call("SELECT COUNT(*) AS n FROM t")
+        other.shutdown()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.release.data import ReleaseData
+from discreet.release.values import finite
 from discreet.synthesis.decode import SyntheticColumn, read
 from discreet.trusted.ring_a.table import Type
 
@@ -80,10 +81,11 @@ class SyntheticData(ReleaseData):
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values; the rows stand in `table`, packed."""
-        return {**self.content, "charged": dict(self.charged), **self.left_to_ask()}
+        whole: dict[str, Any] = finite({**self.content, "charged": dict(self.charged), **self.left_to_ask()})
+        return whole
 
     def to_json(self) -> str:
         """Writes everything as JSON, with the rows as they are read."""
         whole = {**self.to_dict(), "rows": self.rows}
         del whole["table"]
-        return json.dumps(whole, ensure_ascii=False, default=lambda moment: moment.isoformat())
+        return json.dumps(whole, ensure_ascii=False, allow_nan=False, default=lambda moment: moment.isoformat())
