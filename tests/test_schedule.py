@@ -14,7 +14,7 @@ import pytest
 import discreet
 from discreet import Curator, schedule
 from discreet.engines.protocol import UNTIL
-from discreet.schedule import on_schedule
+from discreet.schedule import Turns, on_schedule
 from discreet.trusted.ring_a.forks import Lock
 
 
@@ -23,7 +23,7 @@ def slow(tmp_path: Path) -> Curator:
     path = tmp_path / "t.csv"
     path.write_text("x\n1\n2\n", "utf-8")
     table = discreet.Table(path, one_row_per_person=True, columns={"x": (0, 5)})
-    return Curator({"t": table}, epsilon=10, engine={"answer_seconds": 1})
+    return Curator({"t": table}, epsilon=10, delta="1e-6", engine={"answer_seconds": 1})
 
 
 def test_answers_repeats_and_refusals_take_the_same_time(slow: Curator) -> None:
@@ -127,3 +127,29 @@ def test_whose_turn_does_not_come_has_not_asked(monkeypatch: pytest.MonkeyPatch)
         assert str(busy.value) != str(discreet.EngineError())
         assert not turn.acquire(0)  # it is still the other's
         other.submit(turn.release).result()
+
+
+def test_a_step_of_a_publication_waits_for_its_turn_and_holds_it_for_eighths(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    turn, free = Lock(), []
+    monkeypatch.setattr(schedule.time, "sleep", slept.append)
+    with ThreadPoolExecutor(1) as other:
+        with Turns(8, turn).one():
+            free.append(other.submit(turn.acquire, 0).result())
+        with Turns(None, turn).one():  # without a schedule nothing waits
+            free.append(other.submit(turn.acquire, 0).result())
+    assert free == [False, True]
+    assert len(slept) == 1
+    assert 0 < slept[0] <= 1
+
+
+def test_questions_of_others_come_between_the_steps_of_a_publication(slow: Curator) -> None:
+    """While a question has the engine's turn no step is measured; the publication then goes on."""
+    first = threading.Event()
+    with ThreadPoolExecutor(1) as other:
+        with slow._turn:
+            made = other.submit(slow.publish, "t", epsilon=1, delta=1e-9, tell=lambda _: first.set())
+            assert not first.wait(0.3)
+        assert len(made.result()) >= 1
+    assert first.is_set()
+    slow.close()

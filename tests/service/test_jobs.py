@@ -7,6 +7,7 @@ import datetime
 import http.client
 import io
 import json
+import math
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ from typing import Any
 
 import pyarrow.ipc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import discreet
 from discreet.catalog import declare, read
@@ -25,7 +28,7 @@ from discreet.ledger import Ledger
 from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account, Accounts
-from discreet.service.jobs import Call, Job, Jobs
+from discreet.service.jobs import Call, Job, Jobs, left
 from discreet.service.roles import Role
 from discreet.synthesis.synthetic import Synthetic
 from discreet.workload import told as told_workload
@@ -398,27 +401,54 @@ def test_the_end_of_the_service_makes_what_there_is_into_a_table(
         jobs.start(ANA, Call("publish", "visits", 9, run, waits=False), "l", b"1")
 
 
-def test_what_comes_too_late_has_failed_and_is_found_for_nothing(curator: Curator) -> None:
-    jobs = jobs_of(curator)
+def test_what_was_charged_and_not_told_is_found_for_nothing(curator: Curator) -> None:
+    """A job that failed after its price was reserved has its name for good; asked again, it gives what was stored."""
+    jobs, fails = jobs_of(curator), [EngineError()]
 
     def run(request: str | None, hear: Any) -> Release:
-        return curator.publish("visits", epsilon="1", columns=["city"], tell=hear, analyst="ana", request=request)
+        made = curator.publish("visits", epsilon="1", columns=["city"], tell=hear, analyst="ana", request=request)
+        if fails:
+            raise fails.pop()
+        return made
 
     call = Call("publish", "visits", 9, run, waits=False)
-    jobs._seconds = 1e-9  # type: ignore[assignment]
     begun = jobs.start(ANA, call, "k", b"1")
-    late = ended(jobs, begun.job)
-    assert (late.state, late.problem) == ("failed", {"code": "engine"})
+    failed = ended(jobs, begun.job)
+    assert (failed.state, failed.problem) == ("failed", {"code": "engine"})
     assert jobs.answer(ANA, begun.job)[1] == b""
     before = charges(curator)
     assert len(before) == 1
     with pytest.raises(QuestionError):
         jobs.start(ANA, call, "k", b"2")
-    jobs._seconds = None
     assert jobs.start(ANA, call, "k", b"1").job == begun.job
     assert ended(jobs, begun.job).state == "done"
     assert json.loads(jobs.answer(ANA, begun.job)[1])["charged"]["epsilon"] == 0
     assert charges(curator) == before
+
+
+@given(st.floats(0.5, 1e5), st.floats(0, 1e6))
+def test_an_end_is_told_at_few_moments(slot: float, passed: float) -> None:
+    """At the slot's end, or at one, two, four … times as long: what passed before decides nothing else."""
+    moment = passed + left(slot, passed)
+    assert moment >= passed
+    doubled = math.log2(moment / slot)
+    assert doubled == pytest.approx(round(doubled), abs=1e-6)
+    assert round(doubled) == 0 or passed > slot * 2 ** (round(doubled) - 1)
+
+
+def test_on_a_schedule_a_job_ends_when_its_slot_does(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = jobs_of(curator)
+    jobs._seconds = 3
+    waited: list[float] = []
+    monkeypatch.setattr(jobs._stopping, "wait", waited.append)
+    for waits in (False, True):
+
+        def refused(*_: object) -> Release:
+            raise QuestionError("x", "x")
+
+        ended(jobs, jobs.start(ANA, Call("publish", "visits", 9, refused, waits=waits), None, b"1").job)
+    assert len(waited) == 1  # a workload has waited by itself
+    assert 0 < waited[0] <= 27
 
 
 def test_a_fault_of_a_job_is_told_and_another_attempt_may_be_made(curator: Curator) -> None:

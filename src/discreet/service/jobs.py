@@ -8,8 +8,9 @@ Nothing is charged twice.
 What is told before the end. How many steps a job has follows from the declaration and the call. When one of them is
 done is time, which rows decide; so it is never told. `done` goes by the clock: one step in every `answer_seconds`, or
 where none are declared in every `PACE` seconds, and it stops before the last. The end is told when it comes, as that
-of a question is; with `answer_seconds` at a moment that was fixed when the job began: so many times the seconds as it
-has steps. What is not ready then has failed; where it is stored later, asking again gives it.
+of a question is; with `answer_seconds` at a moment that was fixed when the job began: after so many times the seconds
+as it has steps, or where it is not ready then, because others ask or rows are many, after twice as long, four times,
+and so on. Which of these it was tells one bit for each, no more than asking again for what came late would tell.
 """
 
 from __future__ import annotations
@@ -288,19 +289,17 @@ class Jobs:
     # how they run
 
     def _carry_out(self, job: Job, account: Account, call: Call) -> None:
-        end = None if self._seconds is None or call.waits else time.monotonic() + call.steps * self._seconds
+        begun = time.monotonic()
         answer, problem, mine = None, None, False
         try:
             release = call.run(named(account, job.request), self._hear)
             answer = json.dumps(finite(told(release)), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-            if end is not None and time.monotonic() > end:
-                raise EngineError
             mine = True
         except Exception as error:
             answer, problem = None, json.dumps(self._problem(error, account), ensure_ascii=False)
             mine = isinstance(error, EngineError) and error.code == "engine"
-        if end is not None:
-            self._stopping.wait(max(0.0, end - time.monotonic()))
+        if self._seconds is not None and not call.waits:
+            self._stopping.wait(left(call.steps * self._seconds, time.monotonic() - begun))
         try:
             with self._accounts.transaction(write=True) as file:
                 row = (problem, answer, job.job)
@@ -407,6 +406,13 @@ class Stream(StreamingResponse):
 
 def _event(name: str, plain: Mapping[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(plain, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
+
+
+def left(slot: float, passed: float) -> float:
+    """How long it is until the end of the slot, or of two, four, eight …"""
+    while slot < passed:
+        slot *= 2
+    return slot - passed
 
 
 def named(account: Account, name: str | None) -> str | None:
