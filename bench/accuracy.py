@@ -128,6 +128,7 @@ class Known:
     """Exact totals that the engine gave once, to be given again: the noise alone is drawn afresh."""
 
     rows: list[Row]
+    period: str = ""
 
     def run(self, *_: object) -> list[Row]:
         return list(self.rows)

@@ -224,6 +224,16 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "this request was already charged but has no stored answer (still running, or lost in a crash)",
         "ask again with a new request id",
     ),
+    "period": (
+        "period",
+        "a new period has begun: this process still has the rows of the last one, and nothing was spent",
+        "ask again",
+    ),
+    "renewal": (
+        "raised",
+        "the declaration's budget renews otherwise than the ledger's, in which something was charged",
+        "declare it as before; to change it for good, the owner runs `discreet ledger DECLARATION --raise-budget`",
+    ),
     "raised": (
         "raised",
         "the declaration allows more than the ledger does",

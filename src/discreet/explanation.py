@@ -116,7 +116,8 @@ class BudgetState:
     be spent in the present "day" or "month": its ε, the percent used, and the day on which the next one begins.
     `prices` are the largest ε that are left, of one more question ("questions") or else of a published table
     ("publishing"). An analyst's has `whole`: the promise of the whole budget, and the percent of it that is used, as
-    each answer says it."""
+    each answer says it. Where the budget renews, `period` has the `name` of the one that runs, `until`, the day from
+    which a refresh begins the next, for whom it `renews`, and the `promise` over a year."""
 
     total: Mapping[str, str]
     used: float
@@ -127,6 +128,7 @@ class BudgetState:
     windows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     prices: Mapping[str, str] = field(default_factory=dict)
     whole: Mapping[str, Any] | None = None
+    period: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -134,7 +136,8 @@ class BudgetState:
         windows = {length: dict(one) for length, one in self.windows.items()}
         whole = None if self.whole is None else dict(self.whole)
         plain = {"total": dict(self.total), "analysts": analysts, "windows": windows, "prices": dict(self.prices)}
-        return {**vars(self), **plain, "whole": whole}
+        period = None if self.period is None else dict(self.period)
+        return {**vars(self), **plain, "whole": whole, "period": period}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -149,7 +152,7 @@ class BudgetState:
 
     def __repr__(self) -> str:
         whole = f"; of the whole budget {percent(self.whole['used'])} is used" if self.whole is not None else ""
-        lines = [f"{percent(self.used)} used; {self.left}{whole}"]
+        lines = [f"{percent(self.used)} used; {self.left}{whole}", *running(self.period)]
         for name, one in self.analysts.items():
             lines.append(
                 visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{spans(one.windows)}; {one.room}")
@@ -163,3 +166,11 @@ def spans(windows: Mapping[str, Mapping[str, Any]]) -> str:
         f", {percent(one['used'])} of ε {one['epsilon']} a {length} (the next begins {one['until']} UTC)"
         for length, one in windows.items()
     )
+
+
+def running(period: Mapping[str, str] | None) -> list[str]:
+    """The period that runs, and what is promised over several, in lines; none where the budget does not renew."""
+    if period is None:
+        return []
+    begun = f"period {period['name']}, until {period['until']} UTC; then `discreet refresh` begins the next"
+    return [begun if period["name"] else "the first period begins when the tables are loaded", period["promise"]]

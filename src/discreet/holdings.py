@@ -14,8 +14,8 @@ from discreet.catalog.model import ICEBERG, EngineKind, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
-from discreet.errors import DeclarationError, Fault, QuestionError
-from discreet.ledger import Ledger, Snapshot
+from discreet.errors import DeclarationError, Fault, LedgerError, QuestionError
+from discreet.ledger import Ledger, Snapshot, Turn
 from discreet.plan.planner import MAXIMUM_CELLS
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Column, Relation, Type, Value
@@ -282,13 +282,22 @@ class Holdings:
 
     def _load(self, anew: Collection[str] = ()) -> None:
         tables = list(self._declaration.tables.values())
-        named, due = anew, {*self._due()}
+        asked = named = anew
+        due = {*self._due()}
         anew = {*named, *due}
-        if not anew and all(table.name in self._missing or self._current(table) for table in tables):
+        turn = self._turn(begin=bool(named) or (bool(due) and not self._waiting()))
+        if turn.begins is not None:
+            named = anew = {table.name for table in tables}
+        if (
+            not anew
+            and self._engine.period == turn.name
+            and all(table.name in self._missing or self._current(table) for table in tables)
+        ):
             return
         self._public.close()  # what it holds may be of an older snapshot
-        if self._engine.shut:
+        if self._engine.shut or self._engine.period != turn.name:
             self._engine.close()
+        self._engine.period = None if turn.name else ""
         file = str(self._declaration.file or "")
         self._missing = {}
         salt, loaded = self._ledger.salt(), dict[str, str]()
@@ -319,10 +328,14 @@ class Holdings:
                 raise together([of_table(table, error)], file) from None
         try:
             self._one_person_a_row(tables, file)
-            self._register(loaded, anew, file)
+            self._register(loaded, anew, file, turn)
+            self._engine.period = turn.name
             self._engine.lock()
-        except DeclarationError:
+        except (DeclarationError, LedgerError) as error:
             self._engine.close()
+            if error.code == "period":  # another process has begun it meanwhile
+                self._load(asked)
+                return
             raise
         self._read = read
         for table in tables:
@@ -345,7 +358,20 @@ class Holdings:
         known = self._ledger.snapshot(name)
         return None if known is None else known.fingerprint
 
-    def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str) -> None:
+    def _turn(self, *, begin: bool) -> Turn:
+        """The period for which rows are loaded: a new one where the owner, or the declared clock, takes new snapshots,
+        or none has begun yet."""
+        held = self._engine.period
+        if self._declaration.budget.renewal is None and self._snapshots and held is not None:
+            return Turn(held)
+        turn = self._ledger.turn()
+        return turn if begin or not turn.before else Turn(turn.before)
+
+    def _waiting(self) -> bool:
+        """Whether a table waits for the owner's own refresh: then so does the next period."""
+        return any(state.failures or state.frozen or state.suspended for state in self._ledger.tables().values())
+
+    def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str, turn: Turn) -> None:
         """Holds fingerprints against the snapshots; then those `anew` get their next one."""
         known = self._ledger.register_snapshots({name: one for name, one in loaded.items() if name not in anew})
         faults = []
@@ -360,7 +386,8 @@ class Holdings:
                 )
         if faults:
             raise DeclarationError(faults, code="changed", file=file)
-        known |= self._ledger.register_snapshots({name: loaded[name] for name in anew if name in loaded}, anew=True)
+        fresh = {name: loaded[name] for name in anew if name in loaded}
+        known |= self._ledger.register_snapshots(fresh, anew=True, turning=turn)
         self._snapshots = known
 
     def _one_person_a_row(self, tables: Sequence[Table], file: str) -> None:

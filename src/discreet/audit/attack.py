@@ -68,6 +68,8 @@ class Replay:
 
     It is an engine that has these totals and nothing else: whatever else is asked of it fails."""
 
+    period = ""
+
     def __init__(self, runs: Sequence[list[Row]] | None) -> None:
         self._runs = None if runs is None else cycle(runs)
 

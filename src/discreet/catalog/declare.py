@@ -28,6 +28,8 @@ from discreet.catalog.model import (
     Declaration,
     EngineKind,
     EngineLimits,
+    Renewal,
+    Renews,
     Store,
     writable,
 )
@@ -36,6 +38,7 @@ from discreet.catalog.server import ledger as server_ledger
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.exact import fraction
+from discreet.trusted.ring_a.periods import YEARLY
 from discreet.trusted.ring_a.table import DATABASE, DATES, DELTA, POSTGRESQL, Column, Source, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30
@@ -207,7 +210,7 @@ class _DeclarationReader:
         return value if value is not None and 0 <= value < 1 else Fraction(0)
 
     def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None) -> Budget:
-        self.unknown(where, raw, _BUDGET | ({"reserve"} if whole is None else {"day", "month"}))
+        self.unknown(where, raw, _BUDGET | ({"reserve", "period", "renews"} if whole is None else {"day", "month"}))
         if "epsilon" not in raw:
             self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
         epsilon = self.epsilon(f"{where}.epsilon", raw.get("epsilon", 1))
@@ -228,7 +231,25 @@ class _DeclarationReader:
         month = self.allowance(where, "month", raw, "epsilon", epsilon) if whole is not None else None
         longer = ("epsilon", epsilon) if month is None else ("month", month)
         day = self.allowance(where, "day", raw, *longer) if whole is not None else None
-        return Budget(epsilon, delta, keys_delta, kept, day, month)
+        renewal = self.renewal(where, raw) if whole is None else None
+        return Budget(epsilon, delta, keys_delta, kept, day, month, renewal)
+
+    def renewal(self, where: str, raw: Mapping[str, Any]) -> Renewal | None:
+        """How a budget renews; None where it is for ever."""
+        if "period" not in raw:
+            if "renews" in raw:
+                self.fault(f"{where}.renews", "it says for whom a budget renews", 'write period = "1 month" beside it')
+            return None
+        lengths = {f"1 {length}": length for length in YEARLY}
+        if raw["period"] not in list(lengths):
+            known = " or ".join(f'"{length}"' for length in lengths)
+            self.fault(f"{where}.period", "it must be a period of the calendar", f"write {known}")
+            return None
+        if raw.get("renews") not in list(Renews):
+            known = " or ".join(f'"{one}"' for one in Renews)
+            self.fault(f"{where}.renews", "it must say for whom the budget renews", f"write renews = {known}")
+            return None
+        return Renewal(lengths[raw["period"]], Renews(raw["renews"]))
 
     def allowance(
         self, where: str, window: str, raw: Mapping[str, Any], longer: str, most: Fraction

@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.catalog.issuer import Issuer
 from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.exact import show
+from discreet.trusted.ring_a.periods import YEARLY
 from discreet.trusted.ring_a.table import Table
 
 USUAL_GROUPS = 10
@@ -36,12 +37,42 @@ def writable(name: str) -> bool:
     return bool(name) and not any(ord(letter) < 32 for letter in name)
 
 
+class Renews(StrEnum):
+    """For whom a budget renews with each period."""
+
+    EVERYBODY = "everybody"
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """A budget that renews with each period of the calendar, a day, week, month or year, and for whom."""
+
+    length: str
+    persons: Renews
+
+    def in_words(self, epsilon: Fraction, delta: Fraction) -> str:
+        """What is promised, over a year too."""
+        times, budget, year = YEARLY[self.length], _in_words(epsilon, delta), _in_words(*self.in_a_year(epsilon, delta))
+        most = f"; a person who is there all year: up to {times} × {budget} = {year}" if times > 1 else ""
+        return f"the promise is per person and {self.length}: {budget}{most}"
+
+    def in_a_year(self, epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+        """What a person who is there all year may lose, at most."""
+        times = YEARLY[self.length]
+        return times * epsilon, min(Fraction(1), times * delta)
+
+
+def _in_words(epsilon: Fraction, delta: Fraction) -> str:
+    return f"ε {show(epsilon)}" + (f" δ {show(delta)}" if delta else "")
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys.
 
     `publish` is the price of a table for which room is kept: nothing else is admitted that would leave less; 0 keeps
-    nothing. `day` and `month` are the most ε of an analyst's that may be spent in one of these, in UTC."""
+    nothing. With a `renewal` the budget is for one period. `day` and `month` are the most ε of an analyst's that may be
+    spent in one of these, in UTC."""
 
     epsilon: Fraction
     delta: Fraction
@@ -49,6 +80,7 @@ class Budget:
     publish: Fraction = Fraction(0)
     day: Fraction | None = None
     month: Fraction | None = None
+    renewal: Renewal | None = None
 
 
 class EngineKind(StrEnum):

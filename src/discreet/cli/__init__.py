@@ -338,6 +338,7 @@ def check(declaration: str, as_json: bool) -> None:
         kept = curator.kept
         total = curator.balance().total
         odds = best_guess_of_budget(total.epsilon, total.delta)
+        renewal = curator.declaration.budget.renewal
     if as_json:
         sizes = {name: state.bytes for name, state in kept.items()}
         facts = {"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds, "file_bytes": sizes}
@@ -346,6 +347,10 @@ def check(declaration: str, as_json: bool) -> None:
         click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
         words = f"is right at most {chance(odds)} of the time after the whole budget"
         click.echo(f"membership inference: an attacker who knows everyone else {words}")
+        if renewal is not None:
+            a_year = chance(best_guess_of_budget(*renewal.in_a_year(total.epsilon, total.delta)))
+            promise = renewal.in_words(total.epsilon, total.delta)
+            click.echo(f"{promise}; the attacker is right at most {a_year} of the time then")
         if odds > ALMOST_SURE:
             click.echo(f"ε {show(total.epsilon)} hides almost nothing about a person: at ε 1 it is {chance(USUAL)}")
         for name in shared:
@@ -364,8 +369,10 @@ def check(declaration: str, as_json: bool) -> None:
 def tables(source: Source, as_json: bool) -> None:
     """What may be asked about: whose rows, columns, types, bounds and values. Reads no row."""
     with source.curator(load=False) as curator:
-        found = curator.tables
+        found, period = curator.tables, curator.budget.period
     click.echo(json.dumps(found, ensure_ascii=False) if as_json else repr(found))
+    if period is not None and not as_json:
+        click.echo(period["promise"])
 
 
 @main.command()

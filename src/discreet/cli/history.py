@@ -10,9 +10,9 @@ from typing import Any
 
 from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import read
-from discreet.curator.core import allowances_of, caps_of
+from discreet.curator.core import allowances_of, caps_of, renewal_of
 from discreet.errors import QuestionError
-from discreet.explanation import spans
+from discreet.explanation import running, spans
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import percent
@@ -57,6 +57,14 @@ def raised(declaration: str) -> list[str]:
                 cap = allowed.get(length)
                 if cap is None or not cap.within(Caps.of(one.account)):
                     lines.append(f"analyst {visible(name)}: {Caps.of(one.account)} → {cap or 'no cap'} a {length}")
+        renewal = declared.budget.renewal
+        if renewal_of(declared.budget) != ledger.renewal:
+            words = (
+                "for ever, and renews no more"
+                if renewal is None
+                else renewal.in_words(declared.budget.epsilon, declared.budget.delta)
+            )
+            lines.append(f"the budget: from now on {words}")
     if any(line.startswith("the budget") for line in lines):
         lines.append("what was answered stays answered, and what is promised from now on is the larger budget")
     return lines
@@ -83,6 +91,7 @@ def as_text(ledger: Mapping[str, Any]) -> str:
     if ledger["keys_used"]:
         lines[0] += f" · {percent(ledger['keys_used'])} of what finds private keys used"
     lines[0] += f" · {ledger['left']}"
+    lines += running(ledger["period"])
     if ledger["older_filters"]:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
     for name, own in ledger["analysts"].items():

@@ -221,6 +221,7 @@ class Asking:
             units={table.name.casefold(): _unit(table) for table in about},
             raising=raising,
             allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
+            renewal=renewal_of(declaration.budget),
         )
         if begins and declaration.ledger is not None:
             whole = caps_of(declaration.budget)
@@ -419,6 +420,7 @@ class Asking:
     ) -> Release:
         kept = self._declaration.budget.publish
         notes = [] if asked is None else [*asked.said(self._declaration)]
+        notes += self._promise()
         notes += [*self._at_least(loss), *([f"of it ε {show(kept)} is kept for publishing"] if kept else [])]
         if (odds := best_guess(loss)) > ALMOST_SURE:
             notes.append(
@@ -441,6 +443,11 @@ class Asking:
             return Balance(self._ledger.filter(TOTAL), account, None, self._kept)
         windows = {length: one.account for length, one in self._ledger.allowances(account).items()}
         return Balance(self._ledger.filter(TOTAL), account, self._ledger.filter(account), self._kept, windows)
+
+    def _promise(self) -> list[str]:
+        """What is promised of a budget that renews, in words."""
+        budget = self._declaration.budget
+        return [] if budget.renewal is None else [budget.renewal.in_words(budget.epsilon, budget.delta)]
 
     def _at_least(self, loss: Loss) -> tuple[str, ...]:
         return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()
@@ -595,7 +602,17 @@ class Asking:
         }
         whole = None if balance.own is None else {**promise(balance.total), "used": balance.used}
         prices = {name: show(price) for name, price in zip(("questions", "publishing"), balance.prices, strict=True)}
-        return BudgetState(amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps, prices, whole)
+        return BudgetState(
+            amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps, prices, whole, self._period()
+        )
+
+    def _period(self) -> dict[str, str] | None:
+        """The period that runs, where the budget renews."""
+        renewal, running = self._declaration.budget.renewal, self._ledger.running
+        if renewal is None:
+            return None
+        named = {"name": "", "until": ""} if running is None else {"name": running.name, "until": running.until}
+        return {**named, "renews": str(renewal.persons), "promise": self._promise()[0]}
 
     @property
     def ledger(self) -> Ledger:
@@ -871,3 +888,8 @@ def allowances_of(budget: Budget) -> dict[str, Caps]:
     """What an analyst may spend in one window of each declared length: so much ε, and as much δ as ever."""
     lengths = {"day": budget.day, "month": budget.month}
     return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}
+
+
+def renewal_of(budget: Budget) -> dict[str, str] | None:
+    """How a declared budget renews, as the ledger has it."""
+    return None if budget.renewal is None else {"length": budget.renewal.length, "persons": str(budget.renewal.persons)}

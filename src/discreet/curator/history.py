@@ -21,6 +21,7 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
         "keys_used": budget.keys_used,
         "more": more_like_the_last(curator),
         "left": budget.room,
+        "period": None if budget.period is None else dict(budget.period),
         "older_filters": curator.ledger.filter(TOTAL).renewable is not None,
         "analysts": {
             name: {

@@ -96,11 +96,13 @@ class Curator(Asking):
         the run ends. However many say no, nothing more is charged. `sensitivity` is by how much one person may move a
         count: 1 for counts of persons. Other questions may be asked while the run is open.
 
-        Raises QuestionError or BudgetError (nothing was spent), LedgerError.
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        LedgerError.
         """
         account = self._account(analyst)
         price = named_epsilon(self._declaration, epsilon)
         kind = mechanism(threshold, price, limit, sensitivity)
+        self._holdings.load()
         words = f"above threshold {threshold}, up to {limit} times"
         key = secrets.token_hex(32)  # a run is never a repeat: its replies follow from what is asked
         grant = self._door.open(WatchMeasurement(kind), analyst=account, question=words, key=key, request=None)

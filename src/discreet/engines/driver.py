@@ -135,6 +135,7 @@ class Driver:
         self._child = _Child()
         self.starts = 0
         self._running = Lock()
+        self.period: str | None = ""
 
     @property
     def _process(self) -> EngineProcess | None:

@@ -82,6 +82,9 @@ class Owned(CodedEngine, Protocol):
         """What answers are kept under: another engine's may differ in what a person's salt chooses."""
         ...
 
+    period: str | None
+    """As of `Engine`: set by whoever loads, before."""
+
     @property
     def starts(self) -> int:
         """How often its process was started."""

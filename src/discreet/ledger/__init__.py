@@ -4,7 +4,7 @@ What privacy rests on stands in `discreet.trusted.ledger`.
 """
 
 from discreet.ledger.history import Entry, Verification
-from discreet.ledger.store import Ledger, Unit
+from discreet.ledger.store import Ledger, Turn, Unit
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Snapshot, TableState
 from discreet.trusted.ledger.ledger import Reserved, Stored
 
@@ -17,6 +17,7 @@ __all__ = [
     "Snapshot",
     "Stored",
     "TableState",
+    "Turn",
     "Unit",
     "Verification",
 ]

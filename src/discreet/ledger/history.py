@@ -10,6 +10,7 @@ from discreet.trusted.ledger.accounts import TOTAL, Caps, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.transaction import Transaction
 from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_a.periods import Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 
@@ -17,11 +18,11 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 class Entry:
     """One entry for people.
 
-    `kind` is open, register, renew, snapshot, reserve, commit, repeat, failure, end, lift, service (an account of the
-    service or a token, made or revoked) or unknown, questions whose entries are lost (and freeze in ledgers of older
-    versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts that it debited with `loss`.
-    `status` is "committed" or "no answer" for a reserve (charged all the same), "repeated" for a repeat, else empty;
-    `note` says in words what an owner's act did.
+    `kind` is open, register, renew, period, snapshot, reserve, commit, repeat, failure, end, lift, service (an account
+    of the service or a token, made or revoked) or unknown, questions whose entries are lost (and freeze in ledgers of
+    older versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts that it debited with
+    `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same), "repeated" for a repeat, else
+    empty; `note` says in words what an owner's act did.
     """
 
     seq: int
@@ -73,13 +74,16 @@ def _note(body: Mapping[str, Any]) -> str:
     if body["kind"] == "register":
         changes = [_change(name, old, new) for name, old, new in body["changes"]]
         allowed = [_change(name, old, new, length) for name, length, old, new in body.get("allowances", ())]
-        return "; ".join(changes + allowed) or "the declaration"
+        renews = [_renewal(body["renewal"])] if "renewal" in body else []
+        return "; ".join(changes + allowed + renews) or "the declaration"
     if body["kind"] == "unknown":
         return "questions whose entries are lost"
     if body["kind"] == "renew":
         return "; ".join(
             f"{_whose(name)}: filters renewed, from now on {promise}" for name, promise in body["promises"]
         )
+    if body["kind"] == "period":
+        return f"period {Period(body['length'], body['start']).name} begins: every account has its budget anew"
     if body["kind"] == "snapshot":
         return f"{body['table']}: snapshot {body['number']}"
     if body["kind"] == "failure":
@@ -116,6 +120,12 @@ def _change(name: str, old: Mapping[str, str] | None, new: Mapping[str, str] | N
     before = "" if old is None else f"{Caps.from_json(old)} → "
     whose = _whose(name) + (f" a {window}" if window else "")
     return f"{whose}: {before}{'no cap' if new is None else Caps.from_json(new)}"
+
+
+def _renewal(renewal: Mapping[str, str] | None) -> str:
+    if renewal is None:
+        return "the budget renews no more"
+    return f"the budget renews each {renewal['length']}, for {renewal['persons']}"
 
 
 def _whose(name: str) -> str:

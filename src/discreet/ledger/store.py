@@ -10,7 +10,6 @@ import atexit
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,11 @@ from discreet.ledger.refusal import explained, refusal
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.allowances import renewing
-from discreet.trusted.ledger.chain import now
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_a.periods import Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 LONGEST = 50_000
@@ -50,20 +49,24 @@ class Unit:
 
 
 @dataclass(frozen=True)
+class Turn:
+    """The name of the period that runs, and the one that `begins` with the next snapshots; None where it goes on."""
+
+    before: str
+    begins: Period | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the period for which rows are loaded then."""
+        return self.before if self.begins is None else self.begins.name
+
+
+@dataclass(frozen=True)
 class Allowance:
     """What an account may spend in the present day or month, and the day on which the next one begins, in UTC."""
 
     account: Filter
     until: str
-
-
-def _following(length: str, day: str) -> str:
-    """The first day of the next window."""
-    last = date.fromisoformat(day)
-    if length == "month":
-        last = last.replace(day=28) + timedelta(days=4)
-        return (last - timedelta(days=last.day - 1)).isoformat()
-    return (last + timedelta(days=1)).isoformat()
 
 
 def _names(states: States, kind: str) -> list[str]:
@@ -110,6 +113,7 @@ class Ledger(BudgetLedger):
         raising: bool = False,
         persons: Mapping[str, Sequence[str]] = {},
         allowances: Mapping[str, Mapping[str, Caps]] = {},
+        renewal: Mapping[str, str] | None = None,
     ) -> bool:
         """Make accounts and set their caps: `BudgetLedger.register`. `units` says of each table about people who counts
         as a person in it; words of an earlier time did not say the type."""
@@ -119,27 +123,36 @@ class Ledger(BudgetLedger):
         named = {table: (unit.person, unit.column) for table, unit in units.items()}
         try:
             persons = {**named, **persons}
-            return super().register(caps, declaration, persons=persons, raising=raising, allowances=allowances)
+            return super().register(
+                caps, declaration, persons=persons, raising=raising, allowances=allowances, renewal=renewal
+            )
         except LedgerError as error:
             raise explained(error, {table: (unit.person, unit.rows) for table, unit in units.items()}) from None
 
-    def register_snapshots(self, fingerprints: Mapping[str, str], *, anew: bool = False) -> dict[str, Snapshot]:
+    def register_snapshots(
+        self, fingerprints: Mapping[str, str], *, anew: bool = False, turning: Turn | None = None
+    ) -> dict[str, Snapshot]:
         """Record the next snapshot (numbered from 1) of each of these tables that has none, or of all that are `anew`,
         and thaw it: all in one transaction. Gives what then are their snapshots; all other tables stay as they are.
 
         Of two processes that open a new ledger at the same instant, the second gets the first one's snapshots. Whether
         a table gets a new number is for the owner to say, never for its fingerprint to decide: from "the same rows, and
-        the old answer" against "a new draw" one person's change could be read for nothing."""
+        the old answer" against "a new draw" one person's change could be read for nothing. `turning` begins a period in
+        the same transaction: LedgerError "period" where another process has begun one since it was asked for."""
         if not anew:
             with self._file.read() as transaction:
                 known = {table: transaction.table(table).snapshot for table in fingerprints}
             if all(snapshot.number for snapshot in known.values()):
                 return known
         with self._file.write() as transaction:
+            if turning is not None:
+                LedgerError.unless(transaction.period == turning.before, "period")
+                if turning.begins is not None:
+                    transaction.append("period", vars(turning.begins))
             for table, fingerprint in fingerprints.items():
                 number = transaction.table(table).snapshot.number
                 if anew or not number:
-                    fields = {"table": table, "number": number + 1, "fingerprint": fingerprint, "since": now()}
+                    fields = {"table": table, "number": number + 1, "fingerprint": fingerprint, "since": chain.now()}
                     transaction.append("snapshot", fields)
             return {table: transaction.table(table).snapshot for table in fingerprints}
 
@@ -216,13 +229,38 @@ class Ledger(BudgetLedger):
         with self._file.read() as transaction:
             return transaction.account(account)
 
+    @property
+    def running(self) -> Period | None:
+        """The period that runs; None where the budget never renewed."""
+        with self._file.read() as transaction:
+            state = transaction.state("period", "")
+            return None if state is None else Period(state["length"], state["start"])
+
+    @property
+    def renewal(self) -> dict[str, str] | None:
+        """How long a period is, and for which persons the budget renews with it; None where it does not."""
+        with self._file.read() as transaction:
+            found: dict[str, str] | None = transaction.state("renewal", "")
+            return found
+
+    def turn(self) -> Turn:
+        """The period that runs, and the one that the owner may begin now: by the declared length and the clock, after
+        the one that runs."""
+        with self._file.read() as transaction:
+            state, renewal = transaction.state("period", ""), transaction.state("renewal", "")
+            if renewal is None:
+                return Turn(transaction.period)
+            begins = Period.of(renewal["length"], chain.now()[:10])
+            later = state is None or begins.start > state["start"]
+            return Turn(transaction.period, begins if later else None)
+
     def allowances(self, account: str) -> dict[str, Allowance]:
         """What an account may spend in the present windows, by their lengths ("day", "month")."""
         with self._file.read() as transaction:
             day = transaction.day(account).get("day", "")
             return {
                 length: Allowance(
-                    Caps.of(known).filter() if renewing(length, last, day) else known, _following(length, day)
+                    Caps.of(known).filter() if renewing(length, last, day) else known, Period.of(length, day).until
                 )
                 for length, (known, last) in transaction.allowances(account).items()
             }
@@ -269,6 +307,7 @@ class Ledger(BudgetLedger):
         tables: Sequence[str] = (),
         limit: int = 1,
         keep: Loss | None = None,
+        period: str | None = "",
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it: `BudgetLedger.reserve`. Raises
         QuestionError, too, where something is no text or too long to keep."""
@@ -283,6 +322,7 @@ class Ledger(BudgetLedger):
                 tables=tables,
                 limit=limit,
                 keep=keep,
+                period=period,
             )
         except Overdrawn as error:
             until = self.allowances(account)[error.window].until if error.window else ""

@@ -40,6 +40,7 @@ class Told:
 
     given: list[Row]
     rows: object = None
+    period: str = ""
 
     def run(self, plan: Root, table: Table) -> list[Row]:
         assert isinstance(plan, Aggregate)

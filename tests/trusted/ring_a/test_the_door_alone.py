@@ -72,6 +72,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.rows: object = object()
+        self.period = ""
 
 
 @dataclass
@@ -104,6 +105,7 @@ def test_what_is_reserved() -> None:
     house = House(failures=4, keep=keep)
     assert house.open().reserve_id == 7
     said = {"account": "ann", "question": "q", "key": "k", "request": None, "loss": Pure(Fraction(1, 10))}
+    said["period"] = ""
     assert house.ledger.asked == said | {"tables": ("people",), "limit": 4, "keep": keep}
     house.open(Asked(table=BOTH), publishing=True)
     assert house.ledger.asked == said | {
@@ -247,6 +249,26 @@ def test_rows_of_a_later_snapshot_are_not_measured() -> None:
     assert house.written == []
     assert house.open(rows=house.engine.rows).measure() == "released"
     assert house.open(rows=None).measure() == "released"
+
+
+def test_rows_of_another_period_are_not_measured_for_this_ones_charge() -> None:
+    """Neither where they came before the draw nor where they came during it, for a run without rows either."""
+    house = House()
+    house.engine.period = "2026-10"
+    grant = house.open()
+    assert house.ledger.asked["period"] == "2026-10"
+    house.engine.period = "2026-11"
+    with pytest.raises(EngineError):
+        grant.measure()
+
+    def begun(engine: Any) -> str:
+        engine.period = "2026-12"
+        return "of November's rows"
+
+    with pytest.raises(EngineError):
+        house.open(Asked(begun)).measure()
+    assert house.written == []
+    assert house.open().measure() == "released"
 
 
 def test_the_analyst_is_looked_at_again_when_the_turn_comes() -> None:

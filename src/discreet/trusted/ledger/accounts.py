@@ -17,11 +17,12 @@ from functools import reduce
 from typing import Any
 
 from discreet.errors import BudgetError, LedgerError
-from discreet.trusted.ledger.allowances import LENGTHS, renewing, window
+from discreet.trusted.ledger.allowances import LENGTHS, renewing
 from discreet.trusted.ledger.chain import Key, digest
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.filter import Family, Spent
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
+from discreet.trusted.ring_a.periods import Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 TOTAL = ""  # the account of the whole budget
@@ -173,6 +174,19 @@ def stored_loss(body: Mapping[str, Any]) -> Loss:
         raise LedgerError.of("newer loss") from None
 
 
+Charge = tuple[str, Loss, bool]
+"""The day of a charge, its loss, and whether it was of lost entries, in this period."""
+
+
+def follow(charges: dict[str, list[Charge]], body: Mapping[str, Any]) -> None:
+    """What an entry makes of each account's charges in its period."""
+    if body["kind"] == "period":  # what was lost may have been asked in the next one
+        for name, known in charges.items():
+            charges[name] = [(day, loss, False) for day, loss, unknown in known if unknown]
+    for name in debited(body):
+        charges.setdefault(name, []).append((day_of(body), stored_loss(body), body["kind"] == "unknown"))
+
+
 class States(ABC):
     """All states at one entry, by kind and name, as canonical JSON."""
 
@@ -180,8 +194,24 @@ class States(ABC):
         self.texts: dict[Key, str] = {}
 
     @abstractmethod
-    def losses(self, name: str, window: str = "") -> Iterable[Loss]:
-        """Every loss that an account was debited with so far, in order; in a `window`, those of its days."""
+    def charges(self, name: str) -> Iterable[Charge]:
+        """Every loss that an account was debited with in the present period, in order (`follow`)."""
+
+    def losses(self, name: str, window: str = "") -> list[Loss]:
+        """The losses of these charges; in a `window`, those of its days."""
+        return [loss for day, loss, _ in self.charges(name) if day.startswith(window)]
+
+    @property
+    def period(self) -> str:
+        """The name of the present period; nothing where budgets never renewed."""
+        state = self.state("period", "")
+        return "" if state is None else Period(state["length"], state["start"]).name
+
+    @property
+    def charged_ever(self) -> bool:
+        """Whether anything was charged, in this period or before."""
+        state = self.state("period", "")
+        return bool(state and state["charged"]) or not (self.caps(TOTAL) is None or self.account(TOTAL).spent.nothing)
 
     def state(self, kind: str, name: str) -> Any:
         """The state's JSON, or None."""
@@ -227,6 +257,13 @@ class States(ABC):
                     accounts[name] = Caps.from_json(new).after(self.losses(name) if known else (), family)
                 for name, length, old, new in body.get("allowances", ()):
                     others[length, name] = self._allowed(name, length, old, new, body["day"])
+                if "renewal" in body:
+                    others["renewal", ""] = body["renewal"]
+            case "period":
+                others["period", ""] = self._begun(Period(body["length"], body["start"]))
+                for _, name in [key for key in self.texts if key[0] == "account"]:
+                    carried = [loss for _, loss, unknown in self.charges(name) if unknown]
+                    accounts[name] = Caps.of(self.account(name)).after(carried, None)
             case "renew":
                 for name, words in body["promises"]:
                     after = renewed(self.account(name), self.losses(name))
@@ -259,6 +296,16 @@ class States(ABC):
             raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in LENGTHS else "")
         return after
 
+    def _begun(self, period: Period) -> dict[str, Any]:
+        """The state of a period that begins: of the declared length, and after the one before."""
+        before, renewal = self.state("period", ""), self.state("renewal", "")
+        right = renewal is not None and renewal["length"] == period.length
+        if not right or Period.of(period.length, period.start) != period:
+            raise ValueError("no such period is declared")
+        if before is not None and period.start <= before["start"]:
+            raise ValueError("a period begins after the one before it")
+        return {**vars(period), "persons": renewal["persons"], "charged": self.charged_ever}
+
     def _allowed(self, name: str, length: str, old: object, new: Mapping[str, str] | None, day: str) -> Any:
         """What an account may spend in one window under new caps, None where no longer any: what it has spent in this
         one counts."""
@@ -267,7 +314,9 @@ class States(ABC):
             raise ValueError("the allowance has other caps")
         if new is None:
             return None
-        return account_to_json(Caps.from_json(new).after(self.losses(name, window(length, day)), None)) | {"day": day}
+        return account_to_json(Caps.from_json(new).after(self.losses(name, Period.of(length, day).name), None)) | {
+            "day": day
+        }
 
     def _spent_today(self, name: str, body: Mapping[str, Any]) -> dict[Key, Any]:
         """What an account may spend in its windows, after a charge that they admit."""

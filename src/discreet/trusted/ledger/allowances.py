@@ -9,20 +9,13 @@ that goes back opens no window anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import date
+from discreet.trusted.ring_a.periods import Period
 
-LENGTHS: Mapping[str, int] = {"day": 10, "month": 7}
-"""The windows, each with how many letters of a day (2026-11-23) name one."""
-
-
-def window(length: str, day: str) -> str:
-    """The window in which a day lies, by name: it begins the day's own name. Raises ValueError where it is no day."""
-    return date.fromisoformat(day).isoformat()[: LENGTHS[length]]
+LENGTHS = ("day", "month")
 
 
 def renewing(length: str, last: str, day: str) -> bool:
     """Whether a day begins a new window. Raises ValueError where it is before the `last` day that was seen."""
     if day < last:
         raise ValueError("a day before the last that was seen")
-    return window(length, day) != window(length, last)
+    return Period.of(length, day) != Period.of(length, last)

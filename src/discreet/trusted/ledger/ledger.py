@@ -79,6 +79,7 @@ class BudgetLedger:
         persons: Persons,
         raising: bool,
         allowances: Mapping[str, Mapping[str, Caps]] = {},
+        renewal: Mapping[str, str] | None = None,
     ) -> bool:
         """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names. Gives
         whether the whole budget's account was made, so that it begins here.
@@ -95,7 +96,8 @@ class BudgetLedger:
         each table about people who counts as a person in it, in words, and in which of an earlier time the same persons
         were meant. What was charged was charged for these: LedgerError "unit" where that changes after anything was
         charged. `allowances` are what accounts may spend in one window (`allowances.LENGTHS`), lowered and raised as
-        caps are; of an account that is not named, none.
+        caps are; of an account that is not named, none. `renewal` says how long a period is, and for which `persons`
+        the budget renews with it; once something was charged, only the owner's word changes it, LedgerError "renewal".
         """
         with self._file.write() as transaction:
             changes, named = [], []
@@ -106,21 +108,18 @@ class BudgetLedger:
                 if known != wanted:
                     changes.append((name, known and known.to_json(), wanted.to_json()))
             allowed = _other_allowances(transaction, [*caps], allowances, raising)
-            charged = transaction.caps(TOTAL) is not None and not transaction.account(TOTAL).spent.nothing
+            charged, renews = transaction.charged_ever, transaction.state("renewal", "")
+            LedgerError.unless(renews == renewal or raising or not charged, "renewal")
             for table, words in persons.items():
                 before = transaction.state("unit", table)
                 if charged and before not in (None, *words):
                     raise LedgerError.of("unit", table=table, known=before, total=transaction.account(TOTAL))
                 if before != words[0]:
                     named.append((table, words[0]))
-            if (
-                changes
-                or named
-                or allowed
-                or transaction.state("declaration", "") != chain.digest(declaration.encode())
-            ):
-                fields = {"changes": changes, "declaration": declaration} | ({"units": named} if named else {})
-                transaction.append("register", fields | allowed)
+            further = allowed | ({"units": named} if named else {})
+            further |= {} if renews == renewal else {"renewal": renewal}
+            if changes or further or transaction.state("declaration", "") != chain.digest(declaration.encode()):
+                transaction.append("register", {"changes": changes, "declaration": declaration, **further})
             return any(name == TOTAL and known is None for name, known, _ in changes)
 
     def check(self, tables: Sequence[str], account: str) -> None:
@@ -145,6 +144,7 @@ class BudgetLedger:
         tables: Sequence[str] = (),
         limit: int = 1,
         keep: Loss | None = None,
+        period: str | None = "",
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it.
 
@@ -154,7 +154,8 @@ class BudgetLedger:
         all. A stored answer costs the whole budget nothing, and his own account once. `tables` are those about
         people that the measurement reads: where it fails he is suspended on them, and the failure number `limit` in
         a snapshot freezes them. Whether they are open to him is for `check` to say. After
-        the charge the whole budget must still admit `keep`, which the owner has set apart.
+        the charge the whole budget must still admit `keep`, which the owner has set apart. `period` is that for which
+        the rows were loaded: LedgerError "period" where another one is running.
 
         Raises BudgetError (nothing is written), QuestionError "request" where the request belongs to another
         question, LedgerError "pending" where it was charged and has no answer.
@@ -174,6 +175,8 @@ class BudgetLedger:
             if answer is not None:
                 return _repeated(transaction, answer, own, asked)
             LedgerError.unless(known is None, "pending", where="request")
+            begun = period or transaction.state("renewal", "") is None
+            LedgerError.unless(begun and transaction.period == period, "period")
             if tables:
                 asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
             asked |= transaction.day(own)

@@ -10,7 +10,7 @@ from attrs import evolve
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import States, account_from_json, day_of, debited, stored_loss
+from discreet.trusted.ledger.accounts import Charge, States, account_from_json, follow
 from discreet.trusted.ledger.allowances import LENGTHS
 from discreet.trusted.ledger.chain import Key, Record
 from discreet.trusted.ring_a.loss import Loss
@@ -35,11 +35,11 @@ class HistoryReplay(States):
         super().__init__()
         self.head = chain.START
         self.answered: dict[int, bool] = {}  # by reserve
-        self._losses: dict[str, list[tuple[str, Loss]]] = {}  # by account, each with its day
+        self._charges: dict[str, list[Charge]] = {}  # by account
         self._recorded: Mapping[Key, Any] = {}  # the states that the entry set
 
-    def losses(self, name: str, window: str = "") -> Sequence[Loss]:
-        return [loss for day, loss in self._losses.get(name, ()) if day.startswith(window)]
+    def charges(self, name: str) -> Sequence[Charge]:
+        return self._charges.get(name, ())
 
     def follow(self, record: Record, digest: str | None) -> None:
         """Take the next entry; `digest` is the SHA-256 of the answer that is stored with it."""
@@ -56,8 +56,7 @@ class HistoryReplay(States):
         fits = all(_fits(key, state, expected.get(key)) for key, state in self._recorded.items())
         if not fits or len(self._recorded) != len(expected) or chain.balances(self.texts) != body["balances"]:
             raise chain.broken(seq)
-        for name in debited(body):
-            self._losses.setdefault(name, []).append((day_of(body), stored_loss(body)))
+        follow(self._charges, body)
         self.head = record
 
     def charged(self, key: Key, account: Filter, loss: Loss) -> Filter:

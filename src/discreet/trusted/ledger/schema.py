@@ -48,7 +48,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     0: (*TABLES, f"PRAGMA application_id = {APPLICATION}"),  # an empty file
     1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
     2: (),  # an account's state names its family of filters; one without, once charged, goes on with the first family
-    3: (),  # an account may have caps by day and month, which a charge is held against too
+    3: (),  # an account may have caps by day and month, and a budget may renew with periods
 }
 
 

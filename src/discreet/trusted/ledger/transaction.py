@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import TOTAL, States, day_of, debited, stored_loss
+from discreet.trusted.ledger.accounts import TOTAL, Charge, States, follow
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.note import Noted
-from discreet.trusted.ring_a.loss import Loss
 
 StoredAnswer = tuple[bytes, Record, bool]
 """What was committed, its reserve, and whether the account that asks was debited for it."""
@@ -48,9 +47,11 @@ class Transaction(States):
         """The analyst's own account, where he has one beside the whole budget's."""
         return analyst if analyst != TOTAL and ("account", analyst) in self.texts else None
 
-    def losses(self, name: str, window: str = "") -> Iterator[Loss]:
-        bodies = (record.body for record in self.entries())
-        return (stored_loss(body) for body in bodies if name in debited(body) and day_of(body).startswith(window))
+    def charges(self, name: str) -> list[Charge]:
+        charges: dict[str, list[Charge]] = {}
+        for record in self.entries():
+            follow(charges, record.body)
+        return charges.get(name, [])
 
     def day(self, account: str | None) -> dict[str, str]:
         """The day that a charge of this account names, where it needs one: today, or the latest day that was seen."""

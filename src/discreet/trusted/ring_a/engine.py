@@ -32,6 +32,12 @@ class Engine(Protocol):
         others are loaded."""
         ...
 
+    @property
+    def period(self) -> str | None:
+        """The period for which the rows that are loaded are meant (`trusted.ring_a.periods`); "" where budgets never
+        renewed. Where they do it is None while rows are loaded, and until the ledger knows what follows from them."""
+        ...
+
     def run(self, plan: Root, table: Table, /) -> list[Row]:
         """The exact totals of each group that holds a row, with a fresh salt each time. No two have the same keys; a
         group whose key is infinite is left out. Raises Lost; anything else is a failure."""

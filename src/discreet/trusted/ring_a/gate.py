@@ -5,6 +5,8 @@ price is on disk.
 
 What holds, and where:
 * nothing is computed before `Ledger.reserve` has returned, so a crash, a kill or an error later is charged in full;
+* where budgets renew, a charge is admitted only in the period for which the engine's rows were loaded, and nothing is
+  drawn for it from rows of another (`trusted.ring_a.periods`);
 * nobody hands in a loss: the door is opened for a measurement, reserves the loss that follows from what that will do,
   and the grant runs that very value, once; there is no refund and no second draw;
 * exact numbers live only in the frames below a measurement's `draw`, in this room. If anything fails there, the caller
@@ -122,7 +124,7 @@ class Door:
         cannot be written or trusted (nothing is measured); ValueError where no loss can be proved for the measurement,
         or it reads a table that is not declared so (nothing is spent).
         """
-        loss, table = measurement.loss, measurement.table
+        loss, table, period = measurement.loss, measurement.table, self._engine.period
         if table is not None:
             self.hold_declared(table)
         if self._least is not None:
@@ -141,12 +143,13 @@ class Door:
             tables=names if table is not None else self._tables,
             limit=self._failures,
             keep=None if publishing else self._keep,
+            period=period,
         )
         if isinstance(reserved, Stored):
             _log.info("reserve %s repeated", reserved.reserve_id)
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
-        return Grant(self, measurement, reserved.reserve_id, analyst, rows)
+        return Grant(self, measurement, reserved.reserve_id, analyst, rows, period)
 
     def hold_declared(self, table: Table) -> None:
         """Raises ValueError where a table is neither a declared one nor a relation of declared ones. Where a table's
@@ -163,10 +166,17 @@ class Door:
         self._ended()
 
     def guarded(
-        self, draw: Callable[[], Result], table: Table, reserve_id: int, analyst: str, rows: object = None
+        self,
+        draw: Callable[[], Result],
+        table: Table,
+        reserve_id: int,
+        analyst: str,
+        rows: object = None,
+        period: str | None = "",
     ) -> Result:
         """Runs what sees exact numbers, and lets nothing of a failure out but that it failed, which is recorded. What
-        was not drawn from these `rows`, where they are named, is lost, and no failure."""
+        was not drawn from these `rows`, where they are named, or from rows of another `period`, is lost, and no
+        failure."""
         done: list[Result] = []
         outcome = ""
         end: BaseException | None = None
@@ -177,9 +187,9 @@ class Door:
             self._ledger.check(names, analyst)
             self._running.add(reserve_id)
             try:
-                self._hold(rows)
+                self._hold(rows, period)
                 done.append(draw())
-                self._hold(rows)
+                self._hold(rows, period)
             except Lost:
                 outcome = "lost"
             except Exception:
@@ -194,9 +204,10 @@ class Door:
             raise EngineError if end is None else end
         return done[0]
 
-    def _hold(self, rows: object) -> None:
-        """Raises Lost where the engine has other rows: the owner has taken a new snapshot since."""
-        if rows is not None and self._engine.rows is not rows:
+    def _hold(self, rows: object, period: str | None) -> None:
+        """Raises Lost where the engine has other rows: the owner has taken a new snapshot since; or those of a period
+        that began after the charge."""
+        if (rows is not None and self._engine.rows is not rows) or self._engine.period != period:
             raise Lost
 
     def _fail(self, reserve_id: int, tables: Sequence[str]) -> None:
@@ -225,10 +236,18 @@ class Grant(Generic[Opened]):
     """A reserved price: measures once, then commits what is released. In a `with` block, or at the end of the process,
     what was not committed ends without an answer."""
 
-    def __init__(self, door: Door, measurement: Opened, reserve_id: int, analyst: str, rows: object = None) -> None:
+    def __init__(
+        self,
+        door: Door,
+        measurement: Opened,
+        reserve_id: int,
+        analyst: str,
+        rows: object = None,
+        period: str | None = "",
+    ) -> None:
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
         self._measurement: Opened | None = measurement
-        self._analyst, self._rows = analyst, rows
+        self._analyst, self._rows, self._period = analyst, rows, period
         self._using, self._owner = threading.Lock(), os.getpid()
         self.reserve_id = reserve_id
         door._open.add(reserve_id)
@@ -249,7 +268,7 @@ class Grant(Generic[Opened]):
 
     def guarded(self, draw: Callable[[], Result], table: Table) -> Result:
         """Runs what sees exact numbers: `Door.guarded`."""
-        return self._door.guarded(draw, table, self.reserve_id, self._analyst, self._rows)
+        return self._door.guarded(draw, table, self.reserve_id, self._analyst, self._rows, self._period)
 
     def check(self, table: Table) -> None:
         """Raises EngineError where the analyst is suspended on the table, or it is frozen; ValueError where it is not
