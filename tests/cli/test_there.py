@@ -71,6 +71,17 @@ def test_commands_say_the_same_here_and_there(both: Both) -> None:
     assert "bob" not in mine
 
 
+def test_a_table_is_published_by_a_service(both: Both) -> None:
+    command = ("visits", "--epsilon", "0.5", "--column", "city", "--column", "age", "--method", "independent")
+    there = both.there("publish", *command, "-o", "made.csv", "--json", who="owner")
+    assert there.code == 0, there.err
+    assert strict(there.out)["charged"]["epsilon"] == 0.5
+    again = both.there("publish", *command, "--json", who="owner")
+    assert strict(again.out)["charged"]["epsilon"] == 0
+    assert again == both.here("publish", *command, "--owner", "--json")
+    assert len(Path("made.csv").read_text("utf-8").splitlines()) == len(strict(again.out)["rows"]) + 1
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -107,6 +118,9 @@ def test_errors_are_the_same_here_and_there(both: Both, arguments: tuple[str, ..
         ("ledger", ("--spend-unknown", "0"), "a service does not take --spend-unknown"),
         ("ledger", (), "this is not for the role analyst"),
         ("tables", ("--token-file", "none"), "none cannot be read"),
+        ("publish", ("visits", "--analyst", "ana"), "--analyst: the token says who asks"),
+        ("publish", (), "there is no table"),
+        ("publish", ("nothing", "--epsilon", "1"), "this table is not declared"),
         ("check", (), "No such option"),
     ],
 )

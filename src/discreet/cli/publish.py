@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from discreet.cli.opening import opened
+from discreet.cli.there import Source, sourced
+from discreet.errors import refused
 
 if TYPE_CHECKING:
     from discreet.synthesis.adaptive import Progress
 
 
+def _of_table(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments DECLARATION and TABLE."""
+
+    @click.argument("declaration", required=False)
+    @click.argument("table", required=False)
+    @functools.wraps(command)
+    def given(declaration: str | None, table: str | None, **said: Any) -> Any:
+        if said["server"] is not None and table is None and not str(declaration).endswith(".toml"):
+            declaration, table = None, declaration  # a service is asked: what was named first is the table
+        if table is None:
+            raise refused("table", "there is no table", "TABLE", "name one, as in clinic.toml visits")
+        return command(declaration=declaration, table=table, **said)
+
+    return given
+
+
 @click.command("publish")
-@click.argument("declaration")
-@click.argument("table")
+@_of_table
+@sourced
 @click.option("--epsilon", help="The price, for instance 1.")
 @click.option("--delta", help="By default the budget's, pro rata to epsilon.")
 @click.option("--rows", type=int, help="How many rows; by default as many as the table seems to hold.")
@@ -35,19 +54,20 @@ if TYPE_CHECKING:
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(
-    declaration: str,
+    source: Source,
     table: str,
     columns: tuple[str, ...],
     workload: tuple[str, ...],
     output: str | None,
     picture: str | None,
+    analyst: str | None,
     owner: bool,
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Publish TABLE of DECLARATION as synthetic rows.
+    """Publish TABLE of DECLARATION, or of a service, as synthetic rows.
 
-    Ctrl-C ends it early: what was measured until then makes the table.
+    Ctrl-C ends it early: what was measured until then makes the table. A service goes on: ask again for it.
     """
     from discreet.release.plot import target
     from discreet.release.save import place
@@ -56,10 +76,12 @@ def command(
         place(output)  # before anything is paid
     if picture:
         target(picture)
-    with opened(declaration, load=True, owner=owner) as curator:
-        tell = None if as_json or not sys.stderr.isatty() else _told
+    who = source.who(analyst, owner)
+    if not source.elsewhere:
+        who["tell"] = None if as_json or not sys.stderr.isatty() else _told
+    with source.curator(load=True, owner=owner) as curator:
         together = [[name.strip() for name in one.split(",")] for one in workload] or None
-        release = curator.publish(table, columns=list(columns) or None, workload=together, tell=tell, **said)
+        release = curator.publish(table, columns=list(columns) or None, workload=together, **said, **who)
         if output:
             release.save(output)
         if picture:
