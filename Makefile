@@ -55,7 +55,7 @@ bench: .venv/dev.stamp
 
 lock: .venv/dev.stamp
 	$(PIP) pip-tools
-	cd requirements && for part in run dev; do \
+	cd requirements && for part in run dev server; do \
 		../.venv/bin/pip-compile --quiet --no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
 			--no-annotate --strip-extras --generate-hashes --output-file $$part.txt $$part.in; done
 

@@ -110,8 +110,14 @@ def certificate(folder: Path) -> tuple[str, str]:
 
 
 @contextmanager
-def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK, workers: int = 1) -> Iterator[Served]:
-    """The declaration `text` in `folder`, served, by so many workers."""
+def served(
+    folder: Path,
+    text: str = CLINIC,
+    address: Address = LOOPBACK,
+    workers: int = 1,
+    tokens: Mapping[str, str] | None = None,
+) -> Iterator[Served]:
+    """The declaration `text` in `folder`, served, by so many workers. With `tokens` it has accounts already."""
     declaration = folder / "clinic.toml"
     declaration.write_text(text, "utf-8")
     found = read(declaration)
@@ -121,11 +127,12 @@ def served(folder: Path, text: str = CLINIC, address: Address = LOOPBACK, worker
         several(curator, workers) as asked,
         LOOPBACK.bound() as listening,
     ):
-        tokens = {}
-        for name, role in HOLDERS.items():
-            whose = name if role is Role.ANALYST and found.analysts else None
-            accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
-            tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
+        if tokens is None:
+            tokens = {}
+            for name, role in HOLDERS.items():
+                whose = name if role is Role.ANALYST and found.analysts else None
+                accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
+                tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
         running = server(curator, accounts, address, asked)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -119,7 +119,7 @@ def test_an_older_copy_gives_no_budget_back(clinic: Path, seed: dict[str, Any], 
     assert cli("restore", clinic, copy).code == 2
     assert cli("restore", clinic, copy, "--expect-head", head, "--spend-unknown", "0").code == 2
     said = cli("restore", clinic, copy, "--spend-unknown", "0.25", "--json")
-    assert said.json["revoked"] == ["ana"]
+    assert said.json["ended"] == ["ana"]
     assert total(clinic) == Fraction(1, 2)
     assert Accounts.of(read(clinic)).holder(seed["token"]) is None  # it was revoked after the copy was taken
     assert Ledger(clinic.with_suffix(".ledger")).head == said.json["head"]

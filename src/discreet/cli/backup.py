@@ -61,5 +61,5 @@ def restore(declaration: Path, folder: Path, expect_head: str | None, spend_unkn
         return
     click.echo(f"{visible(declaration.name)}: the ledger is back, {done.head.seq:,} entries")
     click.echo(f"head {done.head.hash.hex()}")
-    if done.revoked:
-        click.echo(f"all tokens are revoked, of {', '.join(done.revoked)}; next: `discreet token new`")
+    if done.ended:
+        click.echo(f"all accounts are ended: {', '.join(done.ended)}; next: `discreet account add`")

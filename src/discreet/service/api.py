@@ -141,7 +141,7 @@ class Service:
         self._issued = issued(curator.declaration)
         self._asking: set[str | None] = set()
         self._waiting = 0
-        self.watch = Watch(curator, self._load)
+        self.watch = Watch(curator, self._load, lambda: self._asked.engine_starts)
         self._open: Counter[str] = Counter()
         self._threads: anyio.CapacityLimiter | None = None
         self._looking: anyio.CapacityLimiter | None = None

@@ -65,16 +65,16 @@ class Copy:
 
 @dataclass(frozen=True)
 class Restored:
-    """What was put back: the ledger's last entry, whether accounts came with it, and whose tokens were revoked."""
+    """What was put back: the ledger's last entry, whether accounts came with it, and which of them were ended."""
 
     head: Noted
     accounts: bool
-    revoked: tuple[str, ...]
+    ended: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
         facts = {"entries": self.head.seq, "head": self.head.hash.hex()}
-        return facts | {"accounts": self.accounts, "revoked": list(self.revoked)}
+        return facts | {"accounts": self.accounts, "ended": list(self.ended)}
 
 
 def back_up(declaration: Path, folder: Path) -> Copy:
@@ -120,8 +120,8 @@ def restore(declaration: Path, folder: Path, *, expect_head: str | None, loss: L
     """Puts a copy back where no ledger is. A declaration and accounts that are there stay as they are.
 
     `expect_head` is the head with which the ledger ended, and the copy must end with it. Without it, `loss` is what all
-    that the copy lacks cost together (None: nothing), and is charged to everybody; then the tokens of copied accounts
-    are revoked, too: some of them may have been, after the copy was taken.
+    that the copy lacks cost together (None: nothing), and is charged to everybody; then copied accounts are ended, too,
+    with their tokens: some of them may have been, after the copy was taken.
 
     The ledger comes first, its note after it, and the declaration at last: whatever ends this in between leaves what
     answers nothing. Raises QuestionError where it must not be done, LedgerError where the copy is not as it was, or
@@ -133,7 +133,7 @@ def restore(declaration: Path, folder: Path, *, expect_head: str | None, loss: L
     if path.exists():
         fix = f"where it is damaged, move it elsewhere, and leave {note.place(path).name} where it is"
         raise _refused("there is a ledger, and a copy replaces none", path.name, fix)
-    came, revoked = False, list[str]()
+    came, ended = False, list[str]()
     try:
         with appearing(path) as draft:
             _copied(folder, copy, "ledger", draft)
@@ -149,7 +149,9 @@ def restore(declaration: Path, folder: Path, *, expect_head: str | None, loss: L
                     _copied(folder, copy, "accounts", draft)
                     if expect_head is None:
                         theirs = Accounts(draft)
-                        revoked = [one.name for one, _ in theirs.known() if theirs.revoke(one.name, None, ledger.enter)]
+                        ended = [one.name for one, _ in theirs.known()]
+                        for name in ended:
+                            theirs.end(name, ledger.enter)
             head = ledger.last
         if not declaration.exists():
             with appearing(declaration) as draft:
@@ -157,7 +159,7 @@ def restore(declaration: Path, folder: Path, *, expect_head: str | None, loss: L
     except OSError:
         fix = "check the disk and the permissions, and what is there now, before trying again"
         raise _refused("the copy cannot be put back", path.name, fix) from None
-    return Restored(head, came, tuple(revoked))
+    return Restored(head, came, tuple(ended))
 
 
 def _taken(draft: Path, path: Path, copy: Copy, expect_head: str | None, loss: Loss | None) -> Noted:

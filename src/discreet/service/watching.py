@@ -48,9 +48,10 @@ _requests = logging.getLogger("discreet.requests")
 
 
 class Watch:
-    """Counts the requests of one service, and logs each as it ends. `load` says how many questions run, and wait."""
+    """Counts the requests of one service, and logs each as it ends. `load` says how many questions run, and wait;
+    `starts`, how often engines were started."""
 
-    def __init__(self, curator: Curator, load: Callable[[], tuple[int, int]]) -> None:
+    def __init__(self, curator: Curator, load: Callable[[], tuple[int, int]], starts: Callable[[], int]) -> None:
         self._curator = curator
         self._ready = float("-inf")
         self._numbers = count(1)
@@ -64,7 +65,7 @@ class Watch:
             buckets=SECONDS,
             registry=self._registry,
         )
-        self._registry.register(_Present(curator, self, load))
+        self._registry.register(_Present(curator, self, load, starts))
 
     def around(self, app: App) -> App:
         """The same application, watched."""
@@ -127,15 +128,17 @@ class Watch:
 class _Present(Collector):
     """What holds at the moment somebody looks: of the ledger, and of what runs."""
 
-    def __init__(self, curator: Curator, watch: Watch, load: Callable[[], tuple[int, int]]) -> None:
-        self._curator, self._watch, self._load = curator, watch, load
+    def __init__(
+        self, curator: Curator, watch: Watch, load: Callable[[], tuple[int, int]], starts: Callable[[], int]
+    ) -> None:
+        self._curator, self._watch, self._load, self._starts = curator, watch, load, starts
 
     def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
         running, waiting = self._load()
         yield GaugeMetricFamily("discreet_questions_running", "Questions that run, or wait for the engine.", running)
         yield GaugeMetricFamily("discreet_questions_waiting", "Questions that wait for one of these.", waiting)
-        starts = self._curator.engine_starts
-        yield CounterMetricFamily("discreet_engine_starts", "Starts of the engine's process.", value=starts)
+        starts = self._starts()
+        yield CounterMetricFamily("discreet_engine_starts", "Starts of the engine, or of workers.", value=starts)
         try:
             self._watch.ready()
         except Error:
@@ -147,7 +150,7 @@ class _Present(Collector):
             budget, last, tables = self._curator.budget, self._curator.ledger.last, self._curator.ledger.tables()
         except Error:
             return
-        used = budget.used
+        used = budget.used / 100  # it is a percentage
         yield GaugeMetricFamily("discreet_budget_used_ratio", "How much of the whole budget is used.", used)
         yield CounterMetricFamily("discreet_ledger_entries", "Entries of the ledger.", value=last.seq)
         failures = sum(table.failures for table in tables.values())

@@ -60,6 +60,11 @@ class Asked(Protocol):
         """As of a curator."""
         ...
 
+    @property
+    def engine_starts(self) -> int:
+        """As of a curator; of several workers, how often one was started."""
+        ...
+
 
 class _Worker:
     """A process that answers what comes on its connections: one question at a time on each."""
@@ -127,8 +132,14 @@ class Workers:
         self._idle: list[_Lane] = []
         self._changed = threading.Condition()
         self._starting: _Worker | None = None
+        self._starts = 0
         self._looks, self._closing = threading.Event(), threading.Event()
         self._watching = threading.Thread(target=self._watch, daemon=True)
+
+    @property
+    def engine_starts(self) -> int:
+        """How often a worker was started, with its engine: more than once each where one has ended."""
+        return self._starts
 
     @property
     def processes(self) -> list[int]:
@@ -197,6 +208,7 @@ class Workers:
         return self._idle
 
     def _begin(self) -> None:
+        self._starts += 1
         self._starting = _Worker(self._declaration, self._connections)
         try:
             self._starting.ready()
