@@ -208,6 +208,7 @@ REFUSED: list[tuple[int, str, str, Any]] = [
     (422, "method", "/publish", {"table": "visits", "method": "magic"}),
     (422, "number", "/publish", {"table": "visits", "rows": 1.5}),
     (422, "number", "/publish", {"table": "visits", "rows": -1}),
+    (422, "rows", "/publish", {"table": "visits", "rows": 1_000_001}),
     (422, "bins", "/publish", {"table": "visits", "bins": {"age": "many"}}),
     (422, "workload", "/publish", {"table": "visits", "workload": [[1]]}),
     (422, "price", "/publish", {"table": "visits", "epsilon": "-1"}),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from discreet.service.accounts import Account, Accounts
 
 TURN_SECONDS = 0.0005
-"""How long a thread computes while others wait. Of Python's own 0.005 seconds one who reads the ledger waits for many, while rows of a table are made or written for somebody else."""
+"""How long a thread computes while others wait. With Python's own 0.005 seconds, who looks into the ledger waits for
+many of them while rows are made or written for somebody else."""
 
 _machine = click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 

@@ -44,6 +44,9 @@ from discreet.trusted.ring_a.forks import lives, this_process
 MOST_RUNNING = 4
 """Jobs that run at once, one of each analyst."""
 
+MOST_ROWS = 1_000_000
+"""Rows that whoever asks may have a publication make: they are made in the service's memory, 10,000,000 in 2 GB."""
+
 MOST_KEPT = 20
 """Jobs of an account that are kept, the latest."""
 
@@ -166,6 +169,10 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
     if "bins" in given:
         given["bins"] = heard_bins(given["bins"], table)
     call = publication(curator.declaration, PublishOptions(**given))
+    if call.rows is not None and call.rows > MOST_ROWS:
+        raise QuestionError(
+            "rows", f"a service makes at most {MOST_ROWS:,} rows", where="rows", fix=f"write rows={MOST_ROWS}"
+        )
 
     def run(request: str | None, hear: Callable[[object], None]) -> Release:
         return curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
