@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import discreet
 import service_tools
 from discreet.catalog import read
 from discreet.errors import EngineError, QuestionError
+from discreet.ledger import Ledger
 from discreet.service.accounts import PREFIX
-from discreet.service.serving import ANSWER_SECONDS, scheduled
+from discreet.service.serving import ANSWER_SECONDS, enter, scheduled
 from face_tools import Command, spent
 from service_tools import ended, running
 
@@ -49,6 +51,8 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
         out, err = ended(process)
         thread.join()
         assert answers == [0.2]
+        entries = json.loads(cli("ledger", clinic, "--json").out)["entries"]
+        assert [one["note"] for one in entries if one["note"].startswith("service")] == ["service: answers after 1 s"]
         assert PREFIX not in out + err + "".join(said)
     with running(clinic, "--log", "json") as (process, url, said):
         with discreet.connect(url, token=token) as there:
@@ -65,6 +69,24 @@ def test_the_first_start_prints_a_token_and_the_end_waits_for_what_runs(clinic: 
         with pytest.raises(EngineError) as caught, discreet.connect(url, token=token) as there:
             there.ask(COUNT, epsilon="0.2")
         assert caught.value.code == "unreachable"
+
+
+def test_what_the_owner_lets_a_service_do_is_entered_where_it_changes(clinic: Path, cli: Command) -> None:
+    plain = clinic.read_text("utf-8")
+    for more in (
+        "[engine]\nanswer_seconds = 1",
+        "[engine]\nanswer_seconds = 1",
+        '[engine]\nanswer_seconds = "off"\n[service]\nissuer = "https://login.example.org"\naudience = "a"',
+    ):
+        clinic.write_text(f"{plain}\n{more}\n", "utf-8")
+        found = read(clinic)
+        with closing(Ledger(found.ledger)) as ledger:
+            enter(found, ledger)
+    entries = json.loads(cli("ledger", clinic, "--json", "--verify").out)["entries"]
+    assert [one["note"] for one in entries if one["kind"] == "service"] == [
+        "service: answers after 1 s",
+        "service: answers as soon as they are made; logins of https://login.example.org by sub",
+    ]
 
 
 @pytest.fixture(scope="module")

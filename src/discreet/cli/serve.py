@@ -80,7 +80,7 @@ def serve(
     from discreet.curator import Curator
     from discreet.service import oidc
     from discreet.service.accounts import Account
-    from discreet.service.serving import Address, how_scheduled, needed, scheduled, server
+    from discreet.service.serving import Address, enter, how_scheduled, needed, scheduled, server
     from discreet.service.workers import several
 
     needed()
@@ -99,6 +99,7 @@ def serve(
         several(curator, workers) as asked,
     ):
         accounts.hold_against(curator.ledger.acts())
+        enter(found, curator.ledger)
         if not any(account.role is Role.OWNER for account, _ in accounts.known()):
             accounts.add(Account("owner", Role.OWNER), curator.ledger.enter)
             token, _ = accounts.new_token("owner", None, curator.ledger.enter)

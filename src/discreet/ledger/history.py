@@ -19,10 +19,10 @@ class Entry:
     """One entry for people.
 
     `kind` is open, register, renew, period, snapshot, reserve, commit, repeat, failure, end, lift, service (an account
-    of the service or a token, made or revoked) or unknown, questions whose entries are lost (and freeze in ledgers of
-    older versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts that it debited with
-    `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same), "repeated" for a repeat, else
-    empty; `note` says in words what an owner's act did.
+    of the service or a token, made or ended; what the service does) or unknown, questions whose entries are lost (and
+    freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts
+    that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same),
+    "repeated" for a repeat, else empty; `note` says in words what an owner's act did.
     """
 
     seq: int
@@ -105,6 +105,10 @@ def _act(act: str, facts: Mapping[str, Any]) -> str:
     if act == "token":
         until = f", until {facts['expires']}" if facts["expires"] else ""
         return f"token {facts['token']} made for {facts['name']}{until}"
+    if act == "serve":
+        seconds, issuer = facts["answer_seconds"], facts["issuer"]
+        when = f"after {seconds} s" if seconds else "as soon as they are made"
+        return f"service: answers {when}" + (f"; logins of {issuer['url']} by {issuer['claim']}" if issuer else "")
     tokens = ", ".join(map(str, facts["tokens"])) or "none"
     if act == "end":
         return f"account {facts['name']} ended, with token {tokens}"

@@ -169,7 +169,7 @@ class Ledger(BudgetLedger):
 
     def enter(self, act: str, **facts: object) -> None:
         """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "end"
-        (of one), "token" (made), "revoke". Never a token itself."""
+        (of one), "token" (made), "revoke"; or what the service does, "serve". Never a token itself."""
         with self._file.write() as transaction:
             transaction.append("service", {"act": act, "facts": facts})
 

@@ -18,6 +18,7 @@ from discreet.errors import QuestionError, refused
 if TYPE_CHECKING:
     from discreet.catalog import Declaration
     from discreet.curator import Curator
+    from discreet.ledger import Ledger
     from discreet.service.accounts import Accounts
     from discreet.service.workers import Asked
 
@@ -110,6 +111,16 @@ def how_scheduled(declaration: Declaration) -> str:
         return 'answer_seconds = "off": how long an answer takes tells analysts about rows'
     half = f"{seconds / 2:g} s"
     return f"answers come after {seconds} s; what takes the engine more than {half} fails: see [engine] answer_seconds"
+
+
+def enter(declaration: Declaration, ledger: Ledger) -> None:
+    """Enters in the ledger what the owner lets this service do, where it is not as at the last start: at which times it
+    answers, and whose logins it takes."""
+    issuer = declaration.issuer
+    facts = {"answer_seconds": declaration.limits.answer_seconds, "issuer": None if issuer is None else vars(issuer)}
+    last = next((said for act, said in reversed(ledger.acts()) if act == "serve"), None)
+    if last != facts:
+        ledger.enter("serve", **facts)
 
 
 def server(curator: Curator, accounts: Accounts, address: Address, workers: Asked | None = None) -> Any:
