@@ -231,7 +231,27 @@ def test_there_is_nothing_to_copy_or_no_place_for_it(clinic: Path, cli: Command,
         file.unlink()
     assert cli("backup", clinic, tmp_path / "more").code == 2
     assert not clinic.with_suffix(".ledger").exists()
-    assert not list(tmp_path.glob(".discreet-*"))
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_what_an_ended_backup_left_is_no_copy(clinic: Path, cli: Command, tmp_path: Path) -> None:
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from discreet.ledger import Ledger\n"
+        "from discreet.service import backup\n"
+        "Ledger.verify = lambda *_: os._exit(9)\n"
+        "backup.back_up(Path(sys.argv[1]), Path(sys.argv[2]))\n"
+    )
+    folder = tmp_path / "another"
+    ended = subprocess.run([sys.executable, "-c", program, clinic, folder], capture_output=True, text=True)
+    assert ended.returncode == 9, ended.stderr
+    assert not folder.exists()
+    assert "another.part" in cli("backup", clinic, folder).err
+    with pytest.raises(QuestionError, match="no copy"):
+        restore(clinic, tmp_path / "another.part", expect_head="0", loss=None)
+    shutil.rmtree(tmp_path / "another.part")
+    assert cli("backup", clinic, folder).code == 0
 
 
 def test_a_list_names_no_file_elsewhere(clinic: Path, seed: dict[str, Any]) -> None:

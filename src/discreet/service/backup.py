@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -88,10 +87,16 @@ def back_up(declaration: Path, folder: Path) -> Copy:
         raise _refused("there is no ledger yet", ledger.name, "ask something first, or name the right declaration")
     if folder.exists():
         raise _refused("this folder exists", folder.name, "name one that is not there yet")
-    draft = folder.absolute().parent / f"{note.DRAFT}{secrets.token_hex(8)}"
+    draft = folder.absolute().with_name(f"{folder.absolute().name}.part")
+    if draft.exists():
+        fix = "remove it, unless a backup is being made there: it holds what one that was ended left"
+        raise _refused("this folder exists", draft.name, fix)
     places = {"declaration": draft / declaration.name, "ledger": draft / ledger.name}
     try:
         draft.mkdir(mode=0o700)
+    except OSError:
+        raise _unwritten(folder) from None
+    try:
         with closing(Ledger(ledger)) as there:
             into = partial(there.copy, _new(places["ledger"]))
             if accounts.path.exists():
@@ -109,8 +114,7 @@ def back_up(declaration: Path, folder: Path) -> Copy:
         draft.rename(folder)
         _sync(folder.absolute().parent)
     except OSError:
-        fix = "check the disk, and the permissions of the folder that it is to stand in"
-        raise _refused("the copy cannot be written", folder.name, fix) from None
+        raise _unwritten(folder) from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return done
@@ -180,6 +184,11 @@ def _taken(draft: Path, path: Path, copy: Copy, expect_head: str | None, loss: L
         message = f"this copy ends with entry {head.seq}, and {note.place(path).name} notes {noted.seq}"
         raise LedgerError("rewritten", message, where=path.name, fix=f"find the newest copy; else {cost}")
     return head
+
+
+def _unwritten(folder: Path) -> Exception:
+    fix = "check the disk, and the permissions of the folder that it is to stand in"
+    return _refused("the copy cannot be written", folder.name, fix)
 
 
 def _ledger(declaration: Declaration) -> Path:
