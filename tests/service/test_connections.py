@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -79,6 +80,28 @@ def test_where_all_ask_who_comes_next_is_refused(service: Served, monkeypatch: p
             assert ends(another)
         slow.sendall(b"{} nonse}")
         assert slow.recv(20).startswith(b"HTTP/1.1 400")
+
+
+def test_what_a_stranger_asks_takes_nobody_s_place(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it takes until it is known that nobody knows him."""
+    entered, ends_now, holder = threading.Semaphore(0), threading.Event(), service.accounts.holder
+
+    def slowly(token: str) -> object:
+        entered.release()
+        assert ends_now.wait(60)
+        return holder(token)
+
+    monkeypatch.setattr(connections, "MOST", 2)
+    with monkeypatch.context() as slow, ExitStack() as stack:
+        slow.setattr(service.accounts, "holder", slowly)
+        strangers = [stack.enter_context(closing(opened(service))) for _ in range(2)]
+        for one in strangers:
+            one.sendall(b"GET /balance HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer discreet_none\r\n\r\n")
+            assert entered.acquire(timeout=60)
+        assert service.call("GET", "/health", None).status == 200
+        ends_now.set()
+        assert ends(strangers[0])
+    assert service.call("GET", "/balance", "bob").status == 200
 
 
 def test_an_address_has_a_part_of_the_places() -> None:

@@ -30,6 +30,7 @@ from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import heard, told
 from discreet.service.accounts import PREFIX, Account, Accounts
+from discreet.service.connections import KNOWN
 from discreet.service.jobs import Call, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.requests import (
@@ -176,6 +177,7 @@ class Service:
             if account is None:
                 return await handler()
             with self._one_of_few(account):
+                request.scope[KNOWN]()
                 return await handler(account, request)
         except Refused as refused:
             return _problem(refused.status, refused.error)

@@ -14,8 +14,8 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -33,6 +33,7 @@ MOST = min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 MOST_OF_ONE = 64
 """How many there are of one address, of those that nothing is asked on."""
 
+KNOWN = "discreet.known"
 AT_ONCE = 32
 """How many are accepted before something else is done."""
 
@@ -42,7 +43,7 @@ _log = logging.getLogger("discreet")
 
 @dataclass(eq=False)
 class _Connection:
-    """One of them. `until`: when it is ended, unless it speaks; None while its question is answered."""
+    """One of them. `until`: when it is ended, unless it speaks; None while an account's question is answered."""
 
     counted: _Counted
     whose: str
@@ -90,15 +91,6 @@ class Connections:
         with contextlib.suppress(OSError):
             one.counted.shutdown(socket.SHUT_RDWR)
 
-    @contextlib.contextmanager
-    def asked(self, peer: _Peer) -> Iterator[None]:
-        """While something is asked on it. Afterwards it has its time again."""
-        self.waits(peer, taken=True)
-        try:
-            yield
-        finally:
-            self.waits(peer, taken=False)
-
     def waits(self, peer: _Peer, *, taken: bool) -> None:
         """Whether what was sent on it is taken, so that it waits for us; or we wait for it."""
         if peer in self._open:
@@ -126,7 +118,8 @@ class _Unheard(Exception):
 
 
 class Watched:
-    """An application whose connections are watched: who asks on them, and who takes what is sent."""
+    """An application whose connections are watched: who takes what is sent, and who asks, which it says itself: what
+    is in the scope as KNOWN is called once an account is known. What a stranger asks takes nobody's place either."""
 
     def __init__(self, app: ASGIApp, connections: Connections) -> None:
         self._app = app
@@ -146,13 +139,16 @@ class Watched:
                 raise _Unheard from None
             self._connections.waits(peer, taken=True)
 
-        with self._connections.asked(peer):
-            try:
-                await self._app(scope, receive, sent)
-            except _Unheard:
-                pass
-            except Exception as error:  # the server would write its words and trace, which may hold anything
-                _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
+        self._connections.waits(peer, taken=False)
+        scope[KNOWN] = partial(self._connections.waits, peer, taken=True)
+        try:
+            await self._app(scope, receive, sent)
+        except _Unheard:
+            pass
+        except Exception as error:  # the server would write its words and trace, which may hold anything
+            _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
+        finally:
+            self._connections.waits(peer, taken=False)
 
 
 class Server(uvicorn.Server):  # type: ignore[misc]
