@@ -3,6 +3,7 @@ reader takes; and what a curator warns of is heard by whoever asks."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -44,8 +45,7 @@ def service(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield found
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "20"])
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("question", "epsilon"), list(zip(QUESTIONS, itertools.cycle(["0.01", "20"]), strict=False)))
 def test_an_answer_is_the_same(service: Served, question: str, epsilon: str) -> None:
     delta = "1e-9" if "bin" in question or "smoker" in question else None
     with service.connect("ana") as there:
