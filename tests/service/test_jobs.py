@@ -11,6 +11,7 @@ import math
 import socket
 import threading
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,11 @@ from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account, Accounts
 from discreet.service.jobs import Call, Job, Jobs, left
+from discreet.service.planning import Planning
 from discreet.service.roles import Role
 from discreet.synthesis.synthetic import Synthetic
 from discreet.workload import told as told_workload
+from discreet.workload.answers import checked
 from discreet.workload.coded import coded
 from face_tools import Data, visits
 from service_tools import CLINIC, Reply, Served, running, served
@@ -98,6 +101,30 @@ def test_a_workload_is_the_same_here_and_there(service: Served) -> None:
     assert (first.charged.epsilon, local.charged.epsilon) == (0.2, 0)
     assert first.to_columns() == local.to_columns()
     assert first.holds == local.holds
+
+
+def test_a_large_workload_is_planned_in_another_process(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this one its linear algebra would hold everybody up."""
+    large = WORKLOAD.ranges("age").marginals(["city", "age"])
+
+    def here(*_: object) -> None:
+        raise AssertionError
+
+    with monkeypatch.context() as elsewhere, service.connect("ana") as there:
+        elsewhere.setattr("discreet.workload.answers.strategy", here)
+        first = there.answer(large, epsilon="0.2")
+    assert first.holds == service.curator.answer(large, epsilon="0.2", analyst="ana").holds
+    planning = Planning()
+    call = checked(service.curator.declaration, large.prefixes("age").counts({"age": 3}), "0.2", None)
+    with ThreadPoolExecutor(1) as other:
+        planned = other.submit(planning.plan, call)
+        while not planning._children:
+            pass
+        planning.stop()
+    with pytest.raises(EngineError, match="nothing was spent"):
+        planned.result()
+    with pytest.raises(EngineError, match="nothing was spent"):
+        planning.plan(call)
 
 
 def test_a_workload_is_told_as_it_was_written(data: Data) -> None:
@@ -450,6 +477,26 @@ def test_on_a_schedule_a_job_ends_when_its_slot_does(curator: Curator, monkeypat
         ended(jobs, jobs.start(ANA, Call("publish", "visits", 9, refused, waits=waits), None, b"1").job)
     assert len(waited) == 1  # a workload has waited by itself
     assert 0 < waited[0] <= 27
+
+
+def test_what_was_stored_when_a_process_ended_is_found_for_nothing(curator: Curator) -> None:
+    """Killed between the ledger's answer and the job's end."""
+    jobs = jobs_of(curator)
+
+    def run(request: str | None, hear: Any) -> Release:
+        return curator.publish("visits", epsilon="1", columns=["city"], tell=hear, analyst="ana", request=request)
+
+    call = Call("publish", "visits", 9, run, waits=False)
+    begun = jobs.start(ANA, call, "k", b"1")
+    assert ended(jobs, begun.job).state == "done"
+    with jobs._accounts.transaction(write=True) as file:
+        file.execute("UPDATE jobs SET process = 'elsewhere 1 2', ended = 0, answer = NULL")
+        file.execute("DELETE FROM requests")
+    assert jobs.of(ANA, begun.job).state == "lost"
+    assert jobs.start(ANA, call, "k", b"1").job == begun.job
+    assert ended(jobs, begun.job).state == "done"
+    assert json.loads(jobs.answer(ANA, begun.job)[1])["charged"]["epsilon"] == 0
+    assert len(charges(curator)) == 1
 
 
 def test_a_fault_of_a_job_is_told_and_another_attempt_may_be_made(curator: Curator) -> None:

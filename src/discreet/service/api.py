@@ -255,7 +255,7 @@ class Service:
         return await self._begun(account, request, publishing, PUBLISH)
 
     async def _workload(self, account: Account, request: Request) -> Response:
-        return await self._begun(account, request, answering, WORKLOAD)
+        return await self._begun(account, request, partial(answering, self.jobs.planning), WORKLOAD)
 
     async def _begun(
         self,

@@ -38,6 +38,7 @@ from discreet.release import Release
 from discreet.release.told import told
 from discreet.release.values import finite
 from discreet.service.accounts import Account, Accounts
+from discreet.service.planning import Planning
 from discreet.service.requests import Refused
 from discreet.trusted.ring_a.forks import lives, this_process
 
@@ -180,16 +181,18 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
     return Call("publish", call.table.name, call.steps, run, waits=False)
 
 
-def answering(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
-    """A workload, checked and planned: no row is read. Raises QuestionError."""
-    from discreet.workload import answers
+def answering(planning: Planning, curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
+    """A workload, checked against the declaration alone: no row is read. How it is measured is planned by the job.
+    Raises QuestionError."""
+    from discreet.workload.answers import checked
     from discreet.workload.told import heard
 
     workload = heard(said, curator.declaration.table(said["table"]))
     epsilon, delta = (None if said.get(name) is None else str(said[name]) for name in ("epsilon", "delta"))
-    call = answers.answering(curator.declaration, workload, epsilon, delta)
+    call = checked(curator.declaration, workload, epsilon, delta)
 
     def run(request: str | None, _: Callable[[object], None]) -> Release:
+        planning.plan(call)
         return curator.answer(workload, epsilon=epsilon, delta=delta, analyst=account.asks_as, request=request)
 
     return Call("workload", call.table.name, 1, run, waits=True)
@@ -206,6 +209,7 @@ class Jobs:
         self._running: dict[str, threading.Thread | None] = {}
         self._stopping, self._hurrying = threading.Event(), threading.Event()
         self._streams: Counter[str] = Counter()
+        self.planning = Planning()
         self._looks: anyio.CapacityLimiter | None = None
         self.ending: Callable[[], bool] = self._stopping.is_set
         """Whether the service ends: then whoever listens is let go."""
@@ -330,6 +334,7 @@ class Jobs:
         """Waits for what runs, `STOP_SECONDS`; and as long again for what is made of what was measured until then. What
         still runs after that ends with the curator: charged, without an answer."""
         self._stopping.set()
+        self.planning.stop()
         for last in (self._stopping, self._hurrying):
             last.set()
             end = time.monotonic() + STOP_SECONDS

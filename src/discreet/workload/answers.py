@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,6 +24,7 @@ from discreet.procedures.arguments import amount, epsilon_of, private_table
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
+from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import rows_of_person
 from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement
@@ -32,6 +33,14 @@ from discreet.workload.items import PREFIXES, RANGES, AnyIntegers, Floats, Inter
 from discreet.workload.plan import GAUSSIAN, LAPLACE, NoiseBudget, Strategy, strategy
 from discreet.workload.question import Workload
 from discreet.workload.reconstruct import NO_NOISE
+
+SMALL = 300
+"""Answers of a workload that is planned at once."""
+
+Planned = tuple[Strategy, float]
+_PLANNED: OrderedDict[object, Planned] = OrderedDict()
+_MOST_PLANNED = 8
+_LOCK = Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,14 +234,56 @@ class Answering:
         return -math.log(miss) / math.sqrt(2) * deviations + (deviations > NO_NOISE)
 
 
-def answering(
+@dataclass(frozen=True)
+class Checked:
+    """A call that is planned next, which may take minutes: its table, the workload on cells, ε and δ."""
+
+    table: Table
+    coded: Coded
+    price: tuple[Fraction, Fraction]
+
+    @property
+    def small(self) -> bool:
+        """Whether planning it takes no time that anybody notices."""
+        cells = sum(math.prod(item.shape) for item in self.coded.items)
+        return self.coded.answers <= SMALL and cells <= 10 * SMALL
+
+    @property
+    def _key(self) -> tuple[tuple[Item, ...], tuple[int, ...], tuple[NoiseBudget, ...]]:
+        """What decides the plan."""
+        epsilon, delta = self.price
+        rows = rows_of_person(self.table)
+        noises = [NoiseBudget(LAPLACE, epsilon, rows)]
+        mu = mu_of_budget(epsilon, delta)
+        if mu > 0:
+            noises.append(NoiseBudget(GAUSSIAN, mu, rows))
+        return self.coded.items, self.coded.coding.sizes, tuple(noises)
+
+    def planned(self) -> Planned:
+        """How it is measured, and what one by one would; kept for the next call like it."""
+        with _LOCK:
+            found = _PLANNED.get(self._key)
+        if found is None:
+            found = strategy(*self._key)
+            self.keep(found)
+        return found
+
+    def keep(self, found: Planned) -> None:
+        """Keeps what was planned elsewhere."""
+        with _LOCK:
+            _PLANNED[self._key] = found
+            while len(_PLANNED) > _MOST_PLANNED:
+                _PLANNED.popitem(last=False)
+
+
+def checked(
     declaration: Declaration,
     workload: object,
     epsilon: Number | None,
     delta: Number | None,
     within: object = None,
-) -> Answering:
-    """The checked call. Raises QuestionError; nothing is spent and no row is read."""
+) -> Checked:
+    """The call, held against the declaration. Raises QuestionError."""
     if within is not None:
         raise refused("within", "within is not supported for workloads", "within", "write epsilon=0.5")
     if not isinstance(workload, Workload):
@@ -243,22 +294,19 @@ def answering(
         raise refused("table", "the rows of a person have no limit", "table", "declare rows_per_person")
     known = coded(workload, table)
     price = epsilon_of(declaration, epsilon)
-    gaussian = _delta(declaration, price, delta)
-    rows = rows_of_person(table)
-    noises = [NoiseBudget(LAPLACE, price, rows)]
-    mu = mu_of_budget(price, gaussian)
-    if mu > 0:
-        noises.append(NoiseBudget(GAUSSIAN, mu, rows))
-    sizes = known.coding.sizes
-    found, alone = _strategy(known.items, sizes, tuple(noises))
-    return Answering(table, known, (price, gaussian), found, alone)
+    return Checked(table, known, (price, _delta(declaration, price, delta)))
 
 
-@functools.lru_cache(maxsize=8)
-def _strategy(
-    items: tuple[Item, ...], sizes: tuple[int, ...], noises: tuple[NoiseBudget, ...]
-) -> tuple[Strategy, float]:
-    return strategy(items, sizes, noises)
+def answering(
+    declaration: Declaration,
+    workload: object,
+    epsilon: Number | None,
+    delta: Number | None,
+    within: object = None,
+) -> Answering:
+    """The checked call. Raises QuestionError; nothing is spent and no row is read."""
+    call = checked(declaration, workload, epsilon, delta, within)
+    return Answering(call.table, call.coded, call.price, *call.planned())
 
 
 def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
