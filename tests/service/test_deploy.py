@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.catalog import EngineLimits
+from discreet.service.jobs import STOP_SECONDS
 from face_tools import Data
 from page_tools import ROOT
 from service_tools import served
@@ -37,7 +38,7 @@ def test_the_unit_waits_for_questions_and_holds_its_rights(tmp_path: Path) -> No
     unit.optionxform = str  # type: ignore[assignment, method-assign]
     unit.read(DEPLOY / "discreet.service", "utf-8")
     service = unit["Service"]
-    assert int(service["TimeoutStopSec"].removesuffix("s")) > EngineLimits().seconds
+    assert int(service["TimeoutStopSec"].removesuffix("s")) > EngineLimits().seconds + 2 * STOP_SECONDS
     assert service["KillMode"] == "mixed"  # or the engine is killed under a question, which has failed then
     assert service["StandardOutput"] == "null"  # a first token
     assert service["ProtectSystem"] == "strict"
