@@ -181,6 +181,19 @@ def test_nobody_sees_another_s_job(service: Served) -> None:
     assert job in [one["job"] for one in service.call("GET", "/jobs", "ana").json["jobs"]]
 
 
+def test_whoever_gets_an_ended_account_s_name_sees_nothing_of_it(service: Served) -> None:
+    enter = service.curator.ledger.enter
+    seen: list[list[Any]] = []
+    for _ in range(2):
+        service.accounts.add(Account("again", Role.ANALYST, "ana"), enter)
+        token, _ = service.accounts.new_token("again", None, enter)
+        seen.append(service.call("GET", "/jobs", token).json["jobs"])
+        job = waited(service, token, published(service, token, "0.1", "mine"))["job"]
+        assert answer(service, token, job).status == 200
+        service.accounts.end("again", enter)
+    assert seen == [[], []]
+
+
 def test_one_request_is_one_job_and_one_charge(service: Served) -> None:
     """Sent twelve times at once, and again later; with another body it is refused."""
     before: list[object] = charges(service.curator)

@@ -212,6 +212,9 @@ class Accounts:
             _known(file, name)
             ended = _ended(file, [one for one in _tokens(file) if one.account == name])
             file.execute("UPDATE accounts SET ended = ? WHERE name = ?", (int(time.time()), name))
+            for table in ("requests", "jobs"):  # whoever is given this name next is somebody else
+                if file.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+                    file.execute(f"DELETE FROM {table} WHERE account = ?", (name,))
             entered("end", name=name, tokens=[one.number for one in ended])
         return ended
 
