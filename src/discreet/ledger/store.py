@@ -7,6 +7,7 @@ the owner did, and no balance.
 from __future__ import annotations
 
 import atexit
+import logging
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 LONGEST = 50_000
 """Letters of a question, an analyst's name or a request that the ledger keeps: it keeps them for ever."""
 _PAGE = 500  # entries read at a time
+_log = logging.getLogger("discreet")
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ class Ledger(BudgetLedger):
             leave_log(at)
         super().__init__(at, lost=lost)
         _OPEN.add(self)
+        if off := self._file.cautions():
+            names = " and ".join(off)
+            _log.warning("%s: %s is off, so a power cut may take back what was charged", self._file.where, names)
 
     # what the owner does
 

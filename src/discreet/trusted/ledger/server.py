@@ -76,7 +76,7 @@ _STATES = {
     "57": "server ended",
 }
 """What is said of the server's codes, by the longest beginning that is here. Its own words may quote what is stored."""
-_LOGIN = ("password", "authentication", "pg_hba", "role ", "database ")
+_LOGIN = ("password", "authentication", "pg_hba", 'role "', 'database "')
 _TOGETHER = ("23505", "42P06", "42P07", "42710", "42723")  # another process has just made the same
 _LIVES = (
     "SELECT 1 FROM pg_stat_activity WHERE application_name = $1"
@@ -130,7 +130,7 @@ class LedgerServer(Storage):
         return self._connection.execute(_LIVES, (_named(process),)).fetchone() is not None
 
     def cautions(self) -> list[str]:
-        """Settings of the server under which a power cut there may take back what it said was durable."""
+        """Settings of the server that are off."""
         with self._lock:
             rows = self._use().execute(
                 "SELECT name FROM pg_settings WHERE name = ANY($1) AND setting = 'off'", (_RISKS,)
@@ -198,6 +198,7 @@ class LedgerServer(Storage):
                 self._begin(connection, writing=True)
                 found = connection.execute("SELECT hash FROM entries WHERE seq = $1", (head.seq,)).fetchone()
                 connection.execute("SELECT pg_current_xact_id()")  # a transaction that has a number waits for the disk
+                self._warned.clear()
                 connection.execute("COMMIT")
                 return found is not None and bool(found[0] == head.hash)
             except psycopg.Error:
@@ -228,6 +229,10 @@ class LedgerServer(Storage):
             target_session_attrs="read-write",
             options="-c search_path=pg_catalog",
             connect_timeout=known.get("connect_timeout") or 10,
+            keepalives_idle=10,
+            keepalives_interval=5,
+            keepalives_count=4,
+            tcp_user_timeout=30_000,
         )
         try:
             connection.add_notice_handler(self._warned.append)

@@ -130,6 +130,10 @@ class Storage(ABC):
         """Whether a process that reserved here still runs. To be asked within a transaction."""
         return forks.lives(process)
 
+    def cautions(self) -> list[str]:
+        """Settings under which a power cut may take back what is said to be durable."""
+        return []
+
     @staticmethod
     @abstractmethod
     def refusal(error: Exception) -> LedgerError | None:

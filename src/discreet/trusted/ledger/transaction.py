@@ -91,6 +91,8 @@ class Transaction(States):
 
     def request(self, analyst: str, request: str | None) -> Record | None:
         """The entry that remembers an analyst's request; there is none of no name."""
+        if request is None:
+            return None
         return self.find("e.analyst = $1 AND e.request = $2", analyst=analyst, request=request)
 
     def committed(self, reserve_id: int) -> bool:
