@@ -54,7 +54,7 @@ def figures(folder: Path, workers: Sequence[int] = (1, 2)) -> list[tuple[str, fl
     tokens = _tokens(folder / "served.toml")
     found = list[tuple[str, float]]()
     for number in workers:
-        name = "one worker" if number == 1 else f"{number} workers"
+        name = "1 worker" if number == 1 else f"{number} workers"
         begun = time.perf_counter()
         with _served(folder, number) as (port, process):
             _loaded(port, tokens[:1], _fixed(), once=True)
@@ -159,9 +159,9 @@ def _served(folder: Path, workers: int) -> Iterator[tuple[int, int]]:
     command = [sys.executable, "-m", "discreet", "serve", "served.toml", "--port", "0", "--workers", str(workers)]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        port = re.search(r"http://127.0.0.1:(\d+)", process.stderr.readline())
-        assert port is not None
         try:
+            ports = (re.search(r"http://127.0.0.1:(\d+)", line) for line in process.stderr)
+            port = next(one for one in ports if one is not None)
             yield int(port[1]), process.pid
         finally:
             process.send_signal(signal.SIGTERM)
