@@ -20,6 +20,7 @@ from bench import (
     learning,
     local,
     noise,
+    service,
     small,
     synthesis,
     textbook,
@@ -56,6 +57,7 @@ def main() -> None:
         show("TPC-H's shapes, 600,000 lines", tpch.figures(place / "tpch"))
         show("Questions torn by chance", asked.figures(place / "asked"))
         show("Tables kept in files", kept.figures(place))
+        show("A service under load", service.figures(place / "served"))
         show("Kills and races of the ledger", storms())
 
 

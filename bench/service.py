@@ -49,6 +49,7 @@ Bodies = Iterator[dict[str, str]]
 
 
 def figures(folder: Path, workers: Sequence[int] = (1, 2)) -> list[tuple[str, float]]:
+    folder.mkdir(exist_ok=True)
     (folder / "people.csv").write_text("age\n" + "".join(f"{17 + index % 74}\n" for index in range(10_000)))
     (folder / "served.toml").write_text(DECLARED, "utf-8")
     tokens = _tokens(folder / "served.toml")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
@@ -17,8 +20,10 @@ from typing import Any
 
 import pytest
 
+import discreet
 from discreet.catalog import read
 from discreet.curator import Curator
+from discreet.errors import EngineError
 from discreet.ledger import Ledger
 from discreet.service.workers import Workers
 from face_tools import EXACT, Command, Data, spent
@@ -187,6 +192,58 @@ def test_tables_in_memory_are_for_one_process(folder: Path, cli: Command) -> Non
     assert said.code == 2
     assert 'store = "file"' in said.err
     assert "visits" in said.err
+
+
+def started(folder: Path, cli: Command) -> tuple[subprocess.Popen[str], str, str]:
+    """`discreet serve` with two workers that both run, its address, and a token of ana's."""
+    declaration = folder / "clinic.toml"
+    declaration.write_text(STORED.replace('"off"', "1"), "utf-8")
+    assert cli("account", "add", declaration, "ana", "--analyst", "ana").code == 0
+    token = cli("token", "new", declaration, "ana").out.strip()
+    command = [sys.executable, "-m", "discreet", "serve", "clinic.toml", "--port", "0", "--workers", "2"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder)
+    assert process.stderr is not None
+    url = next(found[0] for line in process.stderr if (found := re.findall(r"http://\S+", line)))
+    until(lambda: len([one for one in family(process.pid) if opened(one)]) == 2)
+    return process, url, token
+
+
+def opened(process: int) -> bool:
+    try:
+        return any("/side-" in os.readlink(one) for one in Path(f"/proc/{process}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def gone(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_the_service_after_what_they_have(folder: Path, cli: Command, end: signal.Signals) -> None:
+    process, url, token = started(folder, cli)
+    everything = family(process.pid)
+    try:
+        with discreet.connect(url, token=token) as there, ThreadPoolExecutor(1) as other:
+            answer = other.submit(lambda: there.ask(**fresh()))  # type: ignore[arg-type]
+            until(lambda: spent(folder / "clinic.ledger", "ana"))
+            process.send_signal(end)
+            if end is signal.SIGTERM:
+                assert answer.result().charged.epsilon == 0.01
+            else:
+                with pytest.raises(EngineError):
+                    answer.result()
+        process.wait(60)
+        until(lambda: all(map(gone, everything)))
+    finally:
+        process.kill()
+        process.communicate()
+    with closing(Ledger(folder / "clinic.ledger")) as ledger:  # it was answered and stored, whoever heard it
+        assert [entry.kind for entry in ledger.entries()].count("commit") == 1
+        assert not ledger.tables()["visits"].suspended
 
 
 @pytest.mark.storm
