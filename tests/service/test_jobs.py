@@ -158,6 +158,12 @@ def test_forms_of_what_a_job_released(service: Served) -> None:
         assert answer(service, "ana", job, query).status == 400
 
 
+def test_large_workloads_are_refused(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.service.jobs.MOST_ANSWERS", 3)
+    with pytest.raises(QuestionError, match="at most 3"), service.connect("bob") as there:
+        there.answer(WORKLOAD, epsilon="0.1")
+
+
 def test_large_tables_are_not_written_out(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     job = waited(service, "ana", published(service, "ana", "0.1", rows=50))["job"]
     monkeypatch.setattr("discreet.service.api.MOST_CELLS", 3)

@@ -48,6 +48,9 @@ MOST_RUNNING = 4
 MOST_ROWS = 1_000_000
 """Rows that whoever asks may have a publication make: they are made in the service's memory, 10,000,000 in 2 GB."""
 
+MOST_ANSWERS = 50_000
+"""Answers of a workload: they are written and read at once, and everybody waits meanwhile, a second for 200,000."""
+
 MOST_KEPT = 20
 """Jobs of an account that are kept, the latest."""
 
@@ -190,6 +193,9 @@ def answering(planning: Planning, curator: Curator, account: Account, said: Mapp
     workload = heard(said, curator.declaration.table(said["table"]))
     epsilon, delta = (None if said.get(name) is None else str(said[name]) for name in ("epsilon", "delta"))
     call = checked(curator.declaration, workload, epsilon, delta)
+    if call.coded.answers > MOST_ANSWERS:
+        words = f"the workload has {call.coded.answers:,} answers; a service gives at most {MOST_ANSWERS:,}"
+        raise QuestionError("workload", words, where="questions", fix="ask for less at once: fewer columns, or bins")
 
     def run(request: str | None, _: Callable[[object], None]) -> Release:
         planning.plan(call)

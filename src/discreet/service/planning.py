@@ -18,6 +18,10 @@ if TYPE_CHECKING:  # it loads much that a service seldom needs
     from discreet.workload.answers import Checked
 
 
+_ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""On one processor: the others are the engine's."""
+
+
 class Planning:
     """The processes that plan now. `stop` ends them: nothing is charged for a plan."""
 
@@ -38,7 +42,7 @@ class Planning:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+                env={**os.environ, **_ALONE, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                 start_new_session=True,
             )
             self._children.add(child)
@@ -60,6 +64,7 @@ class Planning:
 
 
 def main() -> None:
-    """Plans one call: from standard input, to standard output."""
+    """Plans one call, behind all else that the machine does: from standard input, to standard output."""
+    os.nice(10)
     call: Checked = pickle.load(sys.stdin.buffer)
     pickle.dump(call.planned(), sys.stdout.buffer, protocol=5)
