@@ -27,6 +27,13 @@ class Error(Exception):
         self.where = where
         self.fix = fix
 
+    @classmethod
+    def told(cls, code: str, message: str, *, where: str = "", fix: str = "") -> Self:
+        """Makes an error of this kind in the words of where it is met, or of another program."""
+        error = cls.__new__(cls)
+        Error.__init__(error, code, message, where=where, fix=fix)
+        return error
+
     def __str__(self) -> str:
         where = f"{self.where}: " if self.where else ""
         fix = f" → {self.fix}" if self.fix else ""

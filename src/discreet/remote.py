@@ -387,13 +387,11 @@ def _made(kind: Callable[[dict[str, Any]], _Made], plain: dict[str, Any]) -> _Ma
 
 
 def _unreachable(message: str = "no answer came from the service", fix: str = "") -> EngineError:
-    error = EngineError()
     usual = (
         "look at the address, which begins with https:// where it has TLS, and whether it runs; "
         "ask again, with the same request where one was named"
     )
-    Error.__init__(error, "unreachable", message, where="url", fix=fix or usual)
-    return error
+    return EngineError.told("unreachable", message, where="url", fix=fix or usual)
 
 
 def _error(problem: Any) -> Error:
@@ -402,8 +400,7 @@ def _error(problem: Any) -> Error:
         return _unreachable(_NO_ANSWER)
     said = {name: str(problem.get(name, "")) for name in ("type", "code", "detail", "where", "fix")}
     kind = _ERRORS.get(said["type"].removeprefix("urn:discreet:"), Error)
-    error = kind.__new__(kind)
-    Error.__init__(error, said["code"], said["detail"], where=said["where"], fix=said["fix"])
+    error = kind.told(said["code"], said["detail"], where=said["where"], fix=said["fix"])
     if isinstance(error, errors.BudgetError):
         rest, _, error.left = said["detail"].rpartition(", left ")
         error.asked, error.fits = rest.rpartition(": asked ")[2], said["fix"]

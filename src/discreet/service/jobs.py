@@ -440,7 +440,4 @@ def named(account: Account, name: str | None) -> str | None:
 
 def busy(message: str) -> Refused:
     """What is put off, at no cost."""
-    refused = Refused(429, "busy", message, "", "ask again")
-    refused.error = EngineError(busy=True)
-    refused.error.message = f"{message}; nothing was spent"
-    return refused
+    return Refused(429, "busy", f"{message}; nothing was spent", "", "ask again", EngineError)

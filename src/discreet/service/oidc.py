@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from discreet.catalog import Declaration
 from discreet.catalog.issuer import Issuer
-from discreet.errors import QuestionError
+from discreet.errors import EngineError, QuestionError
 from discreet.service.requests import Refused, unknown_token
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Issued:
             await asyncio.shield(fetching)  # who stops waiting does not stop it for others
         if self._age >= KEPT_SECONDS:
             fix = "ask again later, or with a token that `discreet token new` made"
-            raise Refused(503, "issuer", "the issuer's keys cannot be had now", "Authorization", fix)
+            raise Refused(503, "issuer", "the issuer's keys cannot be had now", "Authorization", fix, EngineError)
         if (kid, algorithm) not in self._keys:
             raise unknown_token()
         return self._keys[kid, algorithm]

@@ -31,10 +31,12 @@ _REQUEST = re.compile(r"[\x21-\x7e]{1,200}")
 class Refused(Exception):
     """A request that is not one: its status, and the error that says so."""
 
-    def __init__(self, status: int, code: str, message: str, where: str, fix: str) -> None:
+    def __init__(
+        self, status: int, code: str, message: str, where: str, fix: str, kind: type[Error] = QuestionError
+    ) -> None:
         super().__init__(code)
         self.status = status
-        self.error: Error = QuestionError(code, message, where=where, fix=fix)
+        self.error = kind.told(code, message, where=where, fix=fix)
 
 
 def bearer(request: Request) -> str:
