@@ -96,7 +96,7 @@ def serve(
     with (
         address.bound() as listening,
         Curator.of(found, load=workers == 1, owner=True) as curator,
-        several(curator, workers) as asked,
+        several(curator, workers, log) as asked,
     ):
         accounts.hold_against(curator.ledger.acts())
         enter(found, curator.ledger)

@@ -32,6 +32,7 @@ from discreet.curator.warned import listening, warn
 from discreet.errors import EngineError, Error, QuestionError
 from discreet.explanation import Explanation
 from discreet.release import Release
+from discreet.service.watching import log_to_standard_error
 
 WAIT_SECONDS = 60
 """How long a question waits for a worker."""
@@ -69,13 +70,13 @@ class Asked(Protocol):
 class _Worker:
     """A process that answers what comes on its connections: one question at a time on each."""
 
-    def __init__(self, declaration: Declaration, connections: int) -> None:
+    def __init__(self, declaration: Declaration, connections: int, log: str | None) -> None:
         pairs = [Pipe() for _ in range(connections)]
         theirs = [there.fileno() for _, there in pairs]
         self.lanes = [_Lane(self, here) for here, _ in pairs]
         self.running = 0
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", f"from {__name__} import main; main({theirs!r})"],
+            [sys.executable, "-P", "-c", f"from {__name__} import main; main({theirs!r}, {log!r})"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=theirs,
@@ -123,10 +124,11 @@ class Workers:
     """So many processes with a curator each: `Asked`. `start` starts them, `close` ends them.
 
     `declaration` is registered in the ledger already. Of analysts one question at a time is for the caller to hold.
+    `log` is the form of what they log on standard error, as of `discreet.service.watching`.
     """
 
-    def __init__(self, declaration: Declaration, number: int) -> None:
-        self._declaration, self._number = declaration, number
+    def __init__(self, declaration: Declaration, number: int, log: str | None = None) -> None:
+        self._declaration, self._number, self._log = declaration, number, log
         self._connections = max(1, SLOTS // number) if declaration.limits.answer_seconds else 1
         self._workers: list[_Worker] = []
         self._idle: list[_Lane] = []
@@ -209,7 +211,7 @@ class Workers:
 
     def _begin(self) -> None:
         self._starts += 1
-        self._starting = _Worker(self._declaration, self._connections)
+        self._starting = _Worker(self._declaration, self._connections, self._log)
         try:
             self._starting.ready()
         except BaseException:
@@ -256,7 +258,7 @@ class Workers:
 
 
 @contextmanager
-def several(curator: Curator, number: int) -> Iterator[Workers | None]:
+def several(curator: Curator, number: int, log: str | None = None) -> Iterator[Workers | None]:
     """Workers over a curator's ledger, that have started; None where one process does. Raises QuestionError where each
     would hold the tables in its memory, and what a curator raises that cannot be opened."""
     if number == 1:
@@ -267,7 +269,7 @@ def several(curator: Curator, number: int) -> Iterator[Workers | None]:
         fix = 'write store = "file" under [engine], so that all workers read one copy; or --workers 1'
         message = f"each worker would hold {', '.join(held)} in its own memory"
         raise QuestionError("serve", message, where="--workers", fix=fix)
-    workers = Workers(curator.declaration, number)
+    workers = Workers(curator.declaration, number, log)
     try:
         workers.start()
         yield workers
@@ -292,11 +294,13 @@ def _result(came: tuple[str, Any]) -> object:
     return cast("object", result)
 
 
-def main(descriptors: Sequence[int]) -> None:
+def main(descriptors: Sequence[int], log: str | None = None) -> None:
     """A worker, on these connections: it gets the declaration on the first, then questions, and ends when they end.
     When to end is the service's to say."""
     for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
+    if log is not None:
+        log_to_standard_error(log)
     connections = [Connection(one) for one in descriptors]
     try:
         declaration = connections[0].recv()
