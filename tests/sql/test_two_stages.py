@@ -252,3 +252,14 @@ def test_what_is_charged_is_answered(around: str) -> None:
 )
 def test_functions_of_null_are_null_in_answers_as_in_rows(value: str, wanted: Any, curator: Curator) -> None:
     assert only(curator, f"SELECT {value} AS v FROM (SELECT COUNT(*) AS k FROM t) s") == wanted
+
+
+def test_a_name_of_a_request_is_never_that_of_a_part_of_another() -> None:
+    tables = ("(SELECT COUNT(*) AS a FROM t) x", "(SELECT SUM(n) AS b FROM t) y")
+    with opened() as curator:
+        for part in (1, 2):
+            curator.ask("SELECT AVG(n) FROM t", epsilon=part, request=f"both/{part}")
+        both = curator.ask(f"SELECT x.a, y.b FROM {tables[0]}, {tables[1]}", epsilon=3, request="both")
+        again = curator.ask(f"SELECT x.a, y.b FROM {tables[0]}, {tables[1]}", epsilon=3, request="both")
+    assert again.rows == both.rows
+    assert again.charged.epsilon == 0

@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from discreet.workload import Workload
 
 
+PART = "\x1f"
+"""Between the name of a request and the number of a part of its question: a name that somebody thinks of has none."""
+
 _log = logging.getLogger("discreet")
 
 
@@ -284,7 +287,7 @@ class Asking:
         values = dict(asked.known)
         notes: list[str] = []
         room_held = False
-        check_text(*(part.layer.text for part in asked.parts), f"{request or ''}/{len(asked.parts)}")
+        check_text(*(part.layer.text for part in asked.parts), f"{request or ''}{PART}{len(asked.parts)}")
         for place, part in enumerate(asked.parts):
             one = part.layer
             for name in one.waits:
@@ -303,7 +306,7 @@ class Asking:
                     data[one.name] = {}
                     notes.append(f"a table that waits for a released value has no row, and is free: {error.message}")
                     continue
-            own = None if request is None else f"{request}/{place + 1}"
+            own = None if request is None else f"{request}{PART}{place + 1}"
             if not room_held and not self._answered(measured, table, account, own):
                 own_account = account if account in self._declaration.analysts else TOTAL
                 self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept)

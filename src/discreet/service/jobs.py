@@ -435,7 +435,7 @@ def left(slot: float, passed: float) -> float:
 
 def named(account: Account, name: str | None) -> str | None:
     """A request's name in the ledger: the account's own."""
-    return None if name is None else f"{account.name}:{name}/"  # the parts of a question end in numbers: never one
+    return None if name is None else f"{account.name}:{name}"
 
 
 def busy(message: str) -> Refused:
