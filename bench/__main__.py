@@ -18,6 +18,7 @@ from bench import (
     big,
     kept,
     learning,
+    ledgers,
     local,
     noise,
     service,
@@ -58,6 +59,7 @@ def main() -> None:
         show("Questions torn by chance", asked.figures(place / "asked"))
         show("Tables kept in files", kept.figures(place))
         show("A service under load", service.figures(place / "served"))
+        show("Ledgers in a file and on a server", ledgers.figures())
         show("Kills and races of the ledger", storms())
 
 

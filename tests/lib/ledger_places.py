@@ -21,10 +21,10 @@ Server = tuple[Postgres, Callable[[Path], Spot]]
 
 
 @contextmanager
-def ledger_server(version: int = 18) -> Iterator[Server]:
+def ledger_server(version: int = 18, fsync: str = "on") -> Iterator[Server]:
     """A server, and what gives new places on it, with their notes in a folder."""
     before = os.environ.get("PGPASSWORD")
-    with running(version, {"fsync": "on", "log_statement": "none"}) as server:
+    with running(version, {"fsync": fsync, "log_statement": "none"}) as server:
         server.run(f"CREATE ROLE {KEEPER} LOGIN PASSWORD '{PASSWORD}'")
         server.run(f"GRANT CREATE ON DATABASE postgres TO {KEEPER}")
         os.environ["PGPASSWORD"] = PASSWORD
@@ -38,8 +38,8 @@ def ledger_server(version: int = 18) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def at_server() -> Iterator[Server]:
-    """One server for all tests that keep ledgers on one."""
-    with ledger_server() as found:
+    """One server for all tests that keep ledgers on one; none of them takes its power away."""
+    with ledger_server(fsync="off") as found:
         yield found
 
 

@@ -38,7 +38,7 @@ from discreet.trusted.ledger import chain, schema, tables
 from discreet.trusted.ledger.chain import Connection
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.place import Place
-from discreet.trusted.ledger.storage import Storage
+from discreet.trusted.ledger.storage import Storage, translated
 from discreet.trusted.ring_a import forks
 
 _SETTINGS = {
@@ -51,7 +51,6 @@ _SETTINGS = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "4",
-    "tcp_user_timeout": "30s",
     # no statement reads all entries, whatever the server believes of their number
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -131,7 +130,7 @@ class LedgerServer(Storage):
 
     def cautions(self) -> list[str]:
         """Settings of the server that are off."""
-        with self._lock:
+        with self._lock, translated(self.where, self.refusal):
             rows = self._use().execute(
                 "SELECT name FROM pg_settings WHERE name = ANY($1) AND setting = 'off'", (_RISKS,)
             )
