@@ -241,6 +241,16 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "the declaration's budget renews otherwise than the ledger's, in which something was charged",
         "declare it as before; to change it for good, the owner runs `discreet ledger DECLARATION --raise-budget`",
     ),
+    "renewal of persons": (
+        "unit",
+        "something was charged or listed: a budget that renews for new persons neither begins, changes nor ends",
+        "declare it as before, or name a new ledger",
+    ),
+    "lost persons": (
+        "unit",
+        "who was first seen in which period stood in the lost entries, and the budget renews for new persons",
+        "find the newest copy; else begin a new ledger, for other persons",
+    ),
     "raised": (
         "raised",
         "the declaration allows more than the ledger does",

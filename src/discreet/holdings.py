@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import ICEBERG, EngineKind, writable
+from discreet.catalog.model import ICEBERG, EngineKind, Renews, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
 from discreet.errors import DeclarationError, Fault, LedgerError, QuestionError
 from discreet.ledger import Ledger, Snapshot, Turn
 from discreet.plan.planner import MAXIMUM_CELLS
+from discreet.trusted.ring_a.first_seen import secret
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Column, Relation, Type, Value
 from discreet.trusted.ring_b.belonging import declared
@@ -164,10 +165,13 @@ class Refreshed(tuple[str, ...]):
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
-    def __init__(self, declaration: Declaration, engine: Owned, ledger: Ledger) -> None:
+    def __init__(
+        self, declaration: Declaration, engine: Owned, ledger: Ledger, renewal: Mapping[str, str] | None = None
+    ) -> None:
         self._declaration = declaration
         self._engine = engine
         self._ledger = ledger
+        self._renewal = renewal
         seconds = min(declaration.limits.seconds, _PUBLIC_SECONDS)
         self._public = chosen.engine(replace(declaration.limits, seconds=seconds))
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
@@ -328,6 +332,7 @@ class Holdings:
                 raise together([of_table(table, error)], file) from None
         try:
             self._one_person_a_row(tables, file)
+            turn = self._first_seen(tables, loaded, anew, turn, salt)
             self._register(loaded, anew, file, turn)
             self._engine.period = turn.name
             self._engine.lock()
@@ -365,7 +370,25 @@ class Holdings:
         if self._declaration.budget.renewal is None and self._snapshots and held is not None:
             return Turn(held)
         turn = self._ledger.turn()
-        return turn if begin or not turn.before else Turn(turn.before)
+        LedgerError.unless(turn.renewal == self._renewal, "renewal")  # another process may have changed it
+        return turn if begin or not turn.before else replace(turn, begins=None)
+
+    def _first_seen(
+        self, tables: Sequence[Table], loaded: dict[str, str], anew: Collection[str], turn: Turn, salt: bytes
+    ) -> Turn:
+        """Where the budget renews for new persons: leaves the rows of the present period's in the tables, with their
+        hashes in `loaded`, and says who is new."""
+        renewal = turn.renewal
+        if renewal is None or renewal["persons"] != Renews.NEW_PERSONS:
+            return turn
+        seen = self._ledger.seen()
+        about = [table for table in tables if not table.public]
+        before = [ids for name, ids in seen if name != turn.name]
+        now = [ids for name, ids in seen if name == turn.name]
+        found, persons = self._engine.first_seen(about, anew, secret(salt, renewal["who"]), salt, before, now)
+        loaded |= found
+        taken = any(table.name in anew for table in about)
+        return replace(turn, lists=len(seen), persons=persons if taken else None)
 
     def _waiting(self) -> bool:
         """Whether a table waits for the owner's own refresh: then so does the next period."""

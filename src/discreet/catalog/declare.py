@@ -148,6 +148,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
     )
     reader.placed(tables, limits.kind)
+    budget, limits = reader.for_new_persons(budget, tables, raw.get("tables"), limits)
     issuer = reader.issuer(raw.get("service"))
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
@@ -261,6 +262,34 @@ class _DeclarationReader:
         if found > most:
             self.fault(f"{where}.{window}", f"it is larger than {longer}", f"write at most {where}.{longer}")
         return found
+
+    def for_new_persons(
+        self, budget: Budget, tables: Mapping[str, Table], raw: Any, limits: EngineLimits
+    ) -> tuple[Budget, EngineLimits]:
+        """A budget that renews for new persons with the table that holds each of them; all tables are in memory then,
+        and say in a column of their own which of these persons a row is about."""
+        if budget.renewal is None or budget.renewal.persons is not Renews.NEW_PERSONS or not isinstance(raw, Mapping):
+            return budget, limits
+        words = f'renews = "{Renews.NEW_PERSONS}"'
+        if limits.kind is not EngineKind.HERE:
+            self.fault("engine.kind", f"with {words} questions run in DuckDB here", "leave kind out")
+        if limits.store is Store.FILE:
+            self.fault("engine.store", f"with {words} tables are kept in memory", 'write store = "memory"')
+        about = [table for table in tables.values() if not table.public]
+        refer = {name for name, one in raw.items() if isinstance(one, Mapping) and "->" in str(one.get("person"))}
+        whole = [table.name for table in about if table.name not in refer]
+        for table in about:
+            where = f"tables.{table.name}.person"
+            if table.person is None:
+                self.fault(where, f"{words} must know each person again", 'write person = "COLUMN"')
+            elif table.path is not None:
+                self.fault(where, f"{words} needs the person in the row itself", "name a column that holds the person")
+            elif table.name in whole[1:]:
+                known = tables[whole[0]]
+                fix = f'write person = "{table.person} -> {known.name}.{known.person}", with one_row_per_person there'
+                self.fault(where, f"{words} needs one table that holds every person", fix)
+        renewal = replace(budget.renewal, who=whole[0] if whole else None)
+        return replace(budget, renewal=renewal), replace(limits, store=Store.MEMORY)
 
     def reserve(self, where: str, raw: Any, epsilon: Fraction, delta: Fraction, keys_delta: Fraction) -> Fraction:
         """The price of the table for which room is kept; 0 for none."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from discreet.catalog.issuer import Issuer
 from discreet.trusted.ledger.place import Place
 from discreet.trusted.ring_a.exact import show
+from discreet.trusted.ring_a.periods import NEW_PERSONS as _NEW_PERSONS
 from discreet.trusted.ring_a.periods import YEARLY
 from discreet.trusted.ring_a.table import Table
 
@@ -41,24 +42,30 @@ class Renews(StrEnum):
     """For whom a budget renews with each period."""
 
     EVERYBODY = "everybody"
+    NEW_PERSONS = _NEW_PERSONS
 
 
 @dataclass(frozen=True)
 class Renewal:
-    """A budget that renews with each period of the calendar, a day, week, month or year, and for whom."""
+    """A budget that renews with each period of the calendar, a day, week, month or year, and for whom. Where that is
+    for new persons, `who` names the table that holds each of them."""
 
     length: str
     persons: Renews
+    who: str | None = None
 
     def in_words(self, epsilon: Fraction, delta: Fraction) -> str:
         """What is promised, over a year too."""
+        if self.persons is Renews.NEW_PERSONS:
+            one = f"each person is in the budget of one {self.length} alone, in which they are first seen"
+            return f"the promise is per person, for ever: {_in_words(epsilon, delta)}; {one}"
         times, budget, year = YEARLY[self.length], _in_words(epsilon, delta), _in_words(*self.in_a_year(epsilon, delta))
         most = f"; a person who is there all year: up to {times} × {budget} = {year}" if times > 1 else ""
         return f"the promise is per person and {self.length}: {budget}{most}"
 
     def in_a_year(self, epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
         """What a person who is there all year may lose, at most."""
-        times = YEARLY[self.length]
+        times = 1 if self.persons is Renews.NEW_PERSONS else YEARLY[self.length]
         return times * epsilon, min(Fraction(1), times * delta)
 
 

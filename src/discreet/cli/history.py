@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import read
-from discreet.curator.core import allowances_of, caps_of, renewal_of
+from discreet.curator.core import allowances_of, caps_of
 from discreet.errors import QuestionError
 from discreet.explanation import running, spans
 from discreet.ledger import TOTAL, Caps, Ledger
@@ -58,7 +58,8 @@ def raised(declaration: str) -> list[str]:
                 if cap is None or not cap.within(Caps.of(one.account)):
                     lines.append(f"analyst {visible(name)}: {Caps.of(one.account)} → {cap or 'no cap'} a {length}")
         renewal = declared.budget.renewal
-        if renewal_of(declared.budget) != ledger.renewal:
+        declares = None if renewal is None else [renewal.length, renewal.persons]
+        if declares != (ledger.renewal and [ledger.renewal["length"], ledger.renewal["persons"]]):
             words = (
                 "for ever, and renews no more"
                 if renewal is None

@@ -208,7 +208,7 @@ class Asking:
         known, failures = self._declaration.tables.values(), declaration.limits.failures
         self._door = Door(self._ledger, self._engine, known, failures=failures, least=self._least, keep=self._kept)
         self._ledger.settle()
-        self._holdings = Holdings(self._declaration, self._engine, self._ledger)
+        self._holdings = Holdings(self._declaration, self._engine, self._ledger, renewal_of(self._declaration))
         self._outer = computing.OuterEngine()
         if load:
             self._load()
@@ -224,7 +224,7 @@ class Asking:
             units={table.name.casefold(): _unit(table) for table in about},
             raising=raising,
             allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
-            renewal=renewal_of(declaration.budget),
+            renewal=renewal_of(declaration),
         )
         if begins and declaration.ledger is not None:
             whole = caps_of(declaration.budget)
@@ -550,8 +550,8 @@ class Asking:
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
         """Says whether a question can be asked, whatever its price, and gives the names of the tables it measures.
 
-        Nothing is spent, and no row is read. Raises QuestionError, DeclarationError, and EngineError where the engine
-        is busy.
+        Nothing is spent, and no row is read. Raises QuestionError, DeclarationError, LedgerError, and EngineError
+        where the engine is busy.
         """
         with self._on_schedule():
             found, _, _ = self._read(self._asked(question, dialect))
@@ -893,6 +893,12 @@ def allowances_of(budget: Budget) -> dict[str, Caps]:
     return {name: Caps(most, budget.delta, budget.keys_delta) for name, most in lengths.items() if most is not None}
 
 
-def renewal_of(budget: Budget) -> dict[str, str] | None:
+def renewal_of(declaration: Declaration) -> dict[str, str] | None:
     """How a declared budget renews, as the ledger has it."""
-    return None if budget.renewal is None else {"length": budget.renewal.length, "persons": str(budget.renewal.persons)}
+    renewal = declaration.budget.renewal
+    if renewal is None:
+        return None
+    said = {"length": renewal.length, "persons": str(renewal.persons)}
+    if renewal.who is None:
+        return said
+    return said | {"who": f"{renewal.who.casefold()}.{_unit(declaration.tables[renewal.who]).person}"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import math
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
@@ -23,13 +23,14 @@ from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Row, Stopped
 from discreet.engines.statements import Beside, Statement, Statements
 from discreet.engines.twin import Twin
-from discreet.errors import EngineError, QuestionError
+from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
 from discreet.trusted.ring_a.dialect import Dialect, Lacking, function
 from discreet.trusted.ring_a.expressions import Expression
+from discreet.trusted.ring_a.first_seen import statements
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Root, project_of
 from discreet.trusted.ring_a.statement import statement
-from discreet.trusted.ring_a.storing import positions
+from discreet.trusted.ring_a.storing import load_statements, positions
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
 from discreet.trusted.ring_a.windows import MOST_HELD, Salt
 from discreet.trusted.ring_b.order_statistics import Distinct
@@ -215,6 +216,26 @@ class Driver:
     def size(self, table: Table, fingerprint: str | None) -> int | None:
         """The bytes that a table is kept in, 0 where that is still to be made; None in memory."""
         return self._sources.size(table, fingerprint)
+
+    def first_seen(
+        self,
+        tables: Sequence[Table],
+        anew: Collection[str],
+        key: bytes,
+        salt: bytes,
+        before: Sequence[bytes],
+        now: Sequence[bytes],
+    ) -> tuple[dict[str, str], bytes]:
+        """Leaves in these tables the rows of the present period's persons."""
+        made = statements(tables, anew, key)
+        facts = [self._dialect.text(load_statements(table, exp.to_table("none"), "")[1]) for table in tables]
+        try:
+            answer = self._sources.call("first_seen", list(before), list(now), made, facts, salt)
+        except Failed:
+            fault = Fault("engine", "persons and those of earlier periods do not fit", "raise engine.memory_gib")
+            raise DeclarationError([fault], code="memory") from None
+        (persons,) = answer["buffers"]
+        return dict(zip((table.name for table in tables), answer["fingerprints"], strict=True)), bytes(persons)
 
     def leads_to_several(self, relation: Attributed) -> bool:
         """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""

@@ -20,7 +20,7 @@ What holds of every method here:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextvars import ContextVar
 from fractions import Fraction
 from typing import Any, Protocol
@@ -137,6 +137,22 @@ class Owned(CodedEngine, Protocol):
     def size(self, table: Table, fingerprint: str | None, /) -> int | None:
         """The bytes in which the rows with this hash are kept where they outlast the process, 0 where that is still to
         be made; None of a table that is kept in memory. Reads no row."""
+        ...
+
+    def first_seen(
+        self,
+        tables: Sequence[Table],
+        anew: Collection[str],
+        key: bytes,
+        salt: bytes,
+        before: Sequence[bytes],
+        now: Sequence[bytes],
+        /,
+    ) -> tuple[dict[str, str], bytes]:
+        """Leaves in tables that are loaded the rows of those persons alone who are in the present period
+        (`ring_a.first_seen`): whose keyed ids are in `now`, or who are in a table that is taken `anew` and neither
+        there nor in `before`. Gives the tables' hashes then, and the keyed ids of these new persons. DuckDB alone
+        can."""
         ...
 
     def leads_to_several(self, relation: Attributed, /) -> bool:

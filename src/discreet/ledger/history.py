@@ -18,10 +18,10 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 class Entry:
     """One entry for people.
 
-    `kind` is open, register, renew, period, snapshot, reserve, commit, repeat, failure, end, lift, service (an account
-    of the service or a token, made or ended; what the service does) or unknown, questions whose entries are lost (and
-    freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to, `charged` the accounts
-    that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same),
+    `kind` is open, register, renew, period, persons, snapshot, reserve, commit, repeat, failure, end, lift, service (an
+    account of the service or a token, made or ended; what the service does) or unknown, questions whose entries are
+    lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to, `charged` the
+    accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same),
     "repeated" for a repeat, else empty; `note` says in words what an owner's act did.
     """
 
@@ -84,6 +84,8 @@ def _note(body: Mapping[str, Any]) -> str:
         )
     if body["kind"] == "period":
         return f"period {Period(body['length'], body['start']).name} begins: every account has its budget anew"
+    if body["kind"] == "persons":
+        return f"persons first seen in period {body['period']} are listed"
     if body["kind"] == "snapshot":
         return f"{body['table']}: snapshot {body['number']}"
     if body["kind"] == "failure":

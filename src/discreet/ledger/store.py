@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,9 @@ from discreet.trusted.ledger.allowances import renewing
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.place import Place
+from discreet.trusted.ledger.transaction import ID
 from discreet.trusted.ring_a.loss import Loss
-from discreet.trusted.ring_a.periods import Period
+from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 LONGEST = 50_000
@@ -56,6 +58,12 @@ class Turn:
 
     before: str
     begins: Period | None = None
+    lists: int = 0
+    """How many lists of persons there are, of which none is missing in what was read."""
+    renewal: Mapping[str, str] | None = None
+    """How the budget renews."""
+    persons: bytes | None = None
+    """The keyed ids of persons who were first seen for the next snapshots; None where nobody is listed."""
 
     @property
     def name(self) -> str:
@@ -101,6 +109,8 @@ class Ledger(BudgetLedger):
         that nothing was asked. What was noted of the lost entries counts no more.
         """
         ledger = cls(at, lost=True)
+        new = (ledger.renewal or {}).get("persons") == NEW_PERSONS
+        LedgerError.unless(not new or loss is None, "lost persons")
         ledger.verify()
         with ledger._file.write() as transaction:
             charged = _names(transaction, "account") if loss is not None else []
@@ -152,8 +162,14 @@ class Ledger(BudgetLedger):
         with self._file.write() as transaction:
             if turning is not None:
                 LedgerError.unless(transaction.period == turning.before, "period")
+                LedgerError.unless(turning.persons is None or transaction.lists == turning.lists, "period")
                 if turning.begins is not None:
                     transaction.append("period", vars(turning.begins))
+                if turning.persons is not None:
+                    # some bytes of chance before them: nobody sees by its hash that a list is empty
+                    listed = secrets.token_bytes(ID - 1) + turning.persons
+                    said = {"period": transaction.period, "answer": chain.digest(listed)}
+                    transaction.append("persons", said, listed)
             for table, fingerprint in fingerprints.items():
                 number = transaction.table(table).snapshot.number
                 if anew or not number:
@@ -257,7 +273,12 @@ class Ledger(BudgetLedger):
                 return Turn(transaction.period)
             begins = Period.of(renewal["length"], chain.now()[:10])
             later = state is None or begins.start > state["start"]
-            return Turn(transaction.period, begins if later else None)
+            return Turn(transaction.period, begins if later else None, renewal=renewal)
+
+    def seen(self) -> list[tuple[str, bytes]]:
+        """The keyed ids of all persons who were seen, by the names of the periods that they are in."""
+        with self._file.read() as transaction:
+            return transaction.seen()
 
     def allowances(self, account: str) -> dict[str, Allowance]:
         """What an account may spend in the present windows, by their lengths ("day", "month")."""

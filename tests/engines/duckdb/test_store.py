@@ -601,7 +601,9 @@ def at(**later: int) -> AbstractContextManager[Any]:
 
     stack = ExitStack()
     stack.enter_context(patch("discreet.holdings.datetime", Clock))
-    stack.enter_context(patch("discreet.ledger.store.now", lambda: Clock.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    stack.enter_context(
+        patch("discreet.trusted.ledger.chain.now", lambda: Clock.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    )
     return stack
 
 

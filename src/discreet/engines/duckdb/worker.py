@@ -24,6 +24,7 @@ from discreet.engines.duckdb.iceberg import IcebergTable, paths
 from discreet.engines.duckdb.kept import Kept
 from discreet.engines.files import told_apart
 from discreet.engines.protocol import Refused
+from discreet.trusted.ring_a.first_seen import BEFORE, NEW, NOW
 
 if TYPE_CHECKING:
     from discreet.engines.postgresql.server import Server
@@ -200,11 +201,36 @@ class Worker:
             with self._told():
                 for statement in statements:
                     self.connection.execute(statement)
-            ((*facts,),) = self.connection.execute(fingerprint).fetchall()
+            return {"fingerprint": self._fingerprint(fingerprint, salt)}
         except (duckdb.OutOfMemoryException, MemoryError):
             return {"fingerprint": None}
-        text = json.dumps([str(fact) for fact in facts])
-        return {"fingerprint": hashlib.sha256(salt + text.encode()).hexdigest()}
+
+    def do_first_seen(
+        self, before: list[bytes], now: list[bytes], statements: list[str], facts: list[str], salt: bytes
+    ) -> Any:
+        """Leaves in tables the rows of the present period's persons: their hashes then, and the new persons."""
+        import numpy as np
+
+        if self.locked:
+            raise ValueError
+        for name, lists in ((BEFORE, before), (NOW, now)):
+            ids = np.frombuffer(b"".join(lists), "<u8").reshape(-1, 2)
+            columns: Any = {"a": np.ascontiguousarray(ids[:, 0]), "b": np.ascontiguousarray(ids[:, 1])}
+            self.connection.register("frame", columns)
+            self.connection.execute(f"CREATE TEMP TABLE {name} AS SELECT a, b FROM frame")
+            self.connection.unregister("frame")
+        for statement in statements:
+            self.connection.execute(statement)
+        found: dict[str, Any] = self.connection.execute(f"SELECT a, b FROM {NEW}").fetchnumpy()
+        pairs = np.stack([np.ma.getdata(found[name]).astype("<u8") for name in ("a", "b")], axis=1)
+        for name in (BEFORE, NOW, NEW):
+            self.connection.execute(f"DROP TABLE {name}")
+        return {"fingerprints": [self._fingerprint(one, salt) for one in facts], "buffers": [pairs.tobytes()]}
+
+    def _fingerprint(self, facts: str, salt: bytes) -> str:
+        """A keyed hash of a table's content, of the one row that these facts are."""
+        ((*found,),) = self.connection.execute(facts).fetchall()
+        return hashlib.sha256(salt + json.dumps([str(fact) for fact in found]).encode()).hexdigest()
 
     def do_typed(self, statements: list[str], weight: str) -> Any:
         """Stores rows of a source, and says about how many bytes it takes to number them."""

@@ -22,7 +22,7 @@ from discreet.trusted.ledger.chain import Key, digest
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.filter import Family, Spent
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
-from discreet.trusted.ring_a.periods import Period
+from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 TOTAL = ""  # the account of the whole budget
@@ -208,6 +208,12 @@ class States(ABC):
         return "" if state is None else Period(state["length"], state["start"]).name
 
     @property
+    def lists(self) -> int:
+        """How many entries say which persons were first seen."""
+        state = self.state("persons", "")
+        return 0 if state is None else int(state["entries"])
+
+    @property
     def charged_ever(self) -> bool:
         """Whether anything was charged, in this period or before."""
         state = self.state("period", "")
@@ -264,6 +270,10 @@ class States(ABC):
                 for _, name in [key for key in self.texts if key[0] == "account"]:
                     carried = [loss for _, loss, unknown in self.charges(name) if unknown]
                     accounts[name] = Caps.of(self.account(name)).after(carried, None)
+            case "persons":
+                if body["period"] != self.period or self.state("renewal", "")["persons"] != NEW_PERSONS:
+                    raise ValueError("persons are first seen in the present period, where the budget renews for them")
+                others["persons", ""] = {"entries": self.lists + 1}
             case "renew":
                 for name, words in body["promises"]:
                     after = renewed(self.account(name), self.losses(name))

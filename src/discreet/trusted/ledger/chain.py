@@ -120,5 +120,6 @@ def append(
 
 
 def now() -> str:
-    """A label for people, and of a snapshot its age: no balance depends on it."""
+    """A label for people, and of a snapshot its age. Of balances, only those that renew with the calendar depend on it,
+    and what an entry says of its day or period is no earlier than what was said before."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

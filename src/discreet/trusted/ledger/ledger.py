@@ -32,6 +32,7 @@ from discreet.trusted.ledger.storage import Storage
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
 from discreet.trusted.ring_a.forks import this_process
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
+from discreet.trusted.ring_a.periods import NEW_PERSONS
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 Persons = Mapping[str, Sequence[str]]
@@ -98,6 +99,7 @@ class BudgetLedger:
         charged. `allowances` are what accounts may spend in one window (`allowances.LENGTHS`), lowered and raised as
         caps are; of an account that is not named, none. `renewal` says how long a period is, and for which `persons`
         the budget renews with it; once something was charged, only the owner's word changes it, LedgerError "renewal".
+        For new persons it neither begins nor ends then, nor once somebody is listed, whoever says so.
         """
         with self._file.write() as transaction:
             changes, named = [], []
@@ -109,6 +111,8 @@ class BudgetLedger:
                     changes.append((name, known and known.to_json(), wanted.to_json()))
             allowed = _other_allowances(transaction, [*caps], allowances, raising)
             charged, renews = transaction.charged_ever, transaction.state("renewal", "")
+            new = any(one and one["persons"] == NEW_PERSONS for one in (renews, renewal))
+            LedgerError.unless(renews == renewal or not new or not (charged or transaction.lists), "renewal of persons")
             LedgerError.unless(renews == renewal or raising or not charged, "renewal")
             for table, words in persons.items():
                 before = transaction.state("unit", table)

@@ -14,6 +14,10 @@ from discreet.trusted.ledger.accounts import TOTAL, Charge, States, follow
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.note import Noted
 
+_LISTS = "SELECT seq, answer FROM entries WHERE kind = 'persons' ORDER BY seq"
+ID = 16
+"""The bytes of a person's keyed id."""
+
 StoredAnswer = tuple[bytes, Record, bool]
 """What was committed, its reserve, and whether the account that asks was debited for it."""
 
@@ -27,6 +31,7 @@ class Transaction(States):
     def __init__(self, connection: chain.Connection) -> None:
         super().__init__()
         self.connection = connection
+        self._charges: dict[str, list[Charge]] | None = None
         head = self.find("TRUE ORDER BY e.seq DESC")
         if head is None:
             raise LedgerError.of("no entries")
@@ -42,16 +47,18 @@ class Transaction(States):
         does, and then nothing is written."""
         body = {"kind": kind, **fields}
         self.head = chain.append(self.connection, self.head, self.texts, body, self.after(body), answer)
+        self._charges = None
 
     def own(self, analyst: str) -> str | None:
         """The analyst's own account, where he has one beside the whole budget's."""
         return analyst if analyst != TOTAL and ("account", analyst) in self.texts else None
 
     def charges(self, name: str) -> list[Charge]:
-        charges: dict[str, list[Charge]] = {}
-        for record in self.entries():
-            follow(charges, record.body)
-        return charges.get(name, [])
+        if self._charges is None:
+            self._charges = {}
+            for record in self.entries():
+                follow(self._charges, record.body)
+        return self._charges.get(name, [])
 
     def day(self, account: str | None) -> dict[str, str]:
         """The day that a charge of this account names, where it needs one: today, or the latest day that was seen."""
@@ -122,6 +129,18 @@ class Transaction(States):
         """The SHA-256 of the answer that is stored with an entry."""
         found = self.connection.execute("SELECT answer FROM entries WHERE seq = $1", (seq,)).fetchone()
         return chain.digest(found[0]) if found is not None and isinstance(found[0], bytes) else None
+
+    def seen(self) -> list[tuple[str, bytes]]:
+        """The keyed ids of all persons who were seen, by the names of the periods that they are in. All of them, or
+        LedgerError."""
+        found = []
+        for seq, data in list(self.connection.execute(_LISTS)):
+            body = self.entry(seq, kind="persons").body
+            if not isinstance(data, bytes) or chain.digest(data) != body["answer"]:
+                raise chain.broken(seq)
+            found.append((str(body["period"]), data[len(data) % ID :]))
+        LedgerError.unless(len(found) == self.lists, "damaged")
+        return found
 
     def ends(self, after: int) -> Iterator[tuple[int, str, int]]:
         """The reserves behind an entry, and what ended some: number, kind, and the reserve that is meant."""

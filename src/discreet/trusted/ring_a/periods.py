@@ -11,6 +11,9 @@ filter for all that was drawn from its rows, however adaptively it was asked for
 periods a person has lost at most n times its ε and its δ (composition: Dwork & Roth 2014, Theorem 3.16). Every answer
 says so.
 
+*For new persons* each person is in one period alone, and the promise is that of one period's budget for ever:
+`ring_a.first_seen` has the proof.
+
 What `unknown` charged (the owner's word for entries that are lost) may have been asked in the next period already: it
 is charged once more when that begins.
 """
@@ -23,6 +26,9 @@ from datetime import date, timedelta
 
 YEARLY: Mapping[str, int] = {"day": 366, "week": 53, "month": 12, "year": 1}
 """The lengths of a period, each with how many there are in a year at most."""
+
+NEW_PERSONS = "new persons"
+"""For whom a budget renews where each person is in one period alone."""
 
 
 @dataclass(frozen=True)
