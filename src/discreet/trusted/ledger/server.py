@@ -56,6 +56,7 @@ _SETTINGS = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "jit": "off",
+    "quote_all_identifiers": "off",  # what the tables are held against
 }
 _STATES = {
     "08": "server ended",
@@ -147,7 +148,8 @@ class LedgerServer(Storage):
         try:
             with connection.transaction():
                 if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = $1", (name,)).fetchone() is None:
-                    connection.execute(f"CREATE SCHEMA {_quoted(name)}")
+                    connection.execute(f"CREATE SCHEMA {tables.quoted(name)}")
+                tables.enter(connection, name)
                 for statement in tables.TABLES:
                     connection.execute(statement)
                 there = tables.origin(connection, name)
@@ -173,7 +175,9 @@ class LedgerServer(Storage):
         rows = connection.execute(f"{begin}SELECT version, current_setting('synchronous_commit') FROM origin")
         while rows.nextset():
             pass
-        version, durable = rows.fetchone()
+        found = rows.fetchone()
+        LedgerError.unless(found, "tables")
+        version, durable = found
         LedgerError.unless(version <= schema.VERSION, "newer")
         LedgerError.unless(durable == "on", "server ended")
 
@@ -196,7 +200,8 @@ class LedgerServer(Storage):
                 connection = self._use()
                 self._begin(connection, writing=True)
                 found = connection.execute("SELECT hash FROM entries WHERE seq = $1", (head.seq,)).fetchone()
-                connection.execute("SELECT pg_current_xact_id()")  # a transaction that has a number waits for the disk
+                # only a commit that wrote something waits for the disk and for replicas
+                connection.execute("UPDATE origin SET version = version")
                 self._warned.clear()
                 connection.execute("COMMIT")
                 return found is not None and bool(found[0] == head.hash)
@@ -237,8 +242,7 @@ class LedgerServer(Storage):
             connection.add_notice_handler(self._warned.append)
             settings = _SETTINGS | {"lock_timeout": str(self._busy_milliseconds)}
             words = [f"SET {name} = '{value}'" for name, value in settings.items()]
-            # the server's own schema comes first, by a rule of the server's
-            connection.execute("; ".join([*words, f"SET search_path = {_quoted(self._at.schema)}, pg_temp"]))
+            connection.execute("; ".join(words))
             tables.check_server(connection, connection.info.backend_pid)
         except BaseException:
             connection.close()
@@ -273,10 +277,6 @@ _RISKS = ["fsync", "full_page_writes"]
 def _named(process: str) -> str:
     """The name of a process's sessions on the server."""
     return f"discreet {hashlib.sha256(process.encode()).hexdigest()[:32]}"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _unsaid(error: psycopg.Error) -> str:

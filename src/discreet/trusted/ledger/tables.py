@@ -57,6 +57,10 @@ UNION ALL
 SELECT concat_ws(' ', relname, 'others may', privilege_type)
 FROM made, here, LATERAL aclexplode(relacl) WHERE grantee <> relowner AND privilege_type <> 'SELECT'
 UNION ALL
+SELECT concat_ws(' ', relname, attname, 'others may', privilege_type)
+FROM made JOIN pg_attribute ON attrelid = made.oid, LATERAL aclexplode(attacl)
+WHERE grantee <> relowner AND privilege_type <> 'SELECT'
+UNION ALL
 SELECT 'others may make something' FROM pg_namespace n JOIN here ON n.oid = here.oid, LATERAL aclexplode(nspacl)
 WHERE grantee <> n.nspowner AND privilege_type = 'CREATE'
 """
@@ -69,6 +73,12 @@ them."""
 _OWNER = "SELECT pg_get_userbyid(nspowner) = current_user FROM pg_namespace WHERE nspname = $1"
 _ANY = "SELECT count(*) FROM pg_depend d JOIN pg_namespace n ON d.refobjid = n.oid WHERE n.nspname = $1"
 _ANY += " AND d.refclassid = CAST('pg_namespace' AS regclass)"
+_STRANGE = """
+SELECT EXISTS (SELECT FROM pg_namespace, LATERAL aclexplode(nspacl)
+    WHERE nspname = $1 AND grantee <> nspowner AND privilege_type = 'CREATE')
+OR EXISTS (SELECT FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace WHERE nspname = $1)
+OR EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname = $1 AND proname <> 'stay')
+"""
 _ORIGIN = (
     "SELECT concat_ws(' ', (pg_control_system()).system_identifier,"
     " left(pg_walfile_name(pg_current_wal_insert_lsn()), 8),"
@@ -102,12 +112,24 @@ def check(connection: Connection, name: str, *, lost: bool) -> None:
     """Make sure that the schema is a ledger's, as it was made and, unless it was `lost`, where it was made. From then
     on it is of the present version. Raises LedgerError."""
     LedgerError.unless(there(connection, name), "server none")
+    enter(connection, name)
     LedgerError.unless(facts(connection, name) == _FOUND, "tables")
     version, server = connection.execute("SELECT version, server FROM origin").fetchone() or (0, "")
     LedgerError.unless(version <= schema.VERSION, "newer")
     if version < schema.VERSION:
         connection.execute("UPDATE origin SET version = $1", (schema.VERSION,))
     LedgerError.unless(lost or server == origin(connection, name), "server other")
+
+
+def enter(connection: Connection, name: str) -> None:
+    """From now on names are looked up in this schema, after the server's own, where nobody else has made or may make
+    what a statement of ours would run: the look at it would run it too. Raises LedgerError."""
+    LedgerError.unless(not connection.execute(_STRANGE, (name,)).fetchone()[0], "tables")
+    connection.execute(f"SET search_path = {quoted(name)}, pg_temp")
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def facts(connection: Connection, name: str) -> str:
