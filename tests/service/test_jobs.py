@@ -386,6 +386,35 @@ def test_a_revoked_token_hears_no_more(service: Served, monkeypatch: pytest.Monk
     waited(service, "ana", begun)
 
 
+def test_an_account_that_ends_under_its_job_leaves_nothing(
+    service: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    goes, publish = threading.Event(), service.curator.publish
+
+    def slowly(*arguments: Any, **said: Any) -> Synthetic:
+        assert goes.wait(60)
+        return publish(*arguments, **said)
+
+    monkeypatch.setattr(service.curator, "publish", slowly)
+    enter = service.curator.ledger.enter
+    service.accounts.add(Account("short", Role.ANALYST, "ana"), enter)
+    token, _ = service.accounts.new_token("short", None, enter)
+    try:
+        begun = published(service, token, "0.1", "mine")
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        path = f"/jobs/{begun.json['job']}/events"
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        reply = connection.getresponse()
+        assert reply.readline() == b"event: progress\n"
+        service.accounts.end("short", enter)
+    finally:
+        goes.set()
+    assert b"event: end" not in reply.read()  # a whole reply
+    connection.close()
+    assert not caplog.records
+    assert service.accounts.body_of("short", "mine") is None
+
+
 def test_steps_are_told_by_the_clock_alone() -> None:
     job = Job("a", "ana", "ana", None, b"", "publish", "visits", 10, "", 0.0, ended=False, problem=None, lost=False)
     assert job.done(1e12) == 0

@@ -321,7 +321,7 @@ class Jobs:
             with self._accounts.transaction(write=True) as file:
                 row = (problem, answer, job.job)
                 file.execute("UPDATE jobs SET ended = 1, problem = ?, answer = ? WHERE job = ?", row)
-                if job.request is not None and mine:
+                if job.request is not None and mine and file.changes():  # its account may have been ended meanwhile
                     file.execute(
                         "INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", (job.account, job.request, job.body)
                     )
@@ -387,7 +387,10 @@ class Jobs:
         while True:
             here = job.job in self._running
             if not here and (job.state != "running" or time.monotonic() >= look):
-                job = await anyio.to_thread.run_sync(self.of, account, job.job, limiter=self._looks)
+                try:
+                    job = await anyio.to_thread.run_sync(self.of, account, job.job, limiter=self._looks)
+                except (Refused, Error):  # it is kept no more, or cannot be looked up
+                    return
                 look = time.monotonic() + _ELSEWHERE
             plain = job.to_dict(self.pace)
             if job.state != "running":
