@@ -168,3 +168,29 @@ def test_on_the_command_line(cli: Command, tmp_path: Path) -> None:
     assert cli("ask", path, COUNT, "--epsilon", "0.9", "--owner").code == 0
     assert "begins: every account has its budget anew" in json.dumps(cli("ledger", path, "--json").json)
     assert "until" in cli("ledger", path).out
+
+
+def test_the_odds_of_a_raise_are_those_of_a_period_and_of_a_year(cli: Command, tmp_path: Path) -> None:
+    path = ward(tmp_path)
+    assert cli("ask", path, COUNT, "--epsilon", "0.2", "--owner").code == 0
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("epsilon = 1\n", "epsilon = 2\n"), "utf-8")
+    asked = cli("ledger", path, "--raise-budget")
+    assert "73.2 % → 88.1 % of the time after all of one month's" in asked.err
+    assert (
+        "up to 12 × ε 2 = ε 24; an attacker who knows everyone else is right at most 100 % of the time then"
+        in asked.err
+    )
+    path.write_text(text.replace(EVERYBODY, ""), "utf-8")
+    asked = cli("ledger", path, "--raise-budget")
+    assert "renews no more; what earlier periods took comes on top of it, and is not counted" in asked.err
+
+
+def test_an_open_curator_promises_what_the_ledger_holds(cli: Command, tmp_path: Path) -> None:
+    path = ward(tmp_path)
+    with discreet.open(path, owner=True) as one:
+        one.ask(COUNT, epsilon="0.2")
+        path.write_text(path.read_text("utf-8").replace("epsilon = 1\n", "epsilon = 2\n"), "utf-8")
+        assert cli("ledger", path, "--raise-budget", "--yes").code == 0
+        assert "up to 12 × ε 2 = ε 24" in repr(one.ask(COUNT, epsilon="0.3"))
+        assert "up to 12 × ε 2 = ε 24" in repr(one.budget)

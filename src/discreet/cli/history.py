@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Approximate, Loss, Pure
-from discreet.catalog import read
+from discreet.catalog import Budget, read
 from discreet.curator.core import allowances_of, caps_of
 from discreet.errors import QuestionError
 from discreet.explanation import running, spans
@@ -40,6 +40,8 @@ def raised(declaration: str) -> list[str]:
     declared = read(declaration)
     if declared.beside is None or not (declared.beside.exists() or note.place(declared.beside).exists()):
         return []
+    renewal = declared.budget.renewal
+    after_all = "after all of it" if renewal is None else f"after all of one {renewal.length}'s"
     with closing(Ledger(declared.ledger)) as ledger:
         known = ledger.verify().accounts
         lines = []
@@ -50,25 +52,30 @@ def raised(declaration: str) -> list[str]:
                 odds = [chance(best_guess_of_budget(one.epsilon, one.delta)) for one in (Caps.of(before), after)]
                 lines.append(
                     f"{whose}: {Caps.of(before)} → {after}; an attacker who knows everyone else is right at most"
-                    f" {odds[0]} → {odds[1]} of the time after all of it"
+                    f" {odds[0]} → {odds[1]} of the time {after_all}"
                 )
             allowed = allowances_of(budget)
             for length, one in ledger.allowances(name).items() if name else ():
                 cap = allowed.get(length)
                 if cap is None or not cap.within(Caps.of(one.account)):
                     lines.append(f"analyst {visible(name)}: {Caps.of(one.account)} → {cap or 'no cap'} a {length}")
-        renewal = declared.budget.renewal
         declares = None if renewal is None else [renewal.length, renewal.persons]
         if declares != (ledger.renewal and [ledger.renewal["length"], ledger.renewal["persons"]]):
-            words = (
-                "for ever, and renews no more"
-                if renewal is None
-                else renewal.in_words(declared.budget.epsilon, declared.budget.delta)
-            )
-            lines.append(f"the budget: from now on {words}")
+            words = "for ever, and renews no more; what earlier periods took comes on top of it, and is not counted"
+            lines.append(f"the budget: from now on {words if renewal is None else _over_a_year(declared.budget)}")
+        elif renewal is not None and any(line.startswith("the budget") for line in lines):
+            lines.append(_over_a_year(declared.budget))
     if any(line.startswith("the budget") for line in lines):
         lines.append("what was answered stays answered, and what is promised from now on is the larger budget")
     return lines
+
+
+def _over_a_year(budget: Budget) -> str:
+    """What a budget that renews promises over a year, and an attacker's odds then."""
+    assert budget.renewal is not None
+    odds = chance(best_guess_of_budget(*budget.renewal.in_a_year(budget.epsilon, budget.delta)))
+    promise = budget.renewal.in_words(budget.epsilon, budget.delta)
+    return f"{promise}; an attacker who knows everyone else is right at most {odds} of the time then"
 
 
 def _amounts(amount: str) -> tuple[Fraction, Fraction]:

@@ -450,7 +450,10 @@ class Asking:
     def _promise(self) -> list[str]:
         """What is promised of a budget that renews, in words."""
         budget = self._declaration.budget
-        return [] if budget.renewal is None else [budget.renewal.in_words(budget.epsilon, budget.delta)]
+        if budget.renewal is None:
+            return []
+        total = self._ledger.filter(TOTAL)  # another process may have lowered or raised it
+        return [budget.renewal.in_words(total.epsilon, total.promised_delta)]
 
     def _at_least(self, loss: Loss) -> tuple[str, ...]:
         return ("this is the least price: a larger error costs the same",) if self._least.met(loss) else ()

@@ -110,6 +110,55 @@ def test_a_larger_cap_and_none_need_the_owners_word_and_what_was_spent_counts(cl
         ledger.verify()
 
 
+def test_another_cap_opens_no_window_anew_when_the_clock_was_set_back(clock: Clock) -> None:
+    with closing(opened(None)) as ledger:
+        clock("2026-11-29")
+        assert [asked(ledger, f"a{n}") for n in range(3)] == [True, True, False]
+        lower = {"ana": {length: Caps(Fraction("0.19"), *[Fraction(0)] * 2) for length in ("day", "month")}}
+        for day in ("2026-11-28", "2026-10-28"):
+            clock(day)
+            ledger.register({TOTAL: caps(50), "ana": caps(20)}, day, allowances=lower)
+            assert not asked(ledger, day)
+            ledger.register({TOTAL: caps(50), "ana": caps(20)}, "more", allowances=DAY, raising=True)
+            clock("2026-11-29")
+            assert not asked(ledger, f"{day} again")
+        clock("2026-12-01")
+        assert asked(ledger, "b")
+        ledger.verify()
+
+
+@pytest.mark.parametrize("length", ["day", "week", "month"])
+def test_a_month_goes_on_where_a_period_ends_in_it(clock: Clock, length: str) -> None:
+    """A smaller cap of a month, which needs nobody's word, forgets nothing of the periods before."""
+    accounts, renewal = {TOTAL: caps(50), "ana": caps(20)}, {"length": length, "persons": "everybody"}
+    with closing(Ledger(None)) as ledger:
+
+        def spent(day: str, key: str) -> bool:
+            """Whether a question was charged after the owner's refresh of the day."""
+            clock(day)
+            turn = ledger.turn()
+            ledger.register_snapshots({"visits": "rows"}, anew=True, turning=turn)
+            try:
+                ledger.reserve(PRICE, question=key, key=key, account="ana", period=turn.name)
+            except BudgetError:
+                return False
+            return True
+
+        clock("2026-11-25")
+        ledger.register(accounts, "declared", allowances={"ana": {"month": caps(3)}}, renewal=renewal)
+        spent("2026-11-25", "before")
+        clock("2026-12-01")  # the owner's refresh comes late
+        period = ledger.turn().before
+        for key in "ab":
+            ledger.reserve(PRICE, question=key, key=key, account="ana", period=period)
+        assert spent("2026-12-08", "c")
+        lower = {"ana": {"month": Caps(Fraction("0.29"), Fraction(0), Fraction(0))}}
+        ledger.register(accounts, "declared", allowances=lower, renewal=renewal)
+        assert not spent("2026-12-09", "d")
+        assert spent("2027-01-01", "e")
+        ledger.verify()
+
+
 def test_an_account_that_a_declaration_leaves_out_keeps_its_caps(tmp_path: Path, clock: Clock) -> None:
     clock("2026-11-29")
     opened(tmp_path / "a.ledger").close()

@@ -114,6 +114,21 @@ def test_nothing_is_charged_in_a_period_for_which_the_rows_were_not_loaded(tmp_p
         one.verify()
 
 
+def test_an_account_pays_for_a_stored_answer_in_the_period_of_its_rows_or_never(clock: Clock) -> None:
+    clock("2026-10-30")
+    with closing(opened(None)) as ledger:
+        refresh(ledger)
+        reserved = ledger.reserve(PRICE, question="a", key="a", account="", period="2026-10")
+        ledger.commit(reserved.reserve_id, b"{}")
+        clock("2026-11-01")
+        refresh(ledger)
+        with pytest.raises(LedgerError, match="a new period has begun"):
+            asked(ledger, "a", "2026-10")  # by a process that still has the old rows
+        assert ledger.filter("ana").spent.nothing
+        assert not asked(ledger, "a", "2026-10", "")  # whoever pays nothing for it gets it
+        ledger.verify()
+
+
 def test_what_begins_twice_too_early_or_undeclared_is_refused(clock: Clock) -> None:
     clock("2026-10-30")
     with closing(opened(None)) as ledger:

@@ -174,17 +174,18 @@ def stored_loss(body: Mapping[str, Any]) -> Loss:
         raise LedgerError.of("newer loss") from None
 
 
-Charge = tuple[str, Loss, bool]
-"""The day of a charge, its loss, and whether it was of lost entries, in this period."""
+Charge = tuple[str, Loss, int]
+"""The day of a charge, its loss, and in how many periods from now on it counts: none of an earlier period's."""
 
 
 def follow(charges: dict[str, list[Charge]], body: Mapping[str, Any]) -> None:
-    """What an entry makes of each account's charges in its period."""
-    if body["kind"] == "period":  # what was lost may have been asked in the next one
+    """What an entry makes of each account's charges."""
+    if body["kind"] == "period":
         for name, known in charges.items():
-            charges[name] = [(day, loss, False) for day, loss, unknown in known if unknown]
+            charges[name] = [(day, loss, max(0, periods - 1)) for day, loss, periods in known]
+    periods = 2 if body["kind"] == "unknown" else 1  # what was lost may have been asked in the next one
     for name in debited(body):
-        charges.setdefault(name, []).append((day_of(body), stored_loss(body), body["kind"] == "unknown"))
+        charges.setdefault(name, []).append((day_of(body), stored_loss(body), periods))
 
 
 class States(ABC):
@@ -195,11 +196,14 @@ class States(ABC):
 
     @abstractmethod
     def charges(self, name: str) -> Iterable[Charge]:
-        """Every loss that an account was debited with in the present period, in order (`follow`)."""
+        """Every loss that an account was debited with, in order (`follow`)."""
 
     def losses(self, name: str, window: str = "") -> list[Loss]:
-        """The losses of these charges; in a `window`, those of its days."""
-        return [loss for day, loss, _ in self.charges(name) if day.startswith(window)]
+        """The losses of those charges that count in the present period; with a `window`, of all on its days: a day or a
+        month goes on where a period ends."""
+        return [
+            loss for day, loss, periods in self.charges(name) if (day.startswith(window) if window else periods > 0)
+        ]
 
     @property
     def period(self) -> str:
@@ -268,7 +272,7 @@ class States(ABC):
             case "period":
                 others["period", ""] = self._begun(Period(body["length"], body["start"]))
                 for _, name in [key for key in self.texts if key[0] == "account"]:
-                    carried = [loss for _, loss, unknown in self.charges(name) if unknown]
+                    carried = [loss for _, loss, periods in self.charges(name) if periods > 1]
                     accounts[name] = Caps.of(self.account(name)).after(carried, None)
             case "persons":
                 if body["period"] != self.period or self.state("renewal", "")["persons"] != NEW_PERSONS:
@@ -318,12 +322,13 @@ class States(ABC):
 
     def _allowed(self, name: str, length: str, old: object, new: Mapping[str, str] | None, day: str) -> Any:
         """What an account may spend in one window under new caps, None where no longer any: what it has spent in this
-        one counts."""
+        one counts. It is that of the latest day that was seen."""
         known = self.allowances(name).get(length)
         if (known and Caps.of(known[0]).to_json()) != old or name == TOTAL:
             raise ValueError("the allowance has other caps")
         if new is None:
             return None
+        day = max(day, known[1]) if known else day
         return account_to_json(Caps.from_json(new).after(self.losses(name, Period.of(length, day).name), None)) | {
             "day": day
         }

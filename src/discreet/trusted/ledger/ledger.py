@@ -159,7 +159,7 @@ class BudgetLedger:
         people that the measurement reads: where it fails he is suspended on them, and the failure number `limit` in
         a snapshot freezes them. Whether they are open to him is for `check` to say. After
         the charge the whole budget must still admit `keep`, which the owner has set apart. `period` is that for which
-        the rows were loaded: LedgerError "period" where another one is running.
+        the rows were loaded: LedgerError "period" where another one is running, and something would be charged.
 
         Raises BudgetError (nothing is written), QuestionError "request" where the request belongs to another
         question, LedgerError "pending" where it was charged and has no answer.
@@ -176,11 +176,12 @@ class BudgetLedger:
             answer = transaction.answer(key, own, None if known is None else known.body["reserve"])
             remembered = None if known else request  # by one entry
             asked: Fields = {"analyst": account, "question": question, "key": key, "request": remembered}
-            if answer is not None:
-                return _repeated(transaction, answer, own, asked)
-            LedgerError.unless(known is None, "pending", where="request")
             begun = period or transaction.state("renewal", "") is None
-            LedgerError.unless(begun and transaction.period == period, "period")
+            present = bool(begun and transaction.period == period)
+            if answer is not None:
+                return _repeated(transaction, answer, own, asked, present=present)
+            LedgerError.unless(known is None, "pending", where="request")
+            LedgerError.unless(present, "period")
             if tables:
                 asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
             asked |= transaction.day(own)
@@ -287,11 +288,15 @@ def _other_allowances(
     return {"allowances": changes, "day": chain.now()[:10]} if changes else {}
 
 
-def _repeated(transaction: Transaction, answer: StoredAnswer, own: str | None, asked: Fields) -> Stored:
-    """Give a stored answer. An own account that has not paid for it yet is debited its release's loss."""
+def _repeated(
+    transaction: Transaction, answer: StoredAnswer, own: str | None, asked: Fields, *, present: bool
+) -> Stored:
+    """Give a stored answer. An own account that has not paid for it yet is debited its release's loss, where the rows
+    are of the `present` period."""
     data, reserve, debited_before = answer
     charged = {} if own is None or debited_before else {own: stored_loss(reserve.body)}
     if charged:
+        LedgerError.unless(present, "period")
         asked |= {"account": own, "loss": reserve.body["loss"]} | transaction.day(own)
     if charged or asked["request"] is not None:
         transaction.append("repeat", asked | {"reserve": reserve.seq})
