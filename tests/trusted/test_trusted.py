@@ -55,12 +55,12 @@ def test_each_ring_knows_those_inside_it_alone() -> None:
     }
 
 
-@pytest.mark.parametrize(("one", "most"), [("ring_a", 2_915), ("ledger", 1_345), ("ring_b", 2_840), ("ring_c", 2_600)])
+@pytest.mark.parametrize(("one", "most"), [("ring_a", 2_915), ("ledger", 1_365), ("ring_b", 2_840), ("ring_c", 2_600)])
 def test_rings_grow_by_nobody_s_oversight(one: str, most: int) -> None:
     """The largest that a ring may be in lines of code. What is larger must say here why. Ring A: whole numbers of steps
     are kept beside values, which a third of a question's time went into; each person is in one period. The ledger: caps
     by day and month are held in the transaction that charges, and so is that a charge is for rows of its period; what
-    holds of every storage stands apart from its file; 300 lines are for one on a server, and only for who keeps it
+    holds of every storage stands apart from its file; 325 lines are for one on a server, and only for who keeps it
     there. Ring B: casts that one engine has in one form, and another in one for each type."""
     assert sum(map(code_lines, inside(one))) <= most
 

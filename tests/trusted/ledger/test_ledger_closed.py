@@ -36,9 +36,9 @@ def code_lines(text: str) -> int:
     return len(lines - words)
 
 
-def test_it_is_under_1040_lines_of_code_and_300_for_a_server() -> None:
+def test_it_is_under_1040_lines_of_code_and_325_for_a_server() -> None:
     lines = {file.stem: code_lines(file.read_text("utf-8")) for file in FILES}
-    assert lines["server"] + lines["tables"] < 300
+    assert lines["server"] + lines["tables"] < 325
     assert sum(lines.values()) - lines["server"] - lines["tables"] < 1_040
 
 

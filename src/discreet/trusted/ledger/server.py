@@ -210,6 +210,14 @@ class LedgerServer(Storage):
                 LedgerError.unless(time.monotonic() < end, "server ended")
                 time.sleep(0.1)
 
+    def _undo(self, connection: Connection) -> None:
+        """A session that was interrupted in the middle of a statement can be told nothing more: it ends, and with it
+        the transaction, wherever it was."""
+        try:
+            super()._undo(connection)
+        except psycopg.Error:
+            self._release()
+
     def _open(self) -> _Session:
         """A connection that has not ended, as far as this side has heard. What was seen through an earlier one must
         still be there (`Storage`)."""

@@ -84,7 +84,7 @@ class Storage(ABC):
                 self._commit(connection, None if transaction.head is before else transaction.head)
             finally:
                 if connection.in_transaction:
-                    connection.execute("ROLLBACK")
+                    self._undo(connection)
             if noted_of is not None and transaction.head is not before:
                 note.advance(noted_of, transaction.head, self._busy_milliseconds)
             self._seen = transaction.head
@@ -158,6 +158,10 @@ class Storage(ABC):
     def _commit(self, connection: Connection, head: Noted | None) -> None:  # noqa: ARG002
         """End a transaction whose last entry is `head`, where it wrote one: what it wrote is durable then."""
         connection.execute("COMMIT")
+
+    def _undo(self, connection: Connection) -> None:
+        """End a transaction of which nothing stays."""
+        connection.execute("ROLLBACK")
 
     @abstractmethod
     def whole(self) -> None:
