@@ -408,6 +408,8 @@ class Holdings:
                     Fault(f"tables.{name}", message, f"{way}: it is the new snapshot, and the budget goes on")
                 )
         if faults:
+            # other persons are in the rows since another process listed them: they are loaded anew
+            LedgerError.unless(turn.renewal is None or len(self._ledger.seen()) <= turn.lists, "period")
             raise DeclarationError(faults, code="changed", file=file)
         fresh = {name: loaded[name] for name in anew if name in loaded}
         known |= self._ledger.register_snapshots(fresh, anew=True, turning=turn)

@@ -379,6 +379,28 @@ def test_nothing_is_measured_until_the_list_is_written(tmp_path: Path, clock: Cl
         assert engine.period == "2026-10"
 
 
+def test_a_load_beside_a_refresh_begins_again(tmp_path: Path, clock: Clock) -> None:
+    """Who is listed while another process loads is in its rows too; it does not say that the source has changed."""
+    clock("2026-10-30")
+    write(tmp_path, {"ann": 1})
+    path = ward(tmp_path)
+    with discreet.open(path, owner=True) as one, discreet.open(path, owner=True) as other:
+        assert held(one) == held(other)
+        write(tmp_path, {"ann": 1, "bob": 1})
+        one.refresh()
+        engine: Any = other._engine
+        original = engine.first_seen
+
+        def meanwhile(*said: Any) -> Any:
+            engine.first_seen = original
+            write(tmp_path, {"ann": 1, "bob": 1, "cid": 1})
+            one.refresh()
+            return original(*said)
+
+        engine.first_seen = meanwhile
+        assert held(other) == [("ann", 1), ("bob", 1), ("cid", 1)]
+
+
 @pytest.mark.parametrize(
     ("text", "where"),
     [
