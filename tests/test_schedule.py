@@ -35,6 +35,47 @@ def test_answers_repeats_and_refusals_take_the_same_time(slow: Curator) -> None:
     slow.close()
 
 
+def test_what_was_measured_is_stored_when_the_engine_s_time_is_over(
+    slow: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before, the same question of somebody else, in another process, would tell by its price when the engine was done:
+    it is no repeat until then."""
+    seen = []
+
+    def over() -> None:
+        until = UNTIL.get()
+        assert until is not None
+        before = [entry.kind for entry in slow.ledger.entries()][-1]
+        schedule.engine_time_over()
+        seen.append((before, time.monotonic() >= until))
+
+    monkeypatch.setattr("discreet.curator.core.engine_time_over", over)
+    begun = time.monotonic()
+    both = "SELECT a.n, b.s FROM (SELECT COUNT(*) AS n FROM t) a, (SELECT SUM(x) AS s FROM t) b"
+    with contextlib.suppress(discreet.EngineError, discreet.QuestionError):  # on a busy machine it is not ready
+        slow.ask("SELECT COUNT(*) FROM t WHERE x > 1", epsilon=1)
+        assert seen == [("reserve", True)]
+        slow.ask(both, epsilon=1)
+        assert seen == 3 * [("reserve", True)]
+        assert time.monotonic() - begun >= 3
+    assert seen or time.monotonic() - begun >= 1
+    slow.close()
+
+
+def test_each_part_of_a_question_has_its_own_half() -> None:
+    with on_schedule(1) as slot:
+        first = UNTIL.get()
+        assert first is not None
+        slot.take(3)
+        slot.part(1)
+        assert UNTIL.get() == pytest.approx(first)
+        slot.part(2)
+        assert UNTIL.get() == pytest.approx(first + 1)
+        slot.part(5)  # never beyond the half of the whole
+        assert UNTIL.get() == pytest.approx(first + 1)
+        slot.take(1)
+
+
 def test_what_is_started_and_loaded_is_no_part_of_a_slot() -> None:
     """Else the first question, which loads the public tables, would fail, and stop their engine."""
     tables = {

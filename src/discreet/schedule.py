@@ -20,6 +20,7 @@ class Slot:
     def __init__(self, seconds: int | None) -> None:
         self._seconds = seconds
         self._begun = time.monotonic()
+        self._statements = 0
         self.take(1)
 
     def take(self, statements: int) -> None:
@@ -27,6 +28,17 @@ class Slot:
         if self._seconds is not None:
             self._whole = self._seconds * max(1, statements)
             UNTIL.set(self._begun + self._whole / 2)
+
+    def part(self, statements: int) -> None:
+        """The next part of the question takes so many of these statements: the engine has half of their time for it."""
+        if self._seconds is not None:
+            self._statements += max(1, statements)
+            UNTIL.set(self._begun + min(self._whole, self._seconds * self._statements) / 2)
+
+    def rest(self) -> None:
+        """What is computed from what was released may take all of the slot that is left."""
+        if self._seconds is not None:
+            UNTIL.set(self._begun + self._whole)
 
     def wait(self, part: float = 1) -> bool:
         """Waits for the end of this part of it. Gives whether it was still to come."""
@@ -50,6 +62,9 @@ def on_schedule(seconds: int | None, turn: Lock | None = None) -> Iterator[Slot]
     The engine's `turn` is held for half of the slot, however early the engine is done: whoever asks next would see when
     it is let go of. So how long a question waits for its turn follows from when others asked, and its slot begins then.
     Where the turn does not come in time, nothing is spent.
+
+    What was measured is stored at the end of the engine's time, `engine_time_over`, however early it is done: from then
+    on the same question is a repeat, to whoever asks it in another process too, and not before.
     """
     if seconds is None or turn is None:
         with _slot(seconds) as slot:
@@ -82,6 +97,13 @@ def _end(slot: Slot, before: float | None, turn: Lock | None) -> bool:
         finally:
             turn.release()
     return slot.wait()
+
+
+def engine_time_over() -> None:
+    """Waits for the end of the time that the engine has for what it does now; not at all without a schedule."""
+    until = UNTIL.get()
+    if until is not None:
+        time.sleep(max(0.0, until - time.monotonic()))
 
 
 class Turns:

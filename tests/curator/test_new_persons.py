@@ -17,6 +17,7 @@ import pytest
 
 import discreet
 from discreet.accounting import Pure
+from discreet.catalog import read
 from discreet.errors import BudgetError, DeclarationError, EngineError, LedgerError
 from discreet.ledger import Ledger
 from discreet.trusted.ledger import chain
@@ -195,7 +196,7 @@ def test_ids_are_as_the_engine_makes_them(
         assert len(held(one)) == alike
         ((period, ids),) = one.ledger.seen()
         assert (period, len(ids)) == ("2026-10", 16 * alike)
-        key = secret(one.ledger.salt(), f"t.id ({kind})")
+        key = secret(one.ledger.salt(), f"t.id ({kind}, from csv, %Y-%m-%d, utf-8)")
         persons = [str(person).encode() for person, _ in held(one)]
         digests = [hmac.digest(key, person, "sha256") for person in persons]
         pairs = sorted(tuple(int.from_bytes(one[at : at + 8]) for at in (0, 8)) for one in digests)
@@ -427,3 +428,16 @@ def test_what_does_not_know_persons_again_is_refused(tmp_path: Path, text: str, 
             )
         )
     assert [fault.where for fault in refused.value.faults] == where
+
+
+@pytest.mark.parametrize("csv", ['encoding = "latin-1"', 'dates = "%d.%m.%Y"'])
+def test_how_ids_are_read_stays_as_it_is_once_somebody_is_listed(csv: str, tmp_path: Path, clock: Clock) -> None:
+    """Read in another way the same ids would be others, and their persons would seem new."""
+    clock("2026-10-30")
+    write(tmp_path, {"ann": 1, "bob": 1})
+    other = TEXT.replace('person = "id"', f'person = "id"\ncsv = {{{{ {csv} }}}}')
+    with discreet.open(ward(tmp_path), owner=True) as one:
+        one.refresh()
+    for raising in (False, True):
+        with pytest.raises(LedgerError, match="neither begins, changes nor ends"):
+            discreet.Curator.of(read(ward(tmp_path, other)), owner=True, raise_budget=raising)

@@ -129,6 +129,7 @@ def test_the_note_that_is_left_is_believed_more_than_the_owner(clinic: Path, see
     copy = lost(clinic, with_note=False)
     assert note.place(clinic.with_suffix(".ledger")).exists()
     assert "notes" in refused(clinic, copy, "rewritten", expect_head=seed["head"]).message
+    assert "notes" in refused(clinic, copy, "rewritten", expect_head=None).message  # 0 is not what was asked since
     restore(clinic, copy, expect_head=None, loss=Pure(Fraction(1, 4)))
     assert total(clinic) == Fraction(1, 2)
 

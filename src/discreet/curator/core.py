@@ -18,6 +18,7 @@ from discreet.accounting import Loss
 from discreet.accounting.balance import Balance, ends, percent_of, promise, published, used
 from discreet.catalog import Budget, Declaration, Table, declare
 from discreet.catalog.listing import Tables, listed
+from discreet.catalog.model import Renewal, Renews
 from discreet.catalog.sources import together
 from discreet.curator.plans import Plans
 from discreet.curator.plans import price_of as asked_price
@@ -47,7 +48,7 @@ from discreet.release.left_out import may_be_left_out
 from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused
 from discreet.release.stored import measured, price_of, read, written
-from discreet.schedule import Slot, on_schedule
+from discreet.schedule import Slot, engine_time_over, on_schedule
 from discreet.sql import Question, lower_tree
 from discreet.sql.asked import Asked
 from discreet.sql.compiled import Askable, as_text
@@ -221,7 +222,7 @@ class Asking:
         begins = self._ledger.register(
             {name: caps_of(budget) for name, budget in accounts.items()},
             repr(dict(declaration.tables)),
-            units={table.name.casefold(): _unit(table) for table in about},
+            units={table.name.casefold(): _unit(table, declaration.budget.renewal) for table in about},
             raising=raising,
             allowances={name: allowances_of(budget) for name, budget in declaration.analysts.items()},
             renewal=renewal_of(declaration),
@@ -277,9 +278,9 @@ class Asking:
                 (part,) = asked.parts
                 content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
                 return self._release(content, asked.loss, content.cost if charged else FREE, account, asked.asked)
-            return self._computed(asked, account, request)
+            return self._computed(asked, account, request, slot)
 
-    def _computed(self, asked: PricedLayers, account: str, request: str | None) -> Release:
+    def _computed(self, asked: PricedLayers, account: str, request: str | None, slot: Slot) -> Release:
         """Measures the tables of a question one after another, and computes its outer query from what they release."""
         assert asked.outer is not None
         tables, data, parts = asked.tables, dict(asked.data), []
@@ -311,7 +312,9 @@ class Asking:
                 own_account = account if account in self._declaration.analysts else TOTAL
                 self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept)
                 room_held = True  # what comes is held against the budget as it is measured
+            slot.part(len(measured.plan.roots))
             content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
+            slot.rest()
             data[one.name] = computing.data_of(content, tables[one.name])
             parts.append(content)
             if paid:
@@ -362,6 +365,7 @@ class Asking:
             key=self._key(table, priced, snapshots.numbers),
             request=request,
             rows=snapshots.rows,
+            due=engine_time_over,
         )
         answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked, together=together)
         return answered, charged
@@ -880,9 +884,15 @@ def _wanted(within: Mapping[str, Number] | None, confidence: Number, together: b
     return Within(within, confidence, together)
 
 
-def _unit(table: Table) -> Unit:
+def _unit(table: Table, renewal: Renewal | None) -> Unit:
+    """Who counts as a person. Where the budget renews for new ones, how a source is read is a part of that: read in
+    another way, an id is another, and whoever was seen seems new."""
     person = table.column(table.person) if table.person is not None and not table.path else None
-    return Unit(table.unit, table.rows_per_person or 1, str(person.type) if person is not None else "")
+    kind = [str(person.type)] if person is not None else []
+    if renewal is not None and renewal.persons is Renews.NEW_PERSONS:
+        source = table.source
+        kind += [f"from {source.kind}", *([source.dates, source.encoding] if source.kind == "csv" else [])]
+    return Unit(table.unit, table.rows_per_person or 1, ", ".join(kind))
 
 
 def caps_of(budget: Budget) -> Caps:
@@ -904,4 +914,4 @@ def renewal_of(declaration: Declaration) -> dict[str, str] | None:
     said = {"length": renewal.length, "persons": str(renewal.persons)}
     if renewal.who is None:
         return said
-    return said | {"who": f"{renewal.who.casefold()}.{_unit(declaration.tables[renewal.who]).person}"}
+    return said | {"who": f"{renewal.who.casefold()}.{_unit(declaration.tables[renewal.who], renewal).person}"}

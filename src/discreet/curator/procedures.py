@@ -15,7 +15,7 @@ from discreet.procedures.progress import progress
 from discreet.procedures.run import released, request_key
 from discreet.release import Release
 from discreet.release.content import FREE, ReleaseContent
-from discreet.schedule import Turns
+from discreet.schedule import Turns, engine_time_over
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql.compiled import Askable, as_text, unbound
@@ -311,6 +311,7 @@ class Curator(Asking):
             key=request_key(call.table, held.numbers, self._engine.name, *call.parts),
             request=request,
             rows=held.rows,
+            due=engine_time_over,
         )
         return self._release(
             ReleaseContent.from_json(stored), measurement.loss, call.cost if charged else FREE, account

@@ -40,9 +40,10 @@ def released(
     key: str,
     request: str | None,
     rows: object,
+    due: Callable[[], None],
 ) -> tuple[bytes, bool]:
-    """What was released, as `written` says it and the ledger stores it, and whether this call was charged. A
-    signal waits until the answer is stored.
+    """What was released, as `written` says it and the ledger stores it, and whether this call was charged. It is stored
+    once `due` has returned; a signal waits until then.
 
     Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
     """
@@ -59,5 +60,6 @@ def released(
             return reserved.answer, bool(reserved.charged)
         with reserved:
             stored = written(reserved.measure())
+            due()
             reserved.commit(stored)
         return stored, True  # what a repeat will read

@@ -170,6 +170,11 @@ def _taken(draft: Path, path: Path, copy: Copy, expect_head: str | None, loss: L
     """The last entry of a copied ledger, verified, once all that it lacks is charged. Raises LedgerError where it must
     not be taken."""
     if expect_head is None:
+        noted = note.read(path)
+        if loss is None and noted is not None and noted.seq > copy.head.seq:
+            message = f"this copy ends with entry {copy.head.seq}, and {note.place(path).name} notes {noted.seq}"
+            fix = "find the newest copy; else say what the entries between cost at most: --spend-unknown AMOUNT, not 0"
+            raise LedgerError("rewritten", message, where=path.name, fix=fix)
         with closing(Ledger.spend_unknown(draft, loss)) as ledger:
             note.place(draft).unlink()
             return ledger.last

@@ -8,7 +8,9 @@ whom no refresh has seen yet.
 **Claim.** Of all that is ever released, in all periods together, a person loses no more than the budget of one.
 
 *Proof.* Let two histories of the sources differ in one person p, all of whose rows, at every refresh, are missing in
-the other. When the owner refreshes follows from the clock and from what was released, never from the rows.
+the other. When the owner refreshes follows from the clock and from what was released, never from the rows; and a
+refresh that p's rows make fail, as by a text that is none in the declared encoding, is mended before the period ends:
+what is not read in one period is first seen in the next.
 1. The period to which another person q is assigned follows from q's own rows and from the clock: `statements` looks
    for q's own keyed id among the known ones, and nothing else. (Two persons have one keyed id of 128 bits with a
    probability below n²/2^129.) Which rows of q are stored follows from q's rows too (`storing`), and no row is about
