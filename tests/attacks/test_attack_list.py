@@ -102,7 +102,7 @@ def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
         if any(
             "bounds found" in bound for bound in content["bounds"]
         ):  # they are noisy, and so is what follows of them
-            content["bounds"] = [re.sub(r"\[.*\]", "", bound) for bound in content["bounds"]]
+            content["bounds"] = [re.sub(r"\[.*\]|steps of [-+.e\d]+", "", bound) for bound in content["bounds"]]
             content["mechanisms"] = [one["columns"] for one in content["mechanisms"]]
         outcome = tuple(content[name] for name in ("columns", "types", "cost", "mechanisms", "bounds", "unit"))
         keys = [name for name in release.columns if name in content["types"]]
