@@ -22,10 +22,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from discreet.catalog.listing import Tables
 from discreet.curator import Curator
 from discreet.curator.history import as_dict, as_page
 from discreet.curator.warned import listening
 from discreet.errors import BudgetError, DeclarationError, EngineError, Error, Fault, LedgerError, QuestionError
+from discreet.explanation import Explanation
 from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import heard, told
@@ -205,20 +207,64 @@ class Service:
             found = await anyio.to_thread.run_sync(self._accounts.holder, token, limiter=self._doors)
         if found is None:
             raise unknown_token()
-        declared = self._curator.declaration.analysts
-        if found.role is Role.ANALYST and declared and found.asks_as not in declared:
+        if not self._bound(found):
             fix = "the owner makes an account that is bound to a declared analyst"
             raise Refused(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
         return found
 
-    # what is asked
+    def _bound(self, account: Account) -> bool:
+        """Whether the analyst of an account is declared, where any is."""
+        declared = self._curator.declaration.analysts
+        return account.role is not Role.ANALYST or not declared or account.asks_as in declared
+
+    # what is asked, by whatever protocol
+
+    @property
+    def tables(self) -> Tables:
+        """The tables, as they are declared."""
+        return self._curator.tables
+
+    async def holder_of(self, name: str) -> Account | None:
+        """The account of this name, for whoever has proved to be called so: None where it was ended, or its analyst is
+        no longer declared."""
+        found = await self._look(partial(self._accounts.named, name))
+        return found if found is not None and self._bound(found) else None
+
+    async def asked(
+        self, account: Account, said: Mapping[str, Any], request: str | None = None
+    ) -> tuple[Release, Sequence[str]]:
+        """The answer to a question, said as `Curator.ask` takes it, and what is warned of; `request` names it.
+
+        Raises an Error, or Refused 429 where another question of the account's runs or too many wait: `problem_of` is
+        what the account may hear of both."""
+        with self._turn(account):
+            return await self._run(self._answer, account, said, request)
+
+    async def explained(self, account: Account, said: Mapping[str, Any]) -> Explanation:
+        """What a question would cost, and give. Nothing is spent. Raises as `asked`."""
+        with self._turn(account):
+            return await self._run(partial(self._asked.explain, analyst=account.asks_as, **said))
+
+    async def balance(self, account: Account) -> dict[str, Any]:
+        """What was spent and what is left of an analyst's own budget; the whole, for the others."""
+        budget = await self._look(lambda: self._curator.budget)
+        mine = account.asks_as if account.role is Role.ANALYST else None
+        return {"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()}
+
+    def problem_of(self, error: Exception, account: Account | None) -> dict[str, Any]:
+        """What an account hears of anything that was raised: as RFC 9457 has it, with the code, where and the fix."""
+        if isinstance(error, Refused):
+            return _plain_problem(error.status, error.error)
+        if account is None:
+            return _plain_problem(503, _unavailable())
+        return _as_told(error, account)
+
+    # what is asked over HTTP
 
     async def _ask(self, account: Account, request: Request) -> Response:
         wanted, name = form(request), request_name(request)
-        said = fields(await body(request), PRICED)
-        with self._turn(account):
-            release, warnings = await self._run(self._answer, account, said, name)
-            return await self._run(_written, release, wanted, warnings)
+        release, warnings = await self.asked(account, fields(await body(request), PRICED), name)
+        return await self._run(_written, release, wanted, warnings)
 
     def _answer(self, account: Account, said: Mapping[str, Any], name: str | None) -> tuple[Release, Sequence[str]]:
         """The answer, and what is warned of. A name that was used before belongs to what was asked under it."""
@@ -239,10 +285,7 @@ class Service:
         return release, warnings
 
     async def _explain(self, account: Account, request: Request) -> Response:
-        said = fields(await body(request), PRICED)
-        with self._turn(account):
-            explained = await self._run(partial(self._asked.explain, analyst=account.asks_as, **said))
-            return _json(explained.to_dict())
+        return _json((await self.explained(account, fields(await body(request), PRICED))).to_dict())
 
     async def _check(self, account: Account, request: Request) -> Response:
         said = fields(await body(request), QUESTION)
@@ -320,9 +363,7 @@ class Service:
         return _json(dict(self._curator.tables))
 
     async def _balance(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        budget = await self._look(lambda: self._curator.budget)
-        mine = account.asks_as if account.role is Role.ANALYST else None
-        return _json({"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()})
+        return _json(await self.balance(account))
 
     async def _ledger(self, account: Account, request: Request) -> Response:  # noqa: ARG002
         part = page(request)
