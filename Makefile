@@ -70,6 +70,7 @@ clean:
 	$(PIP) --no-deps --no-build-isolation --editable .
 	touch $@
 
-.venv/dev.stamp: requirements/dev.txt .venv/run.stamp
+.venv/dev.stamp: requirements/dev.txt tests/lib/axe/package-lock.json .venv/run.stamp
 	$(PIP) -r requirements/dev.txt
+	npm ci --silent --prefix tests/lib/axe || echo "axe-core is not installed: nothing looks at the accessibility of pages" >&2
 	touch $@

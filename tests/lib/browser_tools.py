@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -71,6 +72,31 @@ class Browser:
             f"new Promise((done) => {{ const look = () => ({condition}) ? done(1) : setTimeout(look, 20); look(); }})"
         )
         self.run(step)
+
+    def window(self, width: int, height: int, *, dark: bool = False) -> None:
+        """How large the window is, and which colours its user prefers."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._ask("Emulation.setDeviceMetricsOverride", self._session, **size)
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self._ask("Emulation.setEmulatedMedia", self._session, features=scheme)
+
+    def picture(self, path: Path) -> None:
+        """Writes the whole page, however long, as .png."""
+        size = self._ask("Page.getLayoutMetrics", self._session)["cssContentSize"]
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 8_000), "scale": 1}
+        told = self._ask("Page.captureScreenshot", self._session, clip=clip, captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(told["data"]))
+
+    def press(self, key: str, *, shift: bool = False) -> None:
+        """Presses a key that has a name, as Tab, Enter and Escape, or types a text."""
+        codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39}
+        if key not in codes:
+            self._ask("Input.insertText", self._session, text=key)
+            return
+        said = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
+        said |= {"text": "\r"} if key == "Enter" else {}
+        self._ask("Input.dispatchKeyEvent", self._session, type="keyDown", **said)
+        self._ask("Input.dispatchKeyEvent", self._session, type="keyUp", **said)
 
     def __enter__(self) -> Browser:
         return self
