@@ -4,6 +4,7 @@ time limit, and ends it; the child sends answers, prints nothing else, and ends 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import resource
 import select
@@ -27,6 +28,14 @@ HEADER = struct.Struct(">Q")
 
 class ChildGone(Exception):
     """The child has ended, or it says nothing within the time limit."""
+
+
+def _ready(descriptor: int, seconds: float | None) -> bool:
+    """Whether something is to be read there, or nothing any more, within so many seconds; None: it waits for it. (A
+    process may have more open than `select.select` takes.)"""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    return bool(waiting.poll(None if seconds is None else math.ceil(max(0.0, seconds) * 1_000)))
 
 
 class Child:
@@ -67,7 +76,7 @@ class Child:
         """So many bytes of the child's, until a moment on the monotonic clock. Raises ChildGone."""
         pieces = []
         while length:
-            ready, _, _ = select.select([self._answers], [], [], max(0.0, deadline - time.monotonic()))
+            ready = _ready(self._answers, deadline - time.monotonic())
             piece = os.read(self._answers, min(length, 1 << 20)) if ready else b""
             if not piece:
                 raise ChildGone
@@ -90,7 +99,7 @@ class _Process:
             if self._known is None:
                 number, descriptors = b"", list[int]()
                 with self._news as news:
-                    if select.select([news], [], [], START_SECONDS)[0]:
+                    if _ready(news.fileno(), START_SECONDS):
                         number, descriptors, _, _ = socket.recv_fds(news, 8, 1)
                 self._known = int.from_bytes(number, "big"), next(iter(descriptors), None)
             return self._known
@@ -102,7 +111,7 @@ class _Process:
     @property
     def lives(self) -> bool:
         _, descriptor = self.known()
-        return descriptor is not None and not select.select([descriptor], [], [], 0)[0]
+        return descriptor is not None and not _ready(descriptor, 0)
 
     def end(self) -> None:
         """Kills it, and waits until it is gone."""
@@ -112,7 +121,7 @@ class _Process:
                 if self.own:
                     with contextlib.suppress(ProcessLookupError):
                         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-                    select.select([descriptor], [], [])
+                    _ready(descriptor, None)
                 os.close(descriptor)
                 self._known = number, None
 
@@ -135,7 +144,7 @@ def serve() -> tuple[BinaryIO, BinaryIO]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def watch() -> None:
-        select.select([CURATOR], [], [])
+        _ready(CURATOR, None)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

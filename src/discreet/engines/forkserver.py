@@ -45,7 +45,7 @@ class _Server:
 
     def __init__(self, program: str) -> None:
         environment = {
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path if path),
             "PATH": os.environ.get("PATH", ""),
             "HOME": "/nonexistent",
             "LANG": "C.UTF-8",
@@ -64,6 +64,7 @@ class _Server:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={name: value for name, value in environment.items() if value},
+                cwd="/",  # what is there to the end: the curator's folder may be removed, and DuckDB needs one
                 start_new_session=True,
             )
         weakref.finalize(self, _end, self._process, self.asking, self._owner)

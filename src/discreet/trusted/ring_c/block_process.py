@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import pickle
 import queue
@@ -151,12 +152,18 @@ class BlockProcesses:
         self.close()
 
 
+def _ready(descriptor: int, event: int, deadline: float) -> bool:
+    """Whether this happens to the descriptor in time. (A process may have more open than `select.select` takes.)"""
+    waiting = select.poll()
+    waiting.register(descriptor, event)
+    return bool(waiting.poll(math.ceil(max(0.0, deadline - time.monotonic()) * 1_000)))
+
+
 def _send(child: subprocess.Popen[bytes], body: bytes, deadline: float) -> None:
     assert child.stdin is not None
     descriptor, rest = child.stdin.fileno(), memoryview(struct.pack(">Q", len(body)) + body)
     while rest:
-        _, ready, _ = select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
+        if not _ready(descriptor, select.POLLOUT, deadline):
             raise Unusable
         rest = rest[os.write(descriptor, rest[: 1 << 12]) :]  # a pipe that is ready takes so much without waiting
 
@@ -165,7 +172,7 @@ def _read(child: subprocess.Popen[bytes], length: int, deadline: float) -> bytes
     assert child.stdout is not None
     found = b""
     while len(found) < length:
-        ready, _, _ = select.select([child.stdout.fileno()], [], [], max(0.0, deadline - time.monotonic()))
+        ready = _ready(child.stdout.fileno(), select.POLLIN, deadline)
         piece = os.read(child.stdout.fileno(), length - len(found)) if ready else b""
         if not piece:
             raise Unusable

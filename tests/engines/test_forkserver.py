@@ -1,0 +1,53 @@
+"""Children that are forked from a process that has loaded their program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ASKED = """
+import os
+import pandas
+import discreet
+frame = pandas.DataFrame({"sex": ["a", "b"] * 50})
+table = discreet.Table(frame, one_row_per_person=True, columns={"sex": ["a", "b"]})
+question = "SELECT sex, n + 1 AS more FROM (SELECT sex, COUNT(*) AS n FROM t GROUP BY sex)"
+curators = [discreet.Curator({"t": table}, epsilon=1) for _ in range(2)]
+for curator in curators:
+    print(len(curator.ask(question, epsilon=0.5).rows))
+    if os.path.isdir(folder := os.environ["FOLDER"]):
+        os.rmdir(folder)
+"""
+
+
+def test_the_folder_that_it_was_started_in_may_be_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "begun"
+    folder.mkdir()
+    said = subprocess.run(
+        [sys.executable, "-c", ASKED],
+        cwd=folder,
+        env={"FOLDER": str(folder), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == "3\n3\n"
+
+
+OPEN = """
+import os
+import resource
+import pandas
+import discreet
+resource.setrlimit(resource.RLIMIT_NOFILE, (2_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+table = discreet.Table(pandas.DataFrame({"x": [1, 2]}), one_row_per_person=True, columns={"x": (0, 9)})
+with discreet.Curator({"t": table}, epsilon=1) as curator:
+    print(len(curator.ask("SELECT n + 1 AS more FROM (SELECT COUNT(*) AS n FROM t)", epsilon=0.5).rows))
+"""
+
+
+def test_many_open_files_are_no_matter() -> None:
+    said = subprocess.run([sys.executable, "-c", OPEN], env={"PATH": ""}, capture_output=True, text=True, check=True)
+    assert said.stdout == "1\n"
