@@ -145,7 +145,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     ledger = reader.ledger(raw.get("ledger"), base, file)
     beside = file or (ledger.beside if isinstance(ledger, Place) else ledger)
     limits = reader.limits(
-        reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots") if beside else None
+        reader.mapping("engine", raw.get("engine")), beside.with_suffix(".snapshots").absolute() if beside else None
     )
     reader.placed(tables, limits.kind)
     budget, limits = reader.for_new_persons(budget, tables, raw.get("tables"), limits)
