@@ -30,7 +30,8 @@ class Explanation:
     this answer; one half is a coin toss. `odds_of_budget` is the same for all that the budget will ever allow. `after`
     says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
     account of her own, `analyst` is it, with the `percent` of it that the question takes; `more` and `after` are what
-    both accounts allow.
+    both accounts allow. Where it is `stored`, no price was named, and whoever asks has an answer of this price already:
+    asked without a price, it is free.
     """
 
     price: Cost
@@ -48,6 +49,7 @@ class Explanation:
     group: int = GROUP_FOR_MEANS
     after: str = ""
     analyst: Mapping[str, Any] | None = None
+    stored: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -67,6 +69,7 @@ class Explanation:
             "odds_of_budget": self.odds_of_budget,
             "after": self.after,
             "analyst": None if self.analyst is None else dict(self.analyst),
+            "stored": self.stored,
         }
         plain: dict[str, Any] = finite(whole)
         return plain
@@ -92,7 +95,9 @@ class Explanation:
             takes += f" · {percent(own['percent'])} of {own['name']}'s ε {own['epsilon']}, {percent(own['used'])} of it"
             takes += " used before"
         lines = [visible(f"price {self.price} · {takes} · {self.more:,} like this fit")]
-        if self.after:
+        if self.stored:
+            lines = [f"free: the answer is stored, at price {self.price}"]
+        elif self.after:
             lines.append(visible(f"after it {self.after}"))
         for name, error in self.expected_error.items():
             where = f" in a group of at least {self.group:,} values" if name in self.means else ""

@@ -32,8 +32,10 @@ def priced_at(
     delta: Number | None,
     within: Within | None,
     enough: Callable[[Measurement], bool],
+    analyst: str = "",
 ) -> Price:
-    """The price that the call or the question's own clause names, else the declared one. Two prices are refused.
+    """The price that the call or the question's own clause names, else the one that is declared for `analyst`. Two
+    prices are refused.
 
     `enough` says whether a price is not below the least. Depends on texts and declarations only. Raises QuestionError.
     """
@@ -44,12 +46,23 @@ def priced_at(
         if epsilon is not None or question.epsilon is not None:
             raise _refused("within and epsilon name two prices", "within", "name one of them")
         return _within(question.plan, declaration, named_delta, within, enough)
-    named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon))
-    return _complete(question.plan, declaration, named, named_delta)
+    named = named_epsilon(declaration, _one("epsilon", _amount("epsilon", epsilon), question.epsilon), analyst)
+    return complete(question.plan, declaration, named, named_delta)
+
+
+def names_price(layers: Layers) -> bool:
+    """Whether a question names a price itself, or a part of one, in any clause."""
+    clauses = [(layers.epsilon, layers.delta), *((one.question.epsilon, one.question.delta) for one in layers.measured)]
+    return any(price is not None for clause in clauses for price in clause)
 
 
 def shared(
-    layers: Layers, declaration: Declaration, epsilon: Number | None, delta: Number | None, within: Within | None
+    layers: Layers,
+    declaration: Declaration,
+    epsilon: Number | None,
+    delta: Number | None,
+    within: Within | None,
+    analyst: str = "",
 ) -> list[tuple[Number | None, Number | None]]:
     """What the call names for each measured table of a question: those that name no price of their own share it, in
     equal parts rounded down. Raises QuestionError."""
@@ -64,18 +77,18 @@ def shared(
     if not sharing and whole is not None and layers.measured:
         raise _refused("the call and all measured tables name prices", "epsilon", "name it in one place")
     if whole is None and sharing and within is None:
-        whole = named_epsilon(declaration, None)
+        whole = named_epsilon(declaration, None, analyst)
     part = None if whole is None else whole if len(sharing) == 1 else floor(whole / max(1, len(sharing)), 6)
     part_delta = None if whole_delta is None else whole_delta / max(1, len(sharing))
     return [(part, part_delta) if one.question.epsilon is None else (None, None) for one in layers.measured]
 
 
-def named_epsilon(declaration: Declaration, epsilon: Number | None) -> Fraction:
+def named_epsilon(declaration: Declaration, epsilon: Number | None, analyst: str = "") -> Fraction:
     """The epsilon that was named, else the declared one. Raises QuestionError where there is none, or a bad one."""
-    return price_of(declaration, _amount("epsilon", epsilon), "epsilon = 0.1")
+    return price_of(declaration, _amount("epsilon", epsilon), "epsilon = 0.1", analyst)
 
 
-def _complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fraction | None) -> Price:
+def complete(plan: Plan, declaration: Declaration, epsilon: Fraction, delta: Fraction | None) -> Price:
     """A question with private keys that names no delta takes the same share of keys_delta as of epsilon; one that names
     it may have Gaussian noise where the budget has a delta for that."""
     budget = declaration.budget
@@ -126,7 +139,7 @@ def _within(
             raise _refused("private groups cannot be counted before they are found", "together", fix)
         miss /= max(1, groups * len(estimates))
     kinds = {output.name: "mean" if output.of else output.kind for output in estimates}
-    promised = expected_errors(measurement(plan, _complete(plan, declaration, Fraction(1), delta)))
+    promised = expected_errors(measurement(plan, complete(plan, declaration, Fraction(1), delta)))
     wanted: dict[str, tuple[float, float]] = {}
     for name, written in within.errors.items():
         if name not in kinds:
@@ -139,7 +152,7 @@ def _within(
         wanted[name] = _width(name, kinds[name], written)
 
     def fits(epsilon: Fraction) -> bool:
-        priced = measurement(plan, _complete(plan, declaration, epsilon, delta))
+        priced = measurement(plan, complete(plan, declaration, epsilon, delta))
         return enough(priced) and all(
             expected_errors(priced, miss, group)[name] <= width for name, (width, group) in wanted.items()
         )
@@ -153,7 +166,7 @@ def _within(
     for _ in range(24):
         middle = Fraction(math.sqrt(low * high))
         low, high = (low, middle) if fits(middle) else (middle, high)
-    return _complete(plan, declaration, ceiling(high, 3), delta)
+    return complete(plan, declaration, ceiling(high, 3), delta)
 
 
 def assumed(plan: Plan, within: Within | None) -> tuple[str, ...]:

@@ -498,3 +498,14 @@ def test_the_ledger_tells_of_accounts_and_never_of_tokens(service: Served) -> No
         assert token.encode() not in written
         assert token.removeprefix("discreet_").encode() not in written
     assert service.curator.ledger.verify().head == service.curator.ledger.head
+
+
+def test_a_question_without_a_price_gets_what_is_stored(service: Served) -> None:
+    said = {"question": "SELECT COUNT(*) AS n FROM visits WHERE age > 3"}
+    paid = service.call("POST", "/ask", "ana", {**said, "epsilon": "0.02"})
+    again = service.call("POST", "/ask", "ana", said)
+    assert (again.status, again.json["rows"]) == (200, paid.json["rows"])
+    explained = service.call("POST", "/explain", "ana", said)
+    assert explained.json["stored"] is True
+    assert service.call("POST", "/explain", "bob", said).json["price"]["epsilon"] == 0.1  # as declared
+    fits(explained.json, promised("/explain", "POST", 200)["application/json"]["schema"], "/explain")

@@ -136,7 +136,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     date = reader.date("question.date", question.get("date"))
     schema = reader.schema(raw.get("schema"))
     analysts = {
-        name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget)
+        name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget, least)
         for name, value in reader.mapping("analysts", raw.get("analysts")).items()
     }
     if "" in analysts:
@@ -210,8 +210,10 @@ class _DeclarationReader:
             self.fault(where, "delta must be at least 0 and below 1", "write a decimal such as 1e-6")
         return value if value is not None and 0 <= value < 1 else Fraction(0)
 
-    def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None) -> Budget:
-        self.unknown(where, raw, _BUDGET | ({"reserve", "period", "renews"} if whole is None else {"day", "month"}))
+    def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None, least: Fraction | None = None) -> Budget:
+        """The whole budget, or an analyst's within it; no price of a question is below the `least`."""
+        own = {"reserve", "period", "renews"} if whole is None else {"day", "month", "question"}
+        self.unknown(where, raw, _BUDGET | own)
         if "epsilon" not in raw:
             self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
         epsilon = self.epsilon(f"{where}.epsilon", raw.get("epsilon", 1))
@@ -232,8 +234,12 @@ class _DeclarationReader:
         month = self.allowance(where, "month", raw, "epsilon", epsilon) if whole is not None else None
         longer = ("epsilon", epsilon) if month is None else ("month", month)
         day = self.allowance(where, "day", raw, *longer) if whole is not None else None
+        shortest = longer if day is None else ("day", day)
+        question = self.allowance(where, "question", raw, *shortest) if whole is not None else None
+        if question is not None and least is not None and question < least:
+            self.fault(f"{where}.question", "it is below question.least", "write at least question.least")
         renewal = self.renewal(where, raw) if whole is None else None
-        return Budget(epsilon, delta, keys_delta, kept, day, month, renewal)
+        return Budget(epsilon, delta, keys_delta, kept, day, month, renewal, question)
 
     def renewal(self, where: str, raw: Mapping[str, Any]) -> Renewal | None:
         """How a budget renews; None where it is for ever."""
@@ -255,7 +261,8 @@ class _DeclarationReader:
     def allowance(
         self, where: str, window: str, raw: Mapping[str, Any], longer: str, most: Fraction
     ) -> Fraction | None:
-        """The most ε that may be spent in one day or month; None where it is not declared."""
+        """The most ε that may be spent in one day or month, or the price of a question; None where it is not
+        declared."""
         if window not in raw:
             return None
         found = self.epsilon(f"{where}.{window}", raw[window])

@@ -79,7 +79,7 @@ class Budget:
 
     `publish` is the price of a table for which room is kept: nothing else is admitted that would leave less; 0 keeps
     nothing. With a `renewal` the budget is for one period. `day` and `month` are the most ε of an analyst's that may be
-    spent in one of these, in UTC."""
+    spent in one of these, in UTC, and `question` the price of a question of theirs that names none."""
 
     epsilon: Fraction
     delta: Fraction
@@ -88,6 +88,7 @@ class Budget:
     day: Fraction | None = None
     month: Fraction | None = None
     renewal: Renewal | None = None
+    question: Fraction | None = None
 
 
 class EngineKind(StrEnum):
@@ -160,6 +161,11 @@ class Declaration:
         """The table of that name, whatever its case."""
         folded = name.casefold()
         return next((table for key, table in self.tables.items() if key.casefold() == folded), None)
+
+    def usual_price(self, analyst: str = "") -> Fraction | None:
+        """The price of a question that names none: what is declared for whoever asks, else for all."""
+        own = self.analysts.get(analyst)
+        return self.question_epsilon if own is None or own.question is None else own.question
 
     def __repr__(self) -> str:
         budget = f"ε {show(self.budget.epsilon)}, δ {show(self.budget.delta)}"

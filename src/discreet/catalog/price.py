@@ -9,9 +9,9 @@ from discreet.catalog.model import Declaration
 from discreet.errors import refused
 
 
-def price_of(declaration: Declaration, named: Fraction | None, example: str) -> Fraction:
+def price_of(declaration: Declaration, named: Fraction | None, example: str, analyst: str = "") -> Fraction:
     """ε of a call. Raises QuestionError where there is none, or none that can be charged; `example` shows one."""
-    price = declaration.question_epsilon if named is None else named
+    price = declaration.usual_price(analyst) if named is None else named
     if price is None:
         fix = "name epsilon, or declare [question] epsilon = 0.1"
         raise refused("price", "the question has no price", "epsilon", fix)

@@ -22,6 +22,7 @@ from discreet.catalog.model import Renewal, Renews
 from discreet.catalog.sources import together
 from discreet.curator.plans import Plans
 from discreet.curator.plans import price_of as asked_price
+from discreet.curator.unpriced import SHARES, no_price
 from discreet.curator.warned import warn
 from discreet.engines import chosen
 from discreet.errors import DeclarationError, QuestionError
@@ -32,12 +33,12 @@ from discreet.ledger import TOTAL, Caps, Ledger, Unit
 from discreet.ledger.store import check_text
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
-from discreet.plan.measurement import Measurement, Price
+from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.plan.work import bound
 from discreet.postprocessing import computing
 from discreet.postprocessing.outer import OuterQuery, ReleasedTable, outer_query, released_tables
-from discreet.pricing import Within, assumed, priced_at, shared
+from discreet.pricing import Within, assumed, complete, names_price, priced_at, shared
 from discreet.procedures.progress import progress
 from discreet.procedures.run import declared, digest, released
 from discreet.reading import Reading
@@ -56,7 +57,7 @@ from discreet.sql.layers import Layers, MeasuredTable, filled, layers, stand_in
 from discreet.sql.limits import frames, room, too_deep
 from discreet.sql.refusals import several_rows
 from discreet.sql.scope import numbered
-from discreet.trusted.ring_a.exact import Number, fraction, show
+from discreet.trusted.ring_a.exact import Number, floor, fraction, show
 from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.gate import Door
 from discreet.trusted.ring_a.least import Least
@@ -88,19 +89,33 @@ class PricedPart:
 
 
 @dataclass(frozen=True)
-class PricedLayers:
-    """A question at its price. `outer` is computed from what its parts release, with `values` that some parts wait for;
-    `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
+class PlannedLayers:
+    """A question without its price. `outer` is computed from what its parts release, with `values` that some parts wait
+    for; `tables` are what both may read, and `data` is known of them beforehand: declared groups and public tables."""
 
     asked: Asked
     layers: Layers
-    parts: tuple[PricedPart, ...]
     outer: OuterQuery | None = None
     values: Mapping[str, OuterQuery] = field(default_factory=dict)
     tables: Mapping[str, ReleasedTable] = field(default_factory=dict)
     data: Mapping[str, computing.Columns] = field(default_factory=dict)
     known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
     """Those of the values that are of public tables alone."""
+
+    @property
+    def small(self) -> bool:
+        """Whether it may be kept."""
+        return sum(len(column) for one in self.data.values() for column in one.values()) <= _FEW_VALUES
+
+
+@dataclass(frozen=True)
+class PricedLayers:
+    """A question at its price. Where it is `stored`, the parts are at prices of answers that are stored for whoever
+    asks, and nothing is to be measured for it."""
+
+    planned: PlannedLayers
+    parts: tuple[PricedPart, ...]
+    stored: bool = False
 
     @property
     def loss(self) -> Loss:
@@ -111,6 +126,15 @@ class PricedLayers:
     def cost(self) -> Cost:
         prices = [part.measured.price for part in self.parts]
         return Cost(epsilon=float(sum(one.epsilon for one in prices)), delta=float(sum(one.delta for one in prices)))
+
+    @property
+    def expected(self) -> dict[str, float]:
+        """The expected error of each column of its parts."""
+        found: dict[str, float] = {}
+        for part in self.parts:
+            for name, error in expected_errors(part.measured).items():
+                found[next(one for one in numbered(name) if one not in found)] = error
+        return found
 
 
 class Asking:
@@ -188,7 +212,8 @@ class Asking:
     ) -> None:
         self._turn = Lock()
         self._planned: OrderedDict[str, Measurement] = OrderedDict()
-        self._plans = Plans[PricedLayers]()
+        self._plans = Plans[PlannedLayers]()
+        self._prices = Plans[PricedLayers]()
         self._owner = owner
         self._engine = chosen.engine(declaration.limits)
         if load:
@@ -260,7 +285,8 @@ class Asking:
         of 2000"}, {"mean": "0.5 of 300"} (in groups of at least 300 rows; of 1,000 where none are named, which a
         warning says), with `confidence`, for one cell, or for all cells `together`.
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
-        A question asked before, by anybody, is answered from the ledger with the same bytes.
+        A question asked before, by anybody, is answered from the ledger with the same bytes. One that names no price
+        gets the answer that is stored for `analyst`, whatever was paid for it; else it costs what the owner declares.
         `dialect` says whose SQL it is, as "postgres" or "bigquery": it is read as it is meant there.
 
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
@@ -268,35 +294,34 @@ class Asking:
         """
         with self._on_schedule(self._turn) as slot:
             wanted, account = _wanted(within, confidence, together), self._account(analyst)
-            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
+            text = self._asked(question, dialect)
+            asked = self._priced_layers(text, epsilon, delta, wanted, account, request, load=True)
             slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
-            self._warn(asked.loss)
+            if not asked.stored:
+                self._warn(asked.loss)
             for part in asked.parts:
                 for words in assumed(part.measured.plan, wanted):
                     warn(words)
-            if asked.outer is None:
+            if asked.planned.outer is None:
                 (part,) = asked.parts
-                content, charged = self._measured(asked.asked.kept, part.measured, part.table, account, request)
-                return self._release(content, asked.loss, content.cost if charged else FREE, account, asked.asked)
+                kept, stored = asked.planned.asked.kept, asked.stored
+                content, charged = self._measured(kept, part.measured, part.table, account, request, stored=stored)
+                return self._release(content, asked.loss, content.cost if charged else FREE, account, text)
             return self._computed(asked, account, request, slot)
 
     def _computed(self, asked: PricedLayers, account: str, request: str | None, slot: Slot) -> Release:
         """Measures the tables of a question one after another, and computes its outer query from what they release."""
-        assert asked.outer is not None
-        tables, data, parts = asked.tables, dict(asked.data), []
+        planned, outer = asked.planned, asked.planned.outer
+        assert outer is not None
+        tables, data, parts = planned.tables, dict(planned.data), []
         charged = Cost(FREE)
-        values = dict(asked.known)
+        values = dict(planned.known)
         notes: list[str] = []
         room_held = False
         check_text(*(part.layer.text for part in asked.parts), f"{request or ''}{PART}{len(asked.parts)}")
         for place, part in enumerate(asked.parts):
             one = part.layer
-            for name in one.waits:
-                if name not in values:
-                    value, query = asked.layers.values[name], asked.values[name]
-                    computed = self._outer.compute(query, tables, data, paid=True)
-                    values[name] = computing.value_of(computed, many=value.many)
-                    notes += computing.first_of(computed, many=value.many)
+            notes += self._release_values(planned, one, data, values)
             measured, table, text = part.measured, part.table, one.text
             if one.waits:
                 try:
@@ -313,33 +338,57 @@ class Asking:
                 self._ledger.hold_room(_together(asked.parts[place:]), own_account, self._kept)
                 room_held = True  # what comes is held against the budget as it is measured
             slot.part(len(measured.plan.roots))
-            content, paid = self._measured(text, measured, table, account, own, together=len(asked.parts))
+            content, paid = self._measured(
+                text, measured, table, account, own, together=len(asked.parts), stored=asked.stored
+            )
             slot.rest()
             data[one.name] = computing.data_of(content, tables[one.name])
             parts.append(content)
             if paid:
                 charged = Cost({name: charged[name] + content.cost[name] for name in charged})
-        computed = self._outer.compute(asked.outer, tables, data, paid=bool(parts))
+        computed = self._outer.compute(outer, tables, data, paid=bool(parts))
         compared = bool(values) and bool(parts)
-        content = computing.content(asked.outer, computed, parts, asked.cost, compared=compared, notes=notes)
-        return self._release(content, asked.loss, charged if charged else FREE, account, asked.asked)
+        content = computing.content(outer, computed, parts, asked.cost, compared=compared, notes=notes)
+        return self._release(content, asked.loss, charged if charged else FREE, account, planned.asked)
+
+    def _release_values(
+        self,
+        planned: PlannedLayers,
+        one: MeasuredTable,
+        data: Mapping[str, computing.Columns],
+        values: dict[str, Sequence[Value | None]],
+    ) -> list[str]:
+        """Adds the values that a part waits for, from what the parts before it released. Gives what is to be said."""
+        notes: list[str] = []
+        for name in one.waits:
+            if name not in values:
+                value, query = planned.layers.values[name], planned.values[name]
+                computed = self._outer.compute(query, planned.tables, data, paid=True)
+                values[name] = computing.value_of(computed, many=value.many)
+                notes += computing.first_of(computed, many=value.many)
+        return notes
 
     def _second(self, part: PricedPart, values: Mapping[str, Sequence[Value | None]]) -> tuple[Measurement, Table]:
         """What is measured of a part once the values are released that it waits for. Raises QuestionError where nothing
         is, as where no group can be equal to such a value."""
-        question = filled(part.layer, values, self._declaration, self._holdings.public_values)
+        question = self._filled(part.layer, values)
+        return measurement(question.plan, part.measured.price), question.table
+
+    def _filled(self, one: MeasuredTable, values: Mapping[str, Sequence[Value | None]]) -> Question:
+        """A part of a question with the values that it waits for. Raises QuestionError: `_second`."""
+        question = filled(one, values, self._declaration, self._holdings.public_values)
         self._admitted(question)
-        if question.plan.private and not part.measured.plan.private:
+        if question.plan.private and not one.question.plan.private:
             fix = "declare values for the grouped columns"
             raise QuestionError(
                 "price", "with it the groups are private, and no delta is paid", where="GROUP BY", fix=fix
             )
-        return measurement(question.plan, part.measured.price), question.table
+        return question
 
     def _answered(self, priced: Measurement, table: Table, account: str, request: str | None) -> bool:
         """Whether a measurement's answer is stored, so that it costs whoever asks nothing."""
         numbers = self._holdings.held(table).numbers
-        known = self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST_READ)
+        known = self._ledger.answered(self._frame(table, priced.plan, numbers), account, request, MOST_READ)
         return self._key(table, priced, numbers) in dict(known)
 
     def _measured(
@@ -351,12 +400,17 @@ class Asking:
         request: str | None,
         *,
         together: int = 1,
+        stored: bool = False,
     ) -> tuple[ReleaseContent, bool]:
-        """One measurement through the door, and whether it was charged now; one of several `together`."""
+        """One measurement through the door, and whether it was charged now; one of several `together`. One that is
+        `stored` is not measured: what has an answer once, has it for ever. Raises QuestionError where it has none, as
+        where somebody took a new snapshot since it was looked for."""
         snapshots = self._holdings.held(table)
+        if stored and not self._ledger.answered(self._key(table, priced, snapshots.numbers), account, request, 1):
+            raise QuestionError("price", "a new snapshot was taken meanwhile; nothing was spent", fix="ask again")
         held = self._held(priced, table, snapshots.numbers, account, request)
         priced = held.measured
-        stored, charged = released(
+        kept, charged = released(
             self._door,
             Groups(priced, table),
             lambda noisy: json.dumps(written(noisy, priced), ensure_ascii=False).encode(),
@@ -367,7 +421,7 @@ class Asking:
             rows=snapshots.rows,
             due=engine_time_over,
         )
-        answered = answer(held.made, held.of(read(json.loads(stored), priced)), table, held.asked, together=together)
+        answered = answer(held.made, held.of(read(json.loads(kept), priced)), table, held.asked, together=together)
         return answered, charged
 
     def _held(
@@ -375,7 +429,7 @@ class Asking:
     ) -> ReusableMeasurement:
         """What is measured for a question: its own measurement, or a stored one that holds all of it and costs whoever
         asks nothing more."""
-        known = dict(self._ledger.answered(self._frame(table, priced, numbers), account, request, MOST_READ))
+        known = dict(self._ledger.answered(self._frame(table, priced.plan, numbers), account, request, MOST_READ))
         own = self._key(table, priced, numbers)
         if own not in known:
             prices = {key: Fraction(key.split()[1]) for key in known}  # the dearest holds most
@@ -392,6 +446,70 @@ class Asking:
                     return held
         self._remember(own, priced)
         return ReusableMeasurement.whole(priced)
+
+    def _stored_layers(
+        self, planned: PlannedLayers, account: str, request: str | None, numbers: Callable[[Table], str | None]
+    ) -> PricedLayers | None:
+        """A question without a price, at the prices of the answers that are stored for whoever asks; None where one is
+        missing. Nothing is written. `numbers` says which snapshots a table has, None where it has none."""
+        data, values = dict(planned.data), dict(planned.known)
+        parts: list[PricedPart] = []
+        for place, one in enumerate(planned.layers.measured):
+            self._release_values(planned, one, data, values)
+            own = f"{request}{PART}{place + 1}" if request is not None and planned.outer is not None else request
+            try:
+                question = self._filled(one, values) if one.waits else one.question
+            except QuestionError:  # it has no row, at any price
+                if not parts:
+                    return None
+                data[one.name] = {}
+                parts.append(PricedPart(one, measurement(one.question.plan, parts[-1].measured.price)))
+                continue
+            found = self._dearest(one.question.plan, question, account, own, numbers(question.table))
+            if found is None:
+                return None
+            price, key = found
+            parts.append(PricedPart(one, measurement(one.question.plan, price)))
+            if any(later.waits for later in planned.layers.measured[place + 1 :]):
+                kept, priced = self._ledger.answer(key, account), measurement(question.plan, price)
+                assert kept is not None
+                noisy = read(json.loads(kept), priced)
+                content = answer(priced, noisy, question.table, together=len(planned.layers.measured))
+                data[one.name] = computing.data_of(content, planned.tables[one.name])
+        return PricedLayers(planned, tuple(parts), stored=True)
+
+    def _dearest(
+        self, priced: Plan, question: Question, account: str, request: str | None, numbers: str | None
+    ) -> tuple[Price, str] | None:
+        """The price and the key of the dearest answer to a measured table that costs whoever asks nothing. A δ that was
+        not named follows from ε and from the plan that was `priced`, before it was filled; others are read."""
+        if numbers is None:
+            return None
+        prefix = self._frame(question.table, question.plan, numbers)
+        known = [key for key, _ in self._ledger.answered(prefix, account, request, MOST_READ, theirs=True)]
+        amounts = {key: Fraction(key.split()[1]) for key in known}
+
+        def key_at(price: Price) -> str:
+            return self._key(question.table, measurement(question.plan, price), numbers)
+
+        best: tuple[Price, str] | None = None
+        for epsilon in sorted(set(amounts.values()), reverse=True)[:MOST_TRIED]:
+            price = complete(priced, self._declaration, epsilon, None)
+            if (key := key_at(price)) in amounts:
+                best = price, key
+                break
+        least = Fraction(0) if best is None else best[0].epsilon
+        dearer = sorted((key for key in known if amounts[key] > least), key=lambda key: -amounts[key])
+        for key in dearer[:MOST_TRIED]:
+            paid = self._paid(key, account)
+            if paid is not None and key_at(paid) == key:
+                return paid, key
+        return best
+
+    def _snapshots(self, table: Table) -> str | None:
+        """The snapshots of a table as keys have them, without loading it; None where it has none yet."""
+        found = [self._ledger.snapshot(base.name) for base in table.bases]
+        return None if None in found else " ".join(str(one.number) for one in found if one is not None)
 
     def _remember(self, key: str, priced: Measurement) -> None:
         """Caches a plan, so that it is not planned again where another question may be a part of it."""
@@ -476,7 +594,8 @@ class Asking:
     ) -> Explanation:
         """Says the price and expected error of a question, or of a workload, and what `analyst` would have left.
 
-        The arguments are those of `ask`. Nothing is spent, no row is read, and what was asked before is not told.
+        The arguments are those of `ask`. Nothing is spent, no row is read, and what was asked before is not told, but
+        for this: where no price is named and an answer is stored for `analyst`, it says at which price.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
         account, question = self._account(analyst), as_text(question)
@@ -491,7 +610,8 @@ class Asking:
             return Explanation(call.cost, percent, more, errors, how, call.bounds, (), (), *odds, **then)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
+            text = self._asked(question, dialect)
+            asked = self._priced_layers(text, epsilon, delta, wanted, account)
             percent, more, odds = self._takes(asked.loss, account)
             parts = [(part.measured, part.table) for part in asked.parts]
             remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
@@ -499,22 +619,19 @@ class Asking:
                 line for priced, table in parts for line in (*assumed(priced.plan, wanted), *advice(priced.plan, table))
             ]
             words += [line for priced, _ in parts for line in self._at_least(priced.loss)]
-            expected: dict[str, float] = {}
-            for priced, _ in parts:
-                for name, error in expected_errors(priced).items():
-                    expected[next(one for one in numbered(name) if one not in expected)] = error
             return Explanation(
                 asked.cost,
                 percent,
                 more,
-                expected,
+                asked.expected,
                 tuple(one for priced, _ in parts for one in mechanisms(priced)),
-                (*dict.fromkeys(one.line for one in remarks), *asked.asked.said(self._declaration)),
+                (*dict.fromkeys(one.line for one in remarks), *text.said(self._declaration)),
                 tuple(dict.fromkeys(words)),
                 tuple(name for priced, _ in parts for name in by_size(priced)),
                 *odds,
                 remarks,
                 tuple(one for part in parts for one in choices(*part)),
+                stored=asked.stored,
                 **self._then(asked.loss, account),
             )
 
@@ -593,7 +710,7 @@ class Asking:
         account = self._account(analyst)
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
-            asked = self._planned_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
+            asked = self._priced_layers(self._asked(question, dialect), epsilon, delta, wanted, account)
             return self.balance(account).more(asked.loss)
 
     @property
@@ -714,35 +831,79 @@ class Asking:
         """A question as it is asked now."""
         return Asked.of(as_text(question), dialect, self._declaration)
 
-    def _planned_layers(
-        self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None, account: str
-    ) -> PricedLayers:
-        """A question at its price, as it was planned for the same account before, or anew."""
-        price = asked_price(epsilon, delta, within)
-        public = [table.name for table in self._declaration.tables.values() if table.public]
-        key = None if price is None else (account, text, price, tuple(map(self._ledger.snapshot, public)))
+    def _planned_layers(self, text: Asked, account: str) -> PlannedLayers:
+        """A question without its price, as it was planned for the same account before, or anew."""
+        key = (account, text, self._public_snapshots())
         found = self._plans.get(key)
         if found is None:
-            found = self._priced_layers(text, epsilon, delta, within)
-            if sum(len(column) for one in found.data.values() for column in one.values()) <= _FEW_VALUES:
+            found = self._plan(text)
+            if found.small:
                 self._plans.keep(key, found)
         return found
 
     def _priced_layers(
-        self, text: Asked, epsilon: Number | None, delta: Number | None, within: Within | None
+        self,
+        text: Asked,
+        epsilon: Number | None,
+        delta: Number | None,
+        within: Within | None,
+        account: str,
+        request: str | None = None,
+        *,
+        load: bool = False,
     ) -> PricedLayers:
-        """A question at its price: its measured tables, each with its part of it, and its outer query, which was tried
-        on tables without rows."""
+        """A question at the price that is named, as it was planned for the same account before, or anew; where none is,
+        as `curator.unpriced` says. With `load`, answers are looked for of the tables as they are loaded now."""
+        if epsilon is None and delta is None and within is None:
+            planned = self._planned_layers(text, account)
+            if planned.layers.measured and not names_price(planned.layers):
+                numbers = (lambda table: self._holdings.held(table).numbers) if load else self._snapshots
+                stored = self._stored_layers(planned, account, request, numbers)
+                if stored is None and self._declaration.usual_price(account) is None:
+                    raise self._no_price(planned, account)
+                return stored or self._at(planned, None, None, None, account)
+            return self._at(planned, None, None, None, account)
+        price = asked_price(epsilon, delta, within)
+        key = None if price is None else (account, text, price, self._public_snapshots())
+        found = self._prices.get(key)
+        if found is None:
+            found = self._at(self._plan(text), epsilon, delta, within, account)
+            if found.planned.small:
+                self._prices.keep(key, found)
+        return found
+
+    def _public_snapshots(self) -> tuple[object, ...]:
+        """What a plan follows from beside the question and the declaration."""
+        public = [table.name for table in self._declaration.tables.values() if table.public]
+        return tuple(map(self._ledger.snapshot, public))
+
+    def _no_price(self, planned: PlannedLayers, account: str) -> QuestionError:
+        """The refusal of a question without a price: what prices would buy that whoever asks has left. Raises
+        QuestionError where the question would be refused at each of them."""
+        balance = self.balance(account)
+        whole = balance.total if balance.own is None else balance.own
+        found: list[tuple[Fraction, PricedLayers]] = []
+        refused: QuestionError | None = None
+        for price in (*(floor(whole.epsilon * share, 1) for share in SHARES), floor(balance.prices[0], 2)):
+            if price and len(found) < len(SHARES) and not (found and price <= found[-1][0]):
+                try:
+                    asked = self._at(planned, price, None, None, account)
+                except QuestionError as error:
+                    refused = error
+                    continue
+                if balance.more(asked.loss):
+                    found.append((price, asked))
+        if refused is not None and not found:
+            return refused
+        means = [name for _, asked in found for part in asked.parts for name in by_size(part.measured)]
+        return no_price(account, [(price, asked.expected) for price, asked in found], means)
+
+    def _plan(self, text: Asked) -> PlannedLayers:
+        """A question without its price: its measured tables, and its outer query, which was tried on tables without
+        rows."""
         found, outer, values = self._read(text)
-        prices = shared(found, self._declaration, epsilon, delta, within)
-        parts = []
-        for one, (own_epsilon, own_delta) in zip(found.measured, prices, strict=True):
-            price = self._price(one.question, own_epsilon, own_delta, within)
-            priced = measurement(one.question.plan, price)
-            self._least.check(priced.loss)
-            parts.append(PricedPart(one, priced))
         if outer is None:
-            return PricedLayers(text, found, tuple(parts))
+            return PlannedLayers(text, found)
         tables = released_tables(found, self._declaration)
         data = {name: computing.rows_of(tables[name], group.rows) for name, group in found.groups.items()}
         for name in {name for query in (outer, *values.values()) for name in query.tables}:
@@ -751,7 +912,20 @@ class Asking:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
         known = self._foreseen(found, values, tables, data)
         self._outer.compute(outer, tables, {})
-        return PricedLayers(text, found, tuple(parts), outer, values, tables, data, known)
+        return PlannedLayers(text, found, outer, values, tables, data, known)
+
+    def _at(
+        self, planned: PlannedLayers, epsilon: Number | None, delta: Number | None, within: Within | None, account: str
+    ) -> PricedLayers:
+        """A question at a price, each of its measured tables at its part of it."""
+        prices = shared(planned.layers, self._declaration, epsilon, delta, within, account)
+        parts = []
+        for one, (own_epsilon, own_delta) in zip(planned.layers.measured, prices, strict=True):
+            price = self._price(one.question, own_epsilon, own_delta, within, account)
+            priced = measurement(one.question.plan, price)
+            self._least.check(priced.loss)
+            parts.append(PricedPart(one, priced))
+        return PricedLayers(planned, tuple(parts))
 
     def _foreseen(
         self,
@@ -794,9 +968,16 @@ class Asking:
         made = {name: outer_query(one.query, ("*",), tables, chosen.OUTER) for name, one in found.values.items()}
         return found, outer_query(found.outer, found.names, tables, chosen.OUTER), made
 
-    def _price(self, question: Question, epsilon: Number | None, delta: Number | None, within: Within | None) -> Price:
+    def _price(
+        self,
+        question: Question,
+        epsilon: Number | None,
+        delta: Number | None,
+        within: Within | None,
+        account: str = TOTAL,
+    ) -> Price:
         enough: Callable[[Measurement], bool] = lambda priced: self._least.admits(priced.loss)  # noqa: E731
-        return priced_at(question, self._declaration, epsilon, delta, within, enough)
+        return priced_at(question, self._declaration, epsilon, delta, within, enough, account)
 
     def _lowered(self, question: str | Asked) -> tuple[Question, Table]:
         """A question that is one measured table."""
@@ -839,11 +1020,11 @@ class Asking:
 
         Where the source's file lies is no part of it: the snapshot says what was read.
         """
-        return f"{self._frame(table, priced, numbers)}{priced.price.epsilon} {digest(measured(priced))}"
+        return f"{self._frame(table, priced.plan, numbers)}{priced.price.epsilon} {digest(measured(priced))}"
 
-    def _frame(self, table: Table, priced: Measurement, numbers: str) -> str:
+    def _frame(self, table: Table, plan: Plan, numbers: str) -> str:
         """How keys begin that are of the same rows and groups: declared alike, of the same snapshots, in one engine."""
-        return digest(frame(priced), *declared(*table.bases), numbers, self._engine.name) + " "
+        return digest(frame(plan), *declared(*table.bases), numbers, self._engine.name) + " "
 
 
 _FEW_VALUES = 10_000

@@ -138,15 +138,18 @@ def _whose(name: str) -> str:
     return "the budget" if name == TOTAL else name
 
 
-def answered_keys(transaction: Transaction, prefix: str, account: str | None, count: int) -> list[tuple[str, str]]:
+def answered_keys(
+    transaction: Transaction, prefix: str, account: str | None, count: int, asker: str | None = None
+) -> list[tuple[str, str]]:
     """The keys that begin so, and the questions, of reserves with an answer, the oldest first; with an `account`, of
-    those that it was debited for."""
+    those that it was debited for, with an `asker`, of those that were made for him."""
     rows = transaction.connection.execute(
         "SELECT c.reserve, c.key FROM entries AS c"
         " WHERE c.kind = 'commit' AND c.key >= $1 AND c.key < $2 AND (EXISTS"
         " (SELECT 1 FROM entries AS d WHERE d.account = $3 AND d.key = c.key AND d.reserve = c.reserve) OR $3 IS NULL)"
-        " ORDER BY c.seq LIMIT $4",
-        (prefix, prefix + chr(0x10FFFF), account, count),
+        " AND (EXISTS (SELECT 1 FROM entries AS r WHERE r.seq = c.reserve AND r.analyst = $4) OR $4 IS NULL)"
+        " ORDER BY c.seq LIMIT $5",
+        (prefix, prefix + chr(0x10FFFF), account, asker, count),
     ).fetchall()
     found = [transaction.entry(seq, kind="reserve", key=key, reserve=seq).body for seq, key in rows]
     return list(dict.fromkeys((str(body["key"]), str(body["question"])) for body in found))

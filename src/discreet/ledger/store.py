@@ -362,14 +362,19 @@ class Ledger(BudgetLedger):
             found = transaction.answer(key, transaction.own(account))
             return None if found is None else found[0]
 
-    def answered(self, prefix: str, account: str, request: str | None, count: int) -> list[tuple[str, str]]:
+    def answered(
+        self, prefix: str, account: str, request: str | None, count: int, *, theirs: bool = False
+    ) -> list[tuple[str, str]]:
         """Keys that begin with `prefix`, and questions, that have an answer which costs `account` nothing more, the
-        oldest first. Where `request` was used before: only what it belongs to. Raises QuestionError on no text."""
+        oldest first. Where `request` was used before: only what it belongs to. With `theirs`, of an analyst without an
+        account of his own only what was measured for him. Raises QuestionError on no text."""
         check_text(prefix, account, *(() if request is None else (request,)))
         with self._file.read() as transaction:
             known = transaction.request(account, request)
             prefix = prefix if known is None else str(known.body["key"])
-            return answered_keys(transaction, prefix, transaction.own(account), count)
+            own = transaction.own(account)
+            asker = account if theirs and own is None and account != TOTAL else None
+            return answered_keys(transaction, prefix, own, count, asker)
 
     # history
 

@@ -55,10 +55,9 @@ Combination = Mapping[Meaning, Fraction]
 """An exact number, as weights of totals."""
 
 
-def frame(priced: Measurement) -> str:
+def frame(plan: Plan) -> str:
     """Which rows are measured, and in which groups: in the same words wherever one measurement may hold what another
     asks."""
-    plan = priced.plan
     return f"{project_of(plan.roots[0]).child!r} {plan.keys!r} {plan.least}"
 
 
@@ -91,7 +90,7 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeas
     one, other = asked.plan, known.plan
     if known.price.epsilon < asked.price.epsilon:
         return None
-    if frame(asked) != frame(known) or one.ranges or other.ranges or not _shown(asked, known):
+    if frame(one) != frame(other) or one.ranges or other.ranges or not _shown(asked, known):
         return None
     alike = bool(one.parts and other.parts) and _limits(one.root) == _limits(other.root)
     columns = {column.name: column for column in table.columns}
