@@ -184,7 +184,7 @@ class Accounts:
             _known(file, name)
             row = file.execute(
                 "INSERT INTO tokens (account, hash, made, expires, verifier) VALUES (?, ?, ?, ?, ?) RETURNING number",
-                (name, _hash(token), now, expires, verifier(token, salt_of(_verifier(file, name)))),
+                (name, digest_of(token), now, expires, verifier(token, salt_of(_verifier(file, name)))),
             ).fetchone()
             assert row is not None
             entered("token", name=name, token=row[0], expires=_written(expires))
@@ -234,9 +234,12 @@ class Accounts:
 
     def holder(self, token: str) -> Account | None:
         """Whose token it is; None where it is none, has expired or was revoked."""
-        if len(token) > LONGEST_TOKEN or not self._there():
+        return None if len(token) > LONGEST_TOKEN else self.holder_by(digest_of(token))
+
+    def holder_by(self, wanted: bytes) -> Account | None:
+        """Whose token it is that has this digest; None where it is none, has expired or was revoked."""
+        if not self._there():
             return None
-        wanted = _hash(token)
         with self._newest() as file:
             row = file.execute(
                 "SELECT number, account, made, expires, revoked, hash FROM tokens WHERE hash = ?", (wanted,)
@@ -451,7 +454,8 @@ def _tokens(file: apsw.Connection) -> list[Token]:
     return [Token(*row) for row in rows]
 
 
-def _hash(token: str) -> bytes:
+def digest_of(token: str) -> bytes:
+    """A token as it is kept."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from discreet.catalog.listing import Tables
@@ -153,9 +153,20 @@ class Service:
         self.jobs = Jobs(curator, accounts, _as_told)
         self._document = (files("discreet.service") / "openapi.json").read_bytes()
 
-    def app(self) -> Starlette:
-        """The application, for a server of ASGI."""
-        routes = [Route(one.path, partial(self._reply, one), methods=[one.method]) for one in PATHS]
+    @property
+    def curator(self) -> Curator:
+        """The curator, opened as its owner's."""
+        return self._curator
+
+    @property
+    def accounts(self) -> Accounts:
+        """Who may ask."""
+        return self._accounts
+
+    def app(self, pages: Sequence[BaseRoute] = ()) -> Starlette:
+        """The application, for a server of ASGI, with `pages` beside the paths of programs."""
+        routes: list[BaseRoute] = [Route(one.path, partial(self._reply, one), methods=[one.method]) for one in PATHS]
+        routes += pages
         app = Starlette(routes=routes, exception_handlers={HTTPException: _no_path}, lifespan=self._lifespan)
         app.router.redirect_slashes = False  # a redirect would go to plain HTTP, behind a proxy, and a token with it
         return app
@@ -178,7 +189,7 @@ class Service:
             handler: Callable[..., Awaitable[Response]] = getattr(self, f"_{path.name}")
             if account is None:
                 return await handler()
-            with self._one_of_few(account):
+            with self.one_of_few(account):
                 request.scope[KNOWN]()
                 return await handler(account, request)
         except Refused as refused:
@@ -194,9 +205,12 @@ class Service:
 
     async def _holder(self, request: Request) -> Account:
         """Whose token it is. Raises Refused 401, and 403 where its analyst is not declared."""
+        return await self.holder(bearer(request))
+
+    async def holder(self, token: str) -> Account:
+        """Whose token this is. Raises Refused 401, and 403 where its analyst is not declared."""
         if self._doors is None:
             self._doors = anyio.CapacityLimiter(4)
-        token = bearer(request)
         if self._issued is not None and not token.startswith(PREFIX):
             named = await self._issued.name(token)
             found = await anyio.to_thread.run_sync(self._accounts.named, named, limiter=self._doors)
@@ -211,6 +225,11 @@ class Service:
             fix = "the owner makes an account that is bound to a declared analyst"
             raise Refused(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
         return found
+
+    async def still_holds(self, token: bytes) -> Account | None:
+        """Whose token it is that has this digest: None where it does not hold any more."""
+        found = await self.look(partial(self._accounts.holder_by, token))
+        return found if found is not None and self._bound(found) else None
 
     def _bound(self, account: Account) -> bool:
         """Whether the analyst of an account is declared, where any is."""
@@ -227,7 +246,7 @@ class Service:
     async def holder_of(self, name: str) -> Account | None:
         """The account of this name, for whoever has proved to be called so: None where it was ended, or its analyst is
         no longer declared."""
-        found = await self._look(partial(self._accounts.named, name))
+        found = await self.look(partial(self._accounts.named, name))
         return found if found is not None and self._bound(found) else None
 
     async def asked(
@@ -247,7 +266,7 @@ class Service:
 
     async def balance(self, account: Account) -> dict[str, Any]:
         """What was spent and what is left of an analyst's own budget; the whole, for the others."""
-        budget = await self._look(lambda: self._curator.budget)
+        budget = await self.look(lambda: self._curator.budget)
         mine = account.asks_as if account.role is Role.ANALYST else None
         return {"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()}
 
@@ -316,15 +335,15 @@ class Service:
         return _json(job.to_dict(self.jobs.pace), HEADERS | {"location": f"/jobs/{job.job}"}, 202)
 
     async def _jobs(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        found = await self._look(partial(self.jobs.all, account))
+        found = await self.look(partial(self.jobs.all, account))
         return _json({"jobs": [one.to_dict(self.jobs.pace) for one in found]})
 
     async def _job(self, account: Account, request: Request) -> Response:
-        job = await self._look(partial(self.jobs.of, account, request.path_params["job"]))
+        job = await self.look(partial(self.jobs.of, account, request.path_params["job"]))
         return _json(job.to_dict(self.jobs.pace))
 
     async def _events(self, account: Account, request: Request) -> Response:
-        job = await self._look(partial(self.jobs.of, account, request.path_params["job"]))
+        job = await self.look(partial(self.jobs.of, account, request.path_params["job"]))
         stream = self.jobs.listen(account, job, lambda: self._holder(request))
         stream.headers.update(HEADERS)
         return stream
@@ -368,13 +387,13 @@ class Service:
     async def _ledger(self, account: Account, request: Request) -> Response:  # noqa: ARG002
         part = page(request)
         if part is None:
-            return _json(await self._look(partial(as_dict, self._curator, None)))
-        return _json(await self._look(partial(as_page, self._curator, *part)))
+            return _json(await self.look(partial(as_dict, self._curator, None)))
+        return _json(await self.look(partial(as_page, self._curator, *part)))
 
     async def _entry(self, account: Account, request: Request) -> Response:  # noqa: ARG002
         number = request.path_params["number"]
         place = int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
-        found = (await self._look(partial(as_page, self._curator, place - 1, 1)))["entries"] if place > 0 else []
+        found = (await self.look(partial(as_page, self._curator, place - 1, 1)))["entries"] if place > 0 else []
         if not found:
             raise Refused(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
         return _json(found[0])
@@ -383,11 +402,11 @@ class Service:
         return _json({"status": "ok"})
 
     async def _ready(self) -> Response:
-        await self._look(self.watch.ready)
+        await self.look(self.watch.ready)
         return _json({"status": "ready"})
 
     async def _metrics(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        return Response(await self._look(self.watch.text), headers=HEADERS | {"content-type": CONTENT_TYPE})
+        return Response(await self.look(self.watch.text), headers=HEADERS | {"content-type": CONTENT_TYPE})
 
     async def _openapi(self) -> Response:
         return Response(self._document, media_type=JSON, headers=HEADERS)
@@ -411,7 +430,7 @@ class Service:
         finally:
             self._waiting -= 1
 
-    async def _look(self, function: Callable[[], _Result]) -> _Result:
+    async def look(self, function: Callable[[], _Result]) -> _Result:
         """Looks something up, in other threads than those of questions: nobody waits for another's question, or hears
         that one runs."""
         if self._looking is None:
@@ -419,7 +438,7 @@ class Service:
         return await anyio.to_thread.run_sync(function, limiter=self._looking)
 
     @contextlib.contextmanager
-    def _one_of_few(self, account: Account) -> Iterator[None]:
+    def one_of_few(self, account: Account) -> Iterator[None]:
         """Of an account so many requests are open at once, whatever they are: slow ones leave room for others'."""
         if self._open[account.name] >= MOST_OPEN:
             raise busy("too many requests of yours are open")

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from importlib.util import find_spec
 from typing import Any
@@ -53,12 +53,11 @@ def unknown_token() -> Refused:
     return Refused(401, "token", "there is no token, or it does not hold (any more)", "Authorization", fix)
 
 
-async def body(request: Request) -> bytes:
-    """The whole body. Raises Refused where it is no JSON, too large or too slow; what comes after the limit is read and
-    dropped, up to a limit of its own."""
-    kind = ",".join(request.headers.getlist("content-type")).split(";")[0].strip().lower()
-    if kind != JSON:
-        raise Refused(415, "type", "a question is sent as JSON", "Content-Type", f"send Content-Type: {JSON}")
+async def body(request: Request, kind: str = JSON) -> bytes:
+    """The whole body. Raises Refused where it is not of this kind, too large or too slow; what comes after the limit is
+    read and dropped, up to a limit of its own."""
+    if kind_of(request) != kind:
+        raise Refused(415, "type", f"what is sent here is {kind}", "Content-Type", f"send Content-Type: {kind}")
     if ",".join(request.headers.getlist("content-encoding") or ["identity"]).lower() != "identity":
         raise Refused(415, "type", "a compressed body is not taken", "Content-Encoding", "send it as it is")
     found, size = bytearray(), 0
@@ -75,6 +74,11 @@ async def body(request: Request) -> bytes:
     if size > LARGEST:
         raise Refused(413, "size", f"a body has at most {LARGEST:,} bytes", "body", "ask something shorter")
     return bytes(found)
+
+
+def kind_of(request: Request) -> str:
+    """What a body is said to be."""
+    return ",".join(request.headers.getlist("content-type")).split(";")[0].strip().lower()
 
 
 MOST_ENTRIES = 1_000
@@ -138,6 +142,12 @@ def called(body: bytes, shape: Shape) -> dict[str, Any]:
         if not _shallow(value, DEEPEST):
             raise _malformed("this field is nested too deeply", name, "write what the description has")
     return given
+
+
+def texts(body: bytes, names: Sequence[str]) -> dict[str, str]:
+    """The fields of a body that has texts and numbers alone, of these names; all as texts. Raises Refused 400."""
+    given = _given(body, dict.fromkeys(names, (str, Decimal)))
+    return {name: str(value) for name, value in given.items()}
 
 
 def _shallow(value: Any, levels: int) -> bool:

@@ -6,7 +6,7 @@ import importlib
 import ipaddress
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import QuestionError, refused
 
 if TYPE_CHECKING:
+    from starlette.routing import BaseRoute
+
     from discreet.catalog import Declaration
     from discreet.curator import Curator
     from discreet.ledger import Ledger
     from discreet.service.accounts import Accounts
+    from discreet.service.api import Service
     from discreet.service.workers import Asked
 
 KEEP_ALIVE_SECONDS = 30
@@ -69,6 +72,11 @@ class Address:
             # a reply's head and body are two packets: the second waits for no acknowledgement of the first
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield listening
+
+    @property
+    def secure(self) -> bool:
+        """Whether those who call it speak TLS, to it or to its proxy."""
+        return self.certificate is not None or self.behind_proxy
 
     def url(self, port: int) -> str:
         """What one calls, as the machine itself would."""
@@ -123,8 +131,15 @@ def enter(declaration: Declaration, ledger: Ledger) -> None:
         ledger.enter("serve", **facts)
 
 
-def server(curator: Curator, accounts: Accounts, address: Address, workers: Asked | None = None) -> Any:
-    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered."""
+def server(
+    curator: Curator,
+    accounts: Accounts,
+    address: Address,
+    workers: Asked | None = None,
+    pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
+) -> Any:
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered. `pages`
+    are what it shows people beside the paths of programs."""
     uvicorn = needed()
     from discreet.service.api import Service
     from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
@@ -133,7 +148,7 @@ def server(curator: Curator, accounts: Accounts, address: Address, workers: Aske
     connections = Connections(MOST if shared else MOST_OF_ONE)
     service = Service(curator, accounts, workers)
     config = uvicorn.Config(
-        Watched(service.watch.around(service.app()), connections),
+        Watched(service.watch.around(service.app(pages(service, address))), connections),
         http="h11",
         loop="asyncio",
         ws="none",

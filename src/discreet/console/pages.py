@@ -1,0 +1,130 @@
+"""What a page is: plain data, and a template that shows them. The same data are what programs get as JSON.
+
+Whatever a template puts in is escaped, and made visible where it would steer the reader's eyes (`texts.visible`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import Response
+
+from discreet.look import style
+from discreet.texts import visible
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # with no referrer, browsers would hide where a form was sent from, from us too
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""With every page."""
+
+JSON, HTML = "application/json", "text/html"
+
+_STATIC = {"style.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8"}
+_ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#0b5394"/>'
+    '<path d="M3 12V8m5 4V4m5 8V6" stroke="#fff" stroke-width="2"/></svg>'
+)
+
+
+def wants_json(request: Request) -> bool:
+    """Whether the reader is a program: it says so, or has a bearer token and does not ask for a page."""
+    wanted = ",".join(request.headers.getlist("accept")).lower()
+    return HTML not in wanted and (JSON in wanted or "authorization" in request.headers)
+
+
+def rendered(template: str, words: Mapping[str, Any]) -> str:
+    """A page as HTML."""
+    text: str = _templates().get_template(template).render(words)
+    return text
+
+
+def replied(content: str | bytes, kind: str = HTML, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+    """A reply with all headers of a page."""
+    whole = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    kind = f"{kind}; charset=utf-8" if kind == HTML else kind
+    return Response(whole, status, media_type=kind, headers={**HEADERS, "vary": "accept, cookie", **(more or {})})
+
+
+def as_json(plain: Any) -> str:
+    """Plain values as JSON."""
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
+
+
+@cache
+def static(name: str) -> tuple[bytes, str] | None:
+    """A file that all pages share, and its kind; None where there is none of this name."""
+    if name == "icon.svg":
+        return _ICON.encode(), "image/svg+xml"
+    if name == "style.css":
+        return style().encode(), _STATIC[name]
+    if name in _STATIC:
+        return (files("discreet.console") / name).read_bytes(), _STATIC[name]
+    return None
+
+
+@cache
+def address(name: str) -> str:
+    """Where a shared file lies: another address once it is another file, so that browsers may keep it."""
+    found = static(name)
+    assert found is not None
+    return f"/console/static/{name}?{hashlib.sha256(found[0]).hexdigest()[:12]}"
+
+
+def kept_lines(text: str) -> Markup:
+    """A text with its line breaks, for a field in which it is edited."""
+    return escape("\n".join(visible(line.replace("\t", "  ")) for line in text.splitlines()))
+
+
+def number(value: float | int | None, digits: int = 3) -> str:
+    """A number for people, to so many digits; "any" where nothing is known."""
+    if value is None:
+        return "—"
+    if abs(value) > 1e300:
+        return "any"
+    if value == 0 or (abs(value) >= 10 ** (digits - 1) and abs(value) < 1e15):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def percent(value: float) -> str:
+    """A part in percent: never shown as smaller than it is where it is small."""
+    return "0 %" if value == 0 else f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
+
+
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    def shown(value: Any) -> Any:
+        """What is put into a page: text that somebody may have written, with nothing hidden in it."""
+        if value is None:
+            return ""
+        return value if isinstance(value, Markup) else visible(str(value))
+
+    made = Environment(
+        loader=PackageLoader("discreet.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"number": number, "percent": percent, "kept_lines": kept_lines}
+    made.globals |= {"address": address}
+    return made

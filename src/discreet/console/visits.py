@@ -1,0 +1,125 @@
+"""One request of somebody who is logged in: who it is, what was sent, and what comes of it."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import Request
+
+from discreet.console.sessions import Session
+from discreet.service.accounts import Account
+from discreet.service.api import Service
+from discreet.service.requests import JSON, Refused, body, kind_of, texts
+from discreet.service.roles import Role
+
+FORM = "application/x-www-form-urlencoded"
+MOST_FIELDS = 200
+
+FORM_FIELD, FORM_HEADER = "form", "x-form"
+"""Where a request that changes something has the session's word, which pages of other places cannot read."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request. `session` is None where a program asks with a token; `said` is what was sent, as texts. `kept` is what
+    the console keeps in memory for the account: which is its own alone."""
+
+    service: Service
+    request: Request
+    account: Account
+    session: Session | None
+    kept: dict[str, Any]
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def word(self, name: str) -> str:
+        """A field that was sent, without blanks around it; empty where it was not."""
+        return self.said.get(name, "").strip()
+
+    def query(self, name: str) -> str:
+        """What stands behind the question mark under this name; empty where nothing does."""
+        return self.request.query_params.get(name, "").strip()
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a request gets: a template and its data, which are also its JSON. `words` are further ones for the template
+    alone; a page where something was refused has the `status` of that."""
+
+    template: str
+    data: Mapping[str, Any]
+    words: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What was done stands on another page, which is opened. A program gets `data`."""
+
+    path: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+Reply = Page | Elsewhere | Download
+Shown = Callable[[Visit], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page of the console: its path, for whom it is, and what a GET and a POST of it give. With a `menu`, it stands
+    in the ways of those it is for, under this name."""
+
+    path: str
+    title: str
+    roles: frozenset[Role]
+    show: Shown | None = None
+    act: Shown | None = None
+    menu: str = ""
+    fields: tuple[str, ...] = ()
+    """What a POST may have."""
+
+
+async def sent(request: Request, known: tuple[str, ...]) -> dict[str, str]:
+    """The fields of a form, or of a JSON object, as texts. Raises Refused."""
+    known = (*known, FORM_FIELD)
+    if kind_of(request) == JSON:
+        return texts(await body(request), known)
+    text = await body(request, FORM)
+    try:
+        pairs = parse_qsl(
+            text.decode("ascii"), keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST_FIELDS
+        )
+    except ValueError:
+        raise Refused(400, "body", "the form cannot be read", "body", "send it from the page") from None
+    if len(dict(pairs)) < len(pairs) or not dict(pairs).keys() <= set(known):
+        raise Refused(400, "body", "a field is not known, or stands there twice", "body", "send it from the page")
+    return {name: value.replace("\r\n", "\n") for name, value in pairs}
+
+
+def from_here(request: Request) -> bool:
+    """Whether a browser says that a page of ours sent this: what it says, a page of another place cannot forge."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin", "")
+    if site is not None:
+        return site == "same-origin"
+    try:
+        return bool(origin) and urlsplit(origin).netloc == request.headers.get("host")
+    except ValueError:
+        return False
+
+
+def meant(request: Request, session: Session, said: Mapping[str, str]) -> bool:
+    """Whether the session's own page sent this."""
+    word = request.headers.get(FORM_HEADER) or said.get(FORM_FIELD, "")
+    return hmac.compare_digest(word.encode("utf-8", "replace"), session.form.encode())
