@@ -75,6 +75,9 @@ BELOW: dict[str, set[str]] = {
     # no engine, no plan, no text; of the rings what a loss is; of procedures what calls are
     "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"}
     | {"synthesis", "workload"},
+    # pages of the service: no engine and no plan either
+    "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
+    | {"accounting", "odds", "errors", "texts"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},
@@ -85,6 +88,7 @@ BELOW: dict[str, set[str]] = {
         | {
             "procedures",
             "audit",
+            "console",
             "engines",
             "explanation",
             "local",

@@ -20,6 +20,7 @@ from typing import Any
 import discreet
 import face_tools
 from discreet.catalog import read
+from discreet.console.app import pages
 from discreet.curator import Curator
 from discreet.service.accounts import Account, Accounts, bound
 from discreet.service.roles import Role
@@ -84,7 +85,11 @@ class Served:
         try:
             connection.request(method, path, body, sent)
             reply = connection.getresponse()
-            return Reply(reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read())
+            found: dict[str, str] = {}
+            for name, value in reply.getheaders():
+                before = found.get(name.lower())
+                found[name.lower()] = value if before is None else f"{before}, {value}"
+            return Reply(reply.status, found, reply.read())
         finally:
             connection.close()
 
@@ -133,7 +138,7 @@ def served(
                 whose = name if role is Role.ANALYST and found.analysts else None
                 accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
                 tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
-        running = server(curator, accounts, address, asked)
+        running = server(curator, accounts, address, asked, pages)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -84,6 +84,8 @@ def serve(
     from discreet.service.workers import several
 
     needed()
+    from discreet.console.app import pages
+
     if log is not None:
         from discreet.service.watching import log_to_standard_error
 
@@ -111,7 +113,7 @@ def serve(
         click.echo(f"{', '.join(map(visible, found.tables))}: {where}{everywhere}", err=True)
         logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
         sys.setswitchinterval(TURN_SECONDS)
-        server(curator, accounts, address, asked).run(sockets=[listening])
+        server(curator, accounts, address, asked, pages).run(sockets=[listening])
 
 
 @click.group()

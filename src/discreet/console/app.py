@@ -53,7 +53,11 @@ def pages(service: Service, where: Address) -> Sequence[BaseRoute]:
         Route("/console/logout", console.logout, methods=["POST"]),
         Route("/console/static/{name}", console.shared, methods=["GET"]),
         *(
-            Route(one.path, partial(console.reply, one), methods=[m for m, f in (("GET", one.show), ("POST", one.act)) if f])
+            Route(
+                one.path,
+                partial(console.reply, one),
+                methods=[m for m, f in (("GET", one.show), ("POST", one.act)) if f],
+            )
             for one in PLACES
         ),
     ]
@@ -74,7 +78,7 @@ class Console:
     def _cookie(self, request: Request, name: str) -> str:
         if self._secure:
             return f"__Host-{name}"
-        return f"{name}-{request.url.port or 80}"
+        return f"{name}-{request.scope['server'][1]}"
 
     def _set(self, reply: Response, request: Request, name: str, value: str) -> None:
         key, gone = self._cookie(request, name), not value
@@ -89,7 +93,9 @@ class Console:
         request.scope[PATH] = "/"
         if HTML in request.headers.get("accept", ""):
             return replied("", status=303, more={"location": "console"})
-        return self._failed(request, Refused(404, "path", "there is nothing here", "request", "GET /openapi.json"), None)
+        return self._failed(
+            request, Refused(404, "path", "there is nothing here", "request", "GET /openapi.json"), None
+        )
 
     async def shared(self, request: Request) -> Response:
         """The style sheet, the script and the icon: the same for all, for as long as they are what they are."""

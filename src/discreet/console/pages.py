@@ -54,7 +54,9 @@ def rendered(template: str, words: Mapping[str, Any]) -> str:
     return text
 
 
-def replied(content: str | bytes, kind: str = HTML, status: int = 200, more: Mapping[str, str] | None = None) -> Response:
+def replied(
+    content: str | bytes, kind: str = HTML, status: int = 200, more: Mapping[str, str] | None = None
+) -> Response:
     """A reply with all headers of a page."""
     whole = content.encode("utf-8", "replace") if isinstance(content, str) else content
     kind = f"{kind}; charset=utf-8" if kind == HTML else kind
@@ -88,7 +90,7 @@ def address(name: str) -> str:
 
 def kept_lines(text: str) -> Markup:
     """A text with its line breaks, for a field in which it is edited."""
-    return escape("\n".join(visible(line.replace("\t", "  ")) for line in text.splitlines()))
+    return escape("\n".join(visible(line.replace("\t", "  ")) for line in text.split("\n")))
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

@@ -99,7 +99,11 @@ async def sent(request: Request, known: tuple[str, ...]) -> dict[str, str]:
     text = await body(request, FORM)
     try:
         pairs = parse_qsl(
-            text.decode("ascii"), keep_blank_values=True, strict_parsing=bool(text), errors="strict", max_num_fields=MOST_FIELDS
+            text.decode("ascii"),
+            keep_blank_values=True,
+            strict_parsing=bool(text),
+            errors="strict",
+            max_num_fields=MOST_FIELDS,
         )
     except ValueError:
         raise Refused(400, "body", "the form cannot be read", "body", "send it from the page") from None

@@ -95,13 +95,14 @@ def loopback(host: str) -> bool:
 def needed() -> Any:
     """The server's module. Raises QuestionError where the extra is missing."""
     try:
+        importlib.import_module("jinja2")
         importlib.import_module("prometheus_client")
         importlib.import_module("starlette")
         return importlib.import_module("uvicorn")
     except ImportError:
         fix = 'run pip install "discreet[server]"'
         raise QuestionError(
-            "extra", "this needs starlette, uvicorn and prometheus_client", where="serve", fix=fix
+            "extra", "this needs starlette, uvicorn, jinja2 and prometheus_client", where="serve", fix=fix
         ) from None
 
 

@@ -1,0 +1,352 @@
+"""The pages of those who ask: tables, the editor with its live check, answers, what was asked before, what is left."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from discreet.console.pages import as_json, wants_json
+from discreet.console.pictures import chart, meter
+from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
+from discreet.curator.history import as_entry
+from discreet.dialect.table import BY_NAME
+from discreet.errors import Error
+from discreet.release import Release
+from discreet.release.render import estimate
+from discreet.release.told import told
+from discreet.release.values import FAR
+from discreet.service.requests import Refused
+from discreet.service.roles import Role
+
+ASKING = frozenset({Role.OWNER, Role.ANALYST})
+ALL = ASKING | {Role.AUDITOR}
+
+MOST_VALUES = 24
+"""Public values of a column that are shown at once; the others are a click away."""
+
+MOST_NAMED = 200
+"""Public values of a column that the editor proposes."""
+
+MOST_ANSWERS = 20
+"""Answers of an account that are kept in memory, to be looked at and downloaded again; the ledger keeps all."""
+
+MOST_SHOWN = 500
+"""Rows of an answer on its page."""
+
+MOST_READ = 2_000
+"""Entries of the ledger that one page of a history is found in."""
+
+LONGEST_QUESTION = 20_000
+
+AGGREGATES = (
+    *("COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE_CONT", "MIN", "MAX"),
+    *("STDDEV", "VARIANCE", "CORR", "COVAR_SAMP", "REGR_SLOPE", "APPROX_TOP_K"),
+)
+WORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "ON", "USING", "AS"),
+    *("AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS NULL", "IS NOT NULL", "CASE WHEN", "THEN", "ELSE", "END"),
+    *("COUNT(*)", "COUNT(DISTINCT", "WITH", "ROLLUP", "CUBE", "DATE", "CURRENT_DATE"),
+)
+"""What the editor proposes besides names; docs/dialect.md has the whole."""
+
+FORMATS: Mapping[str, tuple[str, str]] = {
+    "csv": ("text/csv; charset=utf-8", "CSV"),
+    "json": ("application/json", "JSON"),
+    "html": ("text/html; charset=utf-8", "a page"),
+    "parquet": ("application/vnd.apache.parquet", "Parquet"),
+}
+
+
+# tables
+
+
+async def tables(visit: Visit) -> Reply:
+    """What may be asked about: declarations alone."""
+    return Page("tables.html", {"tables": dict(visit.service.tables)}, {"most": MOST_VALUES})
+
+
+async def names(visit: Visit) -> Reply:
+    """What the editor proposes."""
+    found = {
+        name: {
+            column: {"type": known["type"], "values": [str(value) for value in (known["values"] or [])[:MOST_NAMED]]}
+            for column, known in table["columns"].items()
+        }
+        for name, table in visit.service.tables.items()
+    }
+    return Page("names.html", {"tables": found, "functions": _functions(), "words": list(WORDS)})
+
+
+@cache
+def _functions() -> list[str]:
+    return sorted({*AGGREGATES, *(name.upper() for name in BY_NAME if name.replace("_", "").isalnum())})
+
+
+# the editor
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What stands in the editor's form."""
+
+    question: str = ""
+    by: str = "epsilon"
+    epsilon: str = ""
+    column: str = ""
+    error: str = ""
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The same as a question is asked. Raises Refused."""
+        if not self.question:
+            raise Refused(
+                422, "question", "there is no question yet", "question", "write one: SELECT COUNT(*) AS n FROM …"
+            )
+        if len(self.question) > LONGEST_QUESTION:
+            raise Refused(413, "size", f"a question has at most {LONGEST_QUESTION:,} letters", "question", "ask less")
+        if self.by == "within":
+            if not self.column or not self.error:
+                fix = "name a column of the answer, and the largest error that it may have"
+                raise Refused(422, "within", "no error is named", "error", fix)
+            return {"question": self.question, "within": {self.column: self.error}}
+        return {"question": self.question, **({"epsilon": self.epsilon} if self.epsilon else {})}
+
+    @classmethod
+    def of(cls, visit: Visit, sent: bool) -> _Draft:
+        """What was sent, or what the address says."""
+        word = visit.word if sent else visit.query
+        by = "within" if word("by") == "within" else "epsilon"
+        return cls(
+            word("question"), by, word("epsilon").replace(",", "."), word("column"), word("error").replace(",", ".")
+        )
+
+
+async def editor(visit: Visit) -> Reply:
+    """The editor. What the address says stands in it; nothing is asked yet."""
+    return await _editor(visit, _Draft.of(visit, sent=False))
+
+
+async def _editor(visit: Visit, draft: _Draft, problem: Mapping[str, Any] | None = None) -> Page:
+    balance = await visit.service.balance(visit.account)
+    data = {**vars(draft), "balance": balance, "problem": problem}
+    words = {
+        "request": secrets.token_urlsafe(12),
+        "seconds": visit.service.curator.declaration.limits.answer_seconds or 0,
+        "example": _example(visit),
+    }
+    return Page("ask.html", data, words, 200 if problem is None else problem["status"])
+
+
+def _example(visit: Visit) -> str:
+    """A question that can be asked here."""
+    about = [(name, table) for name, table in visit.service.tables.items() if not table["public"]]
+    if not about:
+        return "SELECT COUNT(*) AS n FROM …"
+    name, table = about[0]
+    keys = [column for column, known in table["columns"].items() if known["values"] and column.isidentifier()]
+    if keys and name.isidentifier():
+        return f"SELECT {keys[0]}, COUNT(*) AS n FROM {name} GROUP BY {keys[0]}"
+    return f"SELECT COUNT(*) AS n FROM {name}" if name.isidentifier() else f'SELECT COUNT(*) AS n FROM "{name}"'
+
+
+def _turn(visit: Visit) -> asyncio.Lock:
+    """Of an account the console asks one thing at a time: what comes next waits, and is not refused."""
+    turn = visit.kept.setdefault("turn", asyncio.Lock())
+    assert isinstance(turn, asyncio.Lock)
+    return turn
+
+
+async def check(visit: Visit) -> Reply:
+    """What a question would cost and how far off its answer would be, while it is written. Of what waits only the
+    latest is looked at."""
+    number = visit.kept["latest"] = visit.kept.get("latest", 0) + 1
+    try:
+        said = _Draft.of(visit, sent=True).said
+        async with _turn(visit):
+            if number != visit.kept["latest"]:
+                raise Refused(409, "newer", "a newer draft is looked at", "question", "look at that one")
+            explained = await visit.service.explained(visit.account, said)
+    except (Error, Refused) as error:
+        if wants_json(visit.request):
+            raise
+        return Page("check.html", {"problem": visit.service.problem_of(error, visit.account)})
+    data = explained.to_dict()
+    return Page("check.html", {"problem": None, **data}, {"plain": as_json(_for_slider(data)), "far": FAR})
+
+
+def _for_slider(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the slider between price and error needs."""
+    return {"epsilon": data["price"]["epsilon"], "errors": data["expected_error"]}
+
+
+# answers
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer that is kept in memory."""
+
+    question: str
+    release: Release
+    warnings: Sequence[str]
+
+
+def _answers(visit: Visit) -> dict[str, _Answer]:
+    found: dict[str, _Answer] = visit.kept.setdefault("answers", {})
+    return found
+
+
+async def ask(visit: Visit) -> Reply:
+    """Asks. The same form sent twice is one question: its name goes with it."""
+    draft = _Draft.of(visit, sent=True)
+    try:
+        said = draft.said
+        once = hashlib.sha256(f"{visit.word('request')}\n{as_json(said)}".encode("utf-8", "surrogatepass")).hexdigest()
+        name = once[:32]
+        visit.kept["latest"] = visit.kept.get("latest", 0) + 1  # no check comes before this
+        async with _turn(visit):
+            answers = _answers(visit)
+            if name not in answers:
+                release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
+                answers[name] = _Answer(draft.question, release, warnings)
+                while len(answers) > MOST_ANSWERS:
+                    del answers[next(iter(answers))]
+    except (Error, Refused) as error:
+        if wants_json(visit.request):
+            raise
+        return await _editor(visit, draft, visit.service.problem_of(error, visit.account))
+    return Elsewhere(f"/console/answers/{name}", _answer_data(name, answers[name]))
+
+
+def _answer_data(name: str, answer: _Answer) -> dict[str, Any]:
+    return {"answer": name, "question": answer.question, **told(answer.release), "warnings": list(answer.warnings)}
+
+
+def _of(visit: Visit) -> tuple[str, _Answer]:
+    name = str(visit.request.path_params["answer"])
+    found = _answers(visit).get(name)
+    if found is None:
+        fix = "ask the same question at the same price again: the ledger has its answer, and it is free"
+        raise Refused(404, "answer", "this answer is not kept here any more", "answers", fix)
+    return name, found
+
+
+async def answer(visit: Visit) -> Reply:
+    """An answer that was given: looked at again, nothing is asked and nothing is paid."""
+    name, found = _of(visit)
+    release = found.release
+    data = await visit.service.look(partial(_answer_data, name, found))
+    about = {
+        "cells": _cells(release),
+        "numbers": [
+            key not in release.holds.types or release.holds.types[key] in ("integer", "number")
+            for key in release.columns
+        ],
+        "pictures": chart(release),
+        "formats": [(one, words) for one, (_, words) in FORMATS.items() if one != "parquet" or find_spec("pyarrow")],
+        "most": MOST_SHOWN,
+        "again": release.holds.cost.epsilon,
+    }
+    return Page("answer.html", data, about)
+
+
+def _cells(release: Release) -> list[list[tuple[str, str]]]:
+    """Each cell in words, with the ends of its interval beside it."""
+    table = []
+    for row, interval in islice(zip(release.rows, release.intervals, strict=True), MOST_SHOWN):
+        cells = []
+        for name in release.columns:
+            value, ends = row[name], interval.get(name)
+            if value is None:
+                cells.append(("NULL", ""))
+            elif isinstance(value, list):
+                cells.append((f"[{', '.join(map(str, value))}]", ""))
+            elif ends is None:
+                cells.append((str(value), ""))
+            else:
+                wide = ends[1] >= FAR or ends[0] <= -FAR
+                cells.append((estimate(value, ends), "" if wide else f"{_end(ends[0])} to {_end(ends[1])}"))
+        table.append(cells)
+    return table
+
+
+def _end(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1_000 or value == int(value) else f"{value:.4g}"
+
+
+async def download(visit: Visit) -> Reply:
+    """An answer as a file."""
+    _, found = _of(visit)
+    form = str(visit.request.path_params["form"])
+    if form not in FORMATS:
+        raise Refused(
+            404, "output", "there is no such form of an answer", "answers", f"take one of {', '.join(FORMATS)}"
+        )
+    content = await visit.service.look(partial(_saved, found.release, form))
+    return Download(f"answer.{form}", FORMATS[form][0], content)
+
+
+def _saved(release: Release, form: str) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
+        path = Path(folder) / f"answer.{form}"
+        release.save(path)
+        return path.read_bytes()
+
+
+# what was asked, what is left
+
+
+async def history(visit: Visit) -> Reply:
+    """What this account asked before, the latest first."""
+    before = visit.query("before")
+    place = int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
+    data = await visit.service.look(partial(_history, visit, place))
+    return Page("history.html", {**data, "answers": _named(visit)})
+
+
+def _history(visit: Visit, before: int | None) -> dict[str, Any]:
+    curator, mine = visit.service.curator, visit.account.asks_as
+    last = curator.ledger.last.seq if before is None else min(before - 1, curator.ledger.last.seq)
+    first = max(0, last - MOST_READ)
+    found = [
+        as_entry(curator, entry)
+        for entry in islice(curator.ledger.entries(first), max(0, last - first))
+        if entry.question and (entry.analyst or None) == mine
+    ]
+    for one in found:
+        one["epsilon"] = one["price"].removeprefix("ε ").partition(",")[0] if one["price"].startswith("ε ") else ""
+    return {"entries": found[::-1], "before": first + 1 if first else None}
+
+
+def _named(visit: Visit) -> list[dict[str, str]]:
+    """The answers that are still kept here, the latest first."""
+    return [{"answer": name, "question": one.question} for name, one in reversed(_answers(visit).items())]
+
+
+async def balance(visit: Visit) -> Reply:
+    """What is spent and what is left."""
+    found = await visit.service.balance(visit.account)
+    return Page("balance.html", found, {"bar": meter(found["used"])})
+
+
+PLACES = (
+    Place(
+        "/console/ask", "Ask", ASKING, editor, ask, "Ask", ("question", "by", "epsilon", "column", "error", "request")
+    ),
+    Place("/console/check", "Check", ASKING, None, check, "", ("question", "by", "epsilon", "column", "error")),
+    Place("/console/names", "Names", ASKING, names),
+    Place("/console/answers/{answer}", "Answer", ASKING, answer),
+    Place("/console/answers/{answer}/{form}", "Download", ASKING, download),
+    Place("/console/tables", "Tables and columns", ALL, tables, None, "Tables"),
+    Place("/console/history", "What I asked", ASKING, history, None, "History"),
+    Place("/console/balance", "What is left", ALL, balance, None, "Balance"),
+)
