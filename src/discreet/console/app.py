@@ -90,7 +90,6 @@ class Console:
 
     async def root(self, request: Request) -> Response:
         """Where a browser goes that was given the service's address; for programs there is nothing here."""
-        request.scope[PATH] = "/"
         if HTML in request.headers.get("accept", ""):
             return replied("", status=303, more={"location": "console"})
         return self._failed(
