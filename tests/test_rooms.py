@@ -30,7 +30,7 @@ FACADE = (
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "texts": set(),
-    "look": set(),
+    "look": {"texts"},
     # what the promise rests on: ring A and the ledger beside it, ring B, ring C; whom the gate asks is the ledger
     "trusted": set(),
     "ring_a": {"errors", "budget_ledger"},
@@ -52,7 +52,7 @@ BELOW: dict[str, set[str]] = {
     "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
     "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
     "intervals": WITH_PLANS | {"mechanisms"},  # of a price, before there is an answer
-    "release": WITH_PLANS | {"intervals", "accounting", "mechanisms"},  # no engine or ledger
+    "release": WITH_PLANS | {"intervals", "accounting", "mechanisms", "look"},  # no engine or ledger
     "engines": RINGS | {"dialect", "catalog", "errors", "texts"},  # no release
     "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine or ledger
     "postprocessing": WITH_PLANS | {"sql", "engines", "release"},  # what was released and public tables: no row
@@ -64,7 +64,7 @@ BELOW: dict[str, set[str]] = {
         WITH_PLANS | {"procedures", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook"},
     ),
     "synthesis": WITH_PLANS
-    | {"procedures", "markov", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook"},
+    | {"procedures", "markov", "sql", "intervals", "look", "release", "ledger", "accounting", "mechanisms", "textbook"},
     "tables": {"catalog", "ring_a", "errors", "texts"},
     "explanation": {"odds", "intervals", "release", "texts", "ring_a"},
     "schedule": {"engines", "ring_a", "errors"},  # the moment at which an engine has failed
@@ -100,8 +100,10 @@ BELOW: dict[str, set[str]] = {
         },
     ),
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
-    "audit": FACADE | {"engines", "reference", "local"},
-    **{name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts"} for name in ("local", "together")},
+    "audit": FACADE | {"engines", "reference", "local", "look"},
+    **{
+        name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts", "look"} for name in ("local", "together")
+    },
     "__main__": {"cli"},
     "__init__": {"curator", "errors", "explanation", "notebook", "release", "remote", "tables", "workload"},
 }

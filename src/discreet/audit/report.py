@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.audit.claims import FALSE_ALARM, REPORTED, Claim, Result
 
@@ -96,11 +96,31 @@ class Report:
         console = Console(file=stream, width=width, force_terminal=colour, color_system="auto" if colour else None)
         console.print(self._table())
         for result in self.findings:
-            words = f"FOUND  {result.subject} ({result.how}): {_losses(result)}{result.event}"
+            words = f"FOUND  {self.finding_in_words(result)}"
             console.print(words, style="bold red", highlight=False, markup=False, soft_wrap=True)
         style = "bold red" if self.findings else "green"
         console.print(self.verdict(), style=style, highlight=False, markup=False, soft_wrap=True)
         return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+
+    HEADS: ClassVar = ("subject", "claimed", "exactly", "at least", "noise", "result")
+
+    def cells(self) -> list[list[str]]:
+        """The lines as texts, a row each."""
+        return [
+            [
+                line.subject,
+                _claimed(line.claim),
+                _amount(line.most("exact", "change", "interaction")),
+                _amount(line.most("sampled", "asked")),
+                _fits([result for result in line.results if result.how == "fit"]),
+                "FOUND" if line.broken else "holds",
+            ]
+            for line in self.lines
+        ]
+
+    def finding_in_words(self, result: Result) -> str:
+        """Where a claim does not hold, and by how much."""
+        return f"{result.subject} ({result.how}): {_losses(result)}{result.event}"
 
     def _table(self) -> Table:
         from rich import box
@@ -109,19 +129,11 @@ class Report:
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("subject", overflow="fold")
-        for head in ("claimed", "exactly", "at least", "noise"):
+        for head in self.HEADS[1:-1]:
             table.add_column(head, justify="right", no_wrap=True)
         table.add_column("")
-        for line in self.lines:
-            cells = [
-                _claimed(line.claim),
-                _amount(line.most("exact", "change", "interaction")),
-                _amount(line.most("sampled", "asked")),
-                _fits([result for result in line.results if result.how == "fit"]),
-                "FOUND" if line.broken else "holds",
-            ]
-            style = "bold red" if line.broken else ""
-            table.add_row(Text(line.subject), *(Text(cell) for cell in cells), style=style)
+        for line, cells in zip(self.lines, self.cells(), strict=True):
+            table.add_row(*map(Text, cells), style="bold red" if line.broken else "")
         return table
 
 

@@ -1,13 +1,15 @@
-"""A picture of a release: bars with their errors, a line in its band, or a map of two keys. Needs matplotlib, from the
-extra `plot`."""
+"""A picture of a release: bars with their errors, a line in its band, or a map of two keys, and what it shows in words.
+Needs matplotlib, from the extra `plot`."""
 
 from __future__ import annotations
 
 import functools
+import html
 import importlib
 import io
 import itertools
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import QuestionError
+from discreet.look.page import document
+from discreet.look.page import figure as boxed
 from discreet.release.data import ReleaseData
 from discreet.release.render import estimate
-from discreet.release.save import given
+from discreet.release.save import given, page
 from discreet.texts import visible
 from discreet.trusted.ring_a.exact import figure as figure_of
 from discreet.trusted.ring_a.exact import fraction
@@ -34,13 +38,29 @@ MOST_LINES = 6
 MOST_CELLS = 400
 """A map of more cells than these has no numbers in them."""
 
+MOST_BARS = 100
+"""Groups of which a bar is drawn; the table has all."""
+
 MOST_INCHES = 300
 """The height of a picture, of which no pixel is lost at 200 an inch."""
 
 _NUMBERS = (Type.INTEGER, Type.NUMBER)
 _MOMENTS = (Type.DATE, Type.TIMESTAMP)
 _ORDERED = (*_NUMBERS, *_MOMENTS)
-_DARK, _PALE = "#0b5394", "#6fa8dc"
+DARK, PALE = "#0b5394", "#c5dcf2"
+_IN_CELLS = "#111111", "#fefefe"
+LINES = ("#3a7fc4", "#b8621b", "#2f8759", "#8a63c7", "#cc4b4b", "#74797e")
+"""Colours of several lines: each stands out from a white ground and from a dark one, 3 : 1."""
+
+_MARKS = "os^Dv*"
+_THEMED = {
+    "#000000": "var(--edge)",
+    "#b0b0b0": "var(--line)",
+    "#ffffff": "var(--ground)",
+    DARK: "var(--accent)",
+    PALE: "var(--pale)",
+}
+"""Colours that a page has of its own, light and dark."""
 
 LETTERS = 22
 """Small letters in an inch."""
@@ -64,9 +84,10 @@ def plot(release: ReleaseData, path: str | Path | None) -> Any:
     figure = _figure(release, figure_class())
     if found is None:
         return figure
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a letter that the font lacks is drawn as a box
-        _write(figure, found)
+    if found.suffix.lower() == ".html":
+        found.write_text(page(release, lambda _: shown(figure)), "utf-8")
+    else:
+        write(figure, found, "")
     return found
 
 
@@ -80,38 +101,52 @@ def figure_class() -> Any:
         raise QuestionError("extra", "pictures need matplotlib", where="plot", fix=fix) from None
 
     class Picture(Figure):
-        def _repr_png_(self) -> bytes:
+        said = ""
+        """What is drawn, in words: for those who do not see it."""
+
+        def _repr_png_(self) -> tuple[bytes, dict[str, str]]:
             buffer = io.BytesIO()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 self.savefig(buffer, format="png", dpi=100)
-            return buffer.getvalue()
+            return buffer.getvalue(), {"alt": self.said}
 
     return Picture
 
 
 def drawing(release: ReleaseData) -> str:
-    """The picture as SVG, to stand in a page; empty without matplotlib, and where there is nothing to draw."""
-    if find_spec("matplotlib") is None or not release.rows:
+    """The picture to stand in a page, with what it shows in words; empty without matplotlib, and where there is nothing
+    to draw, as of made-up rows."""
+    if find_spec("matplotlib") is None or not release.rows or not release.intervals:
         return ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return _svg(plot(release, None))
+    return shown(plot(release, None))
 
 
-def _svg(figure: Any) -> str:
+def shown(figure: Any) -> str:
+    """A figure in a page: SVG in the page's colours, its texts as texts, and what is drawn in words. What changes how
+    the numbers may be read stands in the page itself."""
+    figure.supxlabel("")
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg")
+    with warnings.catch_warnings(), importlib.import_module("matplotlib").rc_context({"svg.fonttype": "none"}):
+        warnings.simplefilter("ignore", UserWarning)  # a letter that the font lacks: the browser has it
+        figure.savefig(buffer, format="svg", transparent=True)
     drawn = buffer.getvalue()
-    return drawn[drawn.index("<svg") :]
+    drawn = drawn[drawn.index("<svg") :]
+    drawn = re.sub(r"<metadata>.*?</metadata>", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", lambda one: f"{one[1]}: {_THEMED.get(one[2], one[2])}", drawn)
+    drawn = "\n".join(map(visible, drawn.split("\n")))
+    named = f'<svg role="img" aria-label="{html.escape(figure.said)}" '
+    return boxed(named + drawn.removeprefix("<svg ").rstrip(), figure.said)
 
 
-def _write(figure: Any, path: Path) -> None:
-    if path.suffix.lower() != ".html":
-        figure.savefig(path, dpi=150)
+def write(figure: Any, path: Path, title: str) -> None:
+    """Writes a figure to a path that `target` gave."""
+    if path.suffix.lower() == ".html":
+        path.write_text(document(title, f"<h1>{html.escape(title)}</h1>{shown(figure)}"), "utf-8")
         return
-    page = f"<!doctype html><meta charset='utf-8'><title>discreet</title>{_svg(figure)}"
-    path.write_text(page, "utf-8")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a letter that the font lacks is drawn as a box
+        figure.savefig(path, dpi=150)
 
 
 @dataclass(frozen=True)
@@ -158,7 +193,8 @@ def _drawn(release: ReleaseData, name: str, places: Sequence[int]) -> _Drawn:
 
 
 def _figure(release: ReleaseData, kind: Any) -> Any:
-    """The picture that follows from the keys; bars for each group where no other does. All rows are drawn."""
+    """The picture that follows from the keys; bars for each group where no other does. Of bars the first are drawn,
+    of all else all rows."""
     types = release.holds.types
     about = types if release.holds.keys is None else release.holds.keys
     keys = [name for name in about if name in types]
@@ -218,11 +254,11 @@ def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], line
         for at, (label, places) in enumerate(lines.items()):
             across = [release.rows[place][key] for place in places]
             drawn = _drawn(release, name, places)
-            dark, pale = (_DARK, _PALE) if len(lines) == 1 else (f"C{at}", f"C{at}")
+            dark, pale = (DARK, PALE) if len(lines) == 1 else (LINES[at], LINES[at])
             axis.fill_between(
-                across, drawn.low, drawn.high, color=pale, alpha=0.5 if len(lines) == 1 else 0.2, linewidth=0
+                across, drawn.low, drawn.high, color=pale, alpha=0.8 if len(lines) == 1 else 0.2, linewidth=0
             )
-            axis.plot(across, drawn.values, color=dark, marker="o", markersize=3, label=label)
+            axis.plot(across, drawn.values, color=dark, marker=_MARKS[at], markersize=3, label=label)
             known += drawn.values
         _upright(axis, drawn, known)
         if len(lines) > 1:
@@ -230,7 +266,10 @@ def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], line
         _missing(axis, release, key, name, without)
     axes[-1].tick_params(axis="x", labelrotation=0 if release.holds.types[key] in _NUMBERS else 20)
     axes[-1].set_xlabel(key, parse_math=False)
-    return _signed(release, figure)
+    what = "A line" if len(lines) == 1 else f"Lines for {', '.join(lines)}"
+    across = sorted(release.rows[place][key] for place in kept)
+    what += f" over {key}, {across[0]} to {across[-1]}, each in the band of its intervals"
+    return _signed(release, figure, what, [key, *(one for one in release.holds.types if one != key)], names)
 
 
 def _bins(release: ReleaseData, kind: Any, key: str, names: Sequence[str], places: Sequence[int], width: float) -> Any:
@@ -242,17 +281,18 @@ def _bins(release: ReleaseData, kind: Any, key: str, names: Sequence[str], place
     for axis, name in zip(axes, names, strict=True):
         drawn = _drawn(release, name, places)
         if drawn.dates:
-            axis.plot(middle, drawn.values, "o", color=_DARK)
+            axis.plot(middle, drawn.values, "o", color=DARK)
         else:
-            axis.bar(across, drawn.values, width=width, align="edge", color=_PALE, edgecolor="white", linewidth=0.5)
-        axis.errorbar(middle, drawn.values, yerr=drawn.ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
+            axis.bar(across, drawn.values, width=width, align="edge", color=PALE, edgecolor=DARK, linewidth=0.5)
+        axis.errorbar(middle, drawn.values, yerr=drawn.ends, fmt="none", ecolor=DARK, elinewidth=1.5, capsize=3)
         axis.set_ylabel(drawn.label, parse_math=False)
         _plain(axis, "y")
         if drawn.dates:
             axis.yaxis_date()
         _missing(axis, release, key, name, without)
-    axes[-1].set_xlabel(f"{key}, in bins of {figure_of(fraction(width))}", parse_math=False)
-    return _signed(release, figure)
+    bins = f"in bins of {figure_of(fraction(width))}"
+    axes[-1].set_xlabel(f"{key}, {bins}", parse_math=False)
+    return _signed(release, figure, f"Bars over {key}, {bins}, with error bars", [key], names)
 
 
 def _map(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
@@ -291,7 +331,8 @@ def _map(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[s
         axis.set_ylabel(down, parse_math=False)
         axis.set_xlabel(across, parse_math=False)
         axis.set_title(drawn.label if few else drawn.widest, fontsize=9, parse_math=False)
-    return _signed(release, figure)
+    what = f"A map, the darker the larger: {down} from top to bottom, {across} from left to right"
+    return _signed(release, figure, what, keys, names)
 
 
 def _written_in(
@@ -310,7 +351,7 @@ def _written_in(
             "NULL" if value is None else str(value) if interval is None or drawn.dates else estimate(value, interval)
         )
         at = (sides[1][row[keys[1]]], sides[0][row[keys[0]]])
-        colour = "white" if drawn.values[place] > dark else "black"
+        colour = _IN_CELLS[drawn.values[place] > dark]
         axis.text(*at, words, ha="center", va="center", fontsize=7, color=colour, parse_math=False)
 
 
@@ -354,7 +395,7 @@ def _missing(axis: Any, release: ReleaseData, key: str, name: str, places: Seque
 
 def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[str]) -> Any:
     """One axis beside the other, in each a bar a row; points where an axis from zero would hide what differs."""
-    rows = release.rows
+    rows = release.rows[:MOST_BARS]
     passed = "(all)" if release.holds.drawn is not None else ""  # in a workload, a column that a row is not about
     labels = [_label(row, [key for key in keys if not passed or row[key] != passed]) for row in rows]
     height = min(MOST_INCHES, max(2.4, 0.3 * len(rows) + 1.4))
@@ -367,16 +408,20 @@ def _bars(release: ReleaseData, kind: Any, keys: Sequence[str], names: Sequence[
             axis.xaxis_date()
             axis.tick_params(axis="x", labelrotation=20)
         if drawn.dates or _narrow(drawn.values):
-            axis.plot(drawn.values, places, "o", color=_DARK)
+            axis.plot(drawn.values, places, "o", color=DARK)
         else:
-            axis.barh(places, drawn.values, color=_PALE)
-        axis.errorbar(drawn.values, places, xerr=drawn.ends, fmt="none", ecolor=_DARK, elinewidth=1.5, capsize=3)
+            axis.barh(places, drawn.values, color=PALE, edgecolor=DARK, linewidth=0.5)
+        axis.errorbar(drawn.values, places, xerr=drawn.ends, fmt="none", ecolor=DARK, elinewidth=1.5, capsize=3)
         axis.set_xlabel(drawn.label, parse_math=False)
         _plain(axis, "x")
     every = max(1, math.ceil(len(rows) * 0.12 / height))  # as many labels as there is room for
     axes[0].set_yticks(places[::every], labels[::every], parse_math=False)
     axes[0].set_ylim(max(1, len(rows)) - 0.5, -0.5)
-    return _signed(release, figure)
+    part = f"the first {len(rows):,} of {len(release.rows):,} groups" if len(rows) < len(release.rows) else ""
+    if part:
+        axes[0].set_title(f"{part}; the table has all", fontsize=8, loc="left")
+    about = f"of {part}" if part else "of each group" if keys and len(rows) > 1 else ""
+    return _signed(release, figure, " ".join(["Bars or points with error bars", about]).rstrip(), keys, names)
 
 
 def _label(row: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -389,15 +434,34 @@ def _plain(axis: Any, side: str) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _signed(release: ReleaseData, figure: Any) -> Any:
-    """The figure with its price, and with what changes how the numbers may be read."""
+def _signed(release: ReleaseData, figure: Any, what: str, keys: Sequence[str], names: Sequence[str]) -> Any:
+    """The figure with its price, what changes how the numbers may be read, and `what` is drawn in words."""
     figure.suptitle(f"{release.cost}, per person", fontsize=9, x=0.99, ha="right")
     wide = int(figure.get_figwidth() * LETTERS)
     words = [line for one in release.bounds for line in textwrap.wrap(visible(one), wide, subsequent_indent="  ")]
     if words:
         figure.supxlabel("\n".join(words), fontsize=6, x=0.01, ha="left", parse_math=False)
         figure.set_figheight(figure.get_figheight() + 0.12 * len(words))
+    figure.said = visible("; ".join([what, *(_ranges(release, name, keys) for name in names)]) + ".")
     return figure
+
+
+def _ranges(release: ReleaseData, name: str, keys: Sequence[str]) -> str:
+    """A column's smallest and largest number with their errors, and where they are."""
+    known = [place for place, row in enumerate(release.rows) if row[name] is not None]
+    if not known:
+        return f"{name}: no number"
+    ends = [choose(known, key=lambda place: release.rows[place][name]) for choose in (min, max)]
+    words = []
+    for place in ends:
+        row, interval = release.rows[place], release.intervals[place].get(name)
+        plain = interval is None or release.holds.types.get(name) in _MOMENTS
+        words.append(str(row[name]) if plain or interval is None else estimate(row[name], interval))
+        about = [one for one in keys if one in row]
+        words[-1] += f" ({_label(row, about)})" if about and len(release.rows) > 1 else ""
+    if len(known) == 1:
+        return f"{name}: {words[0]}"
+    return f"{name}: from {words[0]} to {words[1]}"
 
 
 def _narrow(values: list[float]) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html as escape
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
-from unicodedata import east_asian_width
 
 from discreet.release.data import ReleaseData
 from discreet.texts import visible
@@ -15,37 +14,82 @@ from discreet.trusted.ring_a.exact import figure, fraction
 from discreet.trusted.ring_a.table import Type
 
 MOST_ROWS = 60
+MOST_LETTERS = 60
+"""Of a text in a table at a terminal."""
 
 
-def text(release: ReleaseData) -> str:
+def text(release: ReleaseData, width: int | None = None, *, emphasised: bool = False) -> str:
     """The answer as aligned columns; a line with the price and what is left; and a line for each thing that changes how
-    the numbers may be read."""
-    cells = _cells(release)
-    shown = cells if len(cells) <= MOST_ROWS else cells[:MOST_ROWS]
-    table = [[visible(name) for name in release.columns], *shown]
-    widths = [max(_width(row[index]) for row in table) for index in range(len(release.columns))]
-    right = _numbers(release)
-    lines = ["  ".join(map(_padded, row, widths, right)).rstrip() for row in table]
-    if len(cells) > len(shown):
-        lines.append(f"… {len(cells) - len(shown)} more rows")
-    if not cells:
+    the numbers may be read. These lines are broken at words where a `width` is given; `emphasised` is for terminals."""
+    known = cells(release)
+    shown = known if len(known) <= MOST_ROWS else known[:MOST_ROWS]
+    right = numbers(release)
+    kept = [row if all(right) else list(map(_cut, row, right)) for row in shown]
+    head, *lines = aligned([visible(name) for name in release.columns], kept, right)
+    lines.insert(0, f"\x1b[1m{head}\x1b[0m" if emphasised else head)
+    if len(known) > len(shown):
+        lines.append(f"… {len(known) - len(shown):,} more rows")
+    if not known:
         lines.append("(no group is shown: each has too few persons at this price, or there is none)")
-    return "\n".join([*lines, footer(release), *remarks(release.bounds)])
+    below = wrapped("\n".join([footer(release), *remarks(release.bounds)]), width)
+    return "\n".join([*lines, f"\x1b[2m{below}\x1b[0m" if emphasised else below])
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
+    """A table as lines, its columns as wide as their widest cell; those that are `right` stand at the right."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
+    lines = []
+    for row in (head, *rows):
+        padded = []
+        for cell, width, number in zip(row, widths, right, strict=True):
+            blanks = " " * (width - cell_len(cell))
+            padded.append(blanks + cell if number else cell + blanks)
+        lines.append("  ".join(padded).rstrip())
+    return lines
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """Long lines broken at words, where a width is given; a word that is longer than a line stays whole."""
+    if width is None:
+        return text
+    from rich.cells import cell_len
+
+    lines = []
+    for line in text.split("\n"):
+        first, *others = line.split(" ")
+        made = first
+        for word in others:
+            if cell_len(made) + 1 + cell_len(word) <= width:
+                made += f" {word}"
+            else:
+                lines.append(made)
+                made = f"  {word}"
+        lines.append(made)
+    return "\n".join(lines)
+
+
+def _cut(cell: str, number: bool) -> str:
+    """A text that is not too long for a table at a terminal; files have all of it."""
+    from rich.cells import cell_len, set_cell_size
+
+    return cell if number or cell_len(cell) <= MOST_LETTERS else set_cell_size(cell, MOST_LETTERS - 1).rstrip() + "…"
 
 
 def html(release: ReleaseData, most: int = MOST_ROWS) -> str:
-    """The same for a notebook, or a page."""
-    cells = _cells(release)
-    sides = ["right" if number else "left" for number in _numbers(release)]
-    head = "".join(map(_in_html, itertools.repeat("th"), release.columns, sides))
+    """The same for a notebook."""
+    known = cells(release)
+    sides = ["right" if number else "left" for number in numbers(release)]
+    head = "".join(map(_in_html, itertools.repeat("th scope=col"), release.columns, sides))
     body = "".join(
-        "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>" for row in cells[:most]
+        "<tr>" + "".join(map(_in_html, itertools.repeat("td"), row, sides)) + "</tr>" for row in known[:most]
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    if len(cells) > most:
-        table += f"<p>… {len(cells) - most:,} more rows</p>"
+    if len(known) > most:
+        table += f"<p>… {len(known) - most:,} more rows</p>"
     items = "".join(f"<li>{escape.escape(visible(one))}</li>" for one in release.bounds)
-    return f"{table}<p>{escape.escape(footer(release))}</p><ul>{items}</ul>"
+    return f"{table}<p>{escape.escape(footer(release))}</p>" + (f"<ul>{items}</ul>" if items else "")
 
 
 def footer(release: ReleaseData) -> str:
@@ -77,11 +121,13 @@ def percent(part: float) -> str:
     return f"{math.ceil(part - 1e-9)} %" if part >= 1 else f"{part:.1g} %"
 
 
-def _cells(release: ReleaseData) -> list[list[str]]:
-    table = []
-    for row, interval in zip(release.rows, release.intervals, strict=True):
-        table.append([_cell(row[name], interval.get(name)) for name in release.columns])
-    return table
+def cells(release: ReleaseData) -> list[list[str]]:
+    """The table as texts: estimates with their errors."""
+    ends = release.intervals or [{} for _ in release.rows]  # made-up rows have none
+    return [
+        [_cell(row[name], interval.get(name)) for name in release.columns]
+        for row, interval in zip(release.rows, ends, strict=True)
+    ]
 
 
 def _cell(value: Any, interval: tuple[float, float] | None) -> str:
@@ -112,20 +158,11 @@ def estimate(value: float, interval: tuple[float, float]) -> str:
     return f"{value:,.{digits}f} ±{rounded:,.{digits}f}"
 
 
-def _width(cell: str) -> int:
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in cell)
-
-
-def _padded(cell: str, width: int, right: bool) -> str:
-    blanks = " " * (width - _width(cell))
-    return blanks + cell if right else cell + blanks
-
-
-def _numbers(release: ReleaseData) -> list[bool]:
+def numbers(release: ReleaseData) -> list[bool]:
     """Of each column whether it stands at the right: estimates, and keys that are numbers."""
     types = release.holds.types
     return [types.get(name, Type.NUMBER) in (Type.INTEGER, Type.NUMBER) for name in release.columns]
 
 
 def _in_html(tag: str, cell: str, side: str) -> str:
-    return f'<{tag} style="text-align:{side}">{escape.escape(cell)}</{tag}>'
+    return f'<{tag} style="text-align:{side}">{escape.escape(cell)}</{tag.split()[0]}>'

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from discreet.errors import QuestionError
+from discreet.look.page import document, escape, points, table
 from discreet.release.data import ReleaseData
-from discreet.release.render import html
+from discreet.release.render import cells, footer, numbers
 
 _ENDS = (".csv", ".html", ".json", ".parquet", ".xlsx")
 _NEEDS = {".parquet": ("pyarrow", "arrow"), ".xlsx": ("xlsxwriter", "excel")}
@@ -23,7 +24,7 @@ _MOST_IN_SHEET = (1_048_575, 16_384)
 """Rows below the head, and columns, that a sheet of .xlsx can have."""
 
 Drawing = Callable[[Any], str]
-"""The picture of a release as SVG; empty where none can be drawn."""
+"""The picture of a release as HTML; empty where none can be drawn."""
 
 
 def place(path: str | Path) -> Path:
@@ -75,28 +76,44 @@ def _csv(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
 
 def write_csv(release: ReleaseData, file: TextIO) -> None:
     """Writes the table into an open text: a line of names, then a line for each row."""
-    table = release.to_columns()
+    columns = release.to_columns()
     writer = csv.writer(file)
-    writer.writerow(table)
-    writer.writerows([_cell(value) for value in row] for row in zip(*table.values(), strict=True))
+    writer.writerow(columns)
+    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
 
 
 def _html(release: ReleaseData, found: Path, drawing: Drawing) -> None:
+    found.write_text(page(release, drawing), "utf-8")
+
+
+def page(release: ReleaseData, drawing: Drawing) -> str:
     """A page that needs nothing else: all rows, price, what to know, and the picture."""
-    head = f"<!doctype html><meta charset='utf-8'><title>discreet</title><style>{_STYLE}</style>"
-    found.write_text(f"{head}{html(release, most=len(release))}{drawing(release)}\n", "utf-8")
+    keys = [name for name in release.columns if name in release.holds.types]
+    several = len(release) > 1 and keys
+    title = f"{', '.join(one for one in release.columns if one not in keys)} by {', '.join(keys)}"
+    title = title if several and len(keys) < len(release.columns) else "Answer"
+    known = f"{len(release):,} {'row' if len(release) == 1 else 'rows'}; ± reaches to the ends of 95 % intervals"
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>{escape(footer(release))}</p>",
+        table(known, release.columns, cells(release), numbers=numbers(release), keys=_leading(release)),
+        drawing(release),
+    ]
+    if release.bounds:
+        body.append(f"<h2>How to read the numbers</h2>{points(release.bounds)}")
+    return document(title, "\n".join(body))
 
 
-_STYLE = (
-    "body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
-    "td,th{padding:.2em .8em;border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}"
-)
+def _leading(release: ReleaseData) -> int:
+    """How many columns at the left say what a row is about."""
+    known = [name in release.holds.types for name in release.columns]
+    return known.index(False) if False in known else 0
 
 
 def _xlsx(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
     """The table in one sheet; price and what to know in another. A text is a text, whatever sign it begins with."""
-    table = release.to_columns()
-    if len(release) > _MOST_IN_SHEET[0] or len(table) > _MOST_IN_SHEET[1]:
+    columns = release.to_columns()
+    if len(release) > _MOST_IN_SHEET[0] or len(columns) > _MOST_IN_SHEET[1]:
         message = "this table is larger than a sheet of .xlsx may be"
         raise QuestionError("output", message, where="path", fix="end it in .csv; asking again is free")
     book = importlib.import_module("xlsxwriter").Workbook(found, {"in_memory": True})
@@ -105,7 +122,7 @@ def _xlsx(release: ReleaseData, found: Path, _drawing: Drawing) -> None:
         datetime.datetime: book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"}),
     }
     sheet, bold = book.add_worksheet("answer"), book.add_format({"bold": True})
-    for across, (name, values) in enumerate(table.items()):
+    for across, (name, values) in enumerate(columns.items()):
         sheet.write_string(0, across, name[:_LONGEST_CELL], bold)
         for down, value in enumerate(values, 1):
             _in_sheet(sheet, down, across, value, forms)

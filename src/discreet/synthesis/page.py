@@ -3,20 +3,20 @@ price."""
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 import itertools
-import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.plot import figure_class, target
+from discreet.look.page import document, points, table
+from discreet.release.plot import DARK, PALE, figure_class, shown, target, write
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.packed import unpack
+from discreet.texts import visible
 
 _MOST_BARS = 40
 
@@ -27,12 +27,10 @@ def page(release: SyntheticData, path: str | Path | None) -> Any:
     figure = _figure(release)
     if found is None:
         return figure
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # a letter that the font lacks is drawn as a box
-        if found.suffix.lower() == ".html":
-            found.write_text(_html(release, figure), "utf-8")
-        else:
-            figure.savefig(found, dpi=110)
+    if found.suffix.lower() == ".html":
+        found.write_text(_html(release, figure), "utf-8")
+    else:
+        write(figure, found, "")
     return found
 
 
@@ -50,6 +48,11 @@ def _figure(release: SyntheticData) -> Any:
         axis.set_visible(False)
     _pairs(lower, release)
     figure.suptitle(f"{release.holds.more['name']}, synthetic: {release.cost}, per person", fontsize=10)
+    figure.said = visible(
+        f"For each of {', '.join(names)} a bar chart: bars for the shares of the made-up rows, points with 95 % error "
+        "bars for what was measured. Below, a map of all pairs of columns with the part of the rows that may be off, "
+        "which the table of pairs lists."
+    )
     return figure
 
 
@@ -58,20 +61,20 @@ def _column(axis: Any, release: SyntheticData, name: str) -> None:
     cells = release.domain[name]
     drawn = unpack(release.holds.more["cells"][name])
     places = np.arange(len(cells))
-    axis.bar(places, drawn / max(1, drawn.sum()), color="#9fc5e8", label="synthetic")
+    axis.bar(places, drawn / max(1, drawn.sum()), color=PALE, edgecolor=DARK, linewidth=0.5, label="synthetic")
     known = measured(release, name)
     if known is not None:
         counts, deviation = known
         total = max(1.0, release.total)
         axis.errorbar(
-            places, counts / total, yerr=1.96 * deviation / total, fmt=".", color="#0b5394", capsize=2, label="measured"
+            places, counts / total, yerr=1.96 * deviation / total, fmt=".", color=DARK, capsize=2, label="measured"
         )
     axis.set_title(name, fontsize=9, parse_math=False)
     if len(cells) <= _MOST_BARS:
         axis.set_xticks(places, [cell[:14] for cell in cells], rotation=90, fontsize=6, parse_math=False)
     axis.tick_params(axis="y", labelsize=7)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(fontsize=6, frameon=False)
+    axis.legend(fontsize=6, frameon=False, loc="best")
 
 
 def measured(release: SyntheticData, name: str) -> tuple[NDArray[np.float64], float] | None:
@@ -104,7 +107,8 @@ def _pairs(figure: Any, release: SyntheticData) -> None:
     shown = axis.imshow(bounds, vmin=0, vmax=0.5, cmap="YlOrRd")
     for second, first in zip(*np.nonzero(~np.isnan(bounds)), strict=True):
         mark = "•" if together[second, first] else ""
-        axis.text(first, second, f"{bounds[second, first]:.2f}{mark}", ha="center", va="center", fontsize=6)
+        words = f"{bounds[second, first]:.0%}{mark}"
+        axis.text(first, second, words, ha="center", va="center", fontsize=6, color="#111111")
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, parse_math=False)
     axis.set_yticks(range(len(names)), names, fontsize=7, parse_math=False)
     axis.set_title("pairs: the part of the rows that may be off, in sum (95 %); • measured together", fontsize=9)
@@ -112,24 +116,54 @@ def _pairs(figure: Any, release: SyntheticData) -> None:
 
 
 def _html(release: SyntheticData, figure: Any) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    picture = base64.b64encode(buffer.getvalue()).decode("ascii")
-    items = "".join(f"<li>{html.escape(bound)}</li>" for bound in release.bounds)
-    lines = "".join(
-        f"<tr><td>{html.escape(', '.join(one['columns']))}</td><td>{one['sigma']:.4g}</td></tr>"
-        for one in release.measured
-    )
-    title = html.escape(f"{release.holds.more['name']}, synthetic")
-    return (
-        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title>"
-        "<style>body{font:15px/1.5 system-ui,sans-serif;max-width:75em;margin:2em auto;padding:0 1em}"
-        "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}"
-        f"img{{max-width:100%}}</style><h1>{title}</h1>"
-        f"<p>{len(release):,} made-up rows; none is anybody's. The real table seems to hold {release.total:,.0f} rows. "
-        f"Price {html.escape(str(release.cost))}, {html.escape(release.holds.unit)}.</p><ul>{items}</ul>"
-        '<img alt="each column, measured and synthetic; pairs and their error bounds" '
-        f'src="data:image/png;base64,{picture}">'
-        "<h2>What was measured, in order</h2><table><tr><th>columns</th><th>sigma of the noise, in rows</th></tr>"
-        f"{lines}</table></html>"
-    )
+    """What the table is and how far it may be trusted, in a few lines; then pictures, then all numbers."""
+    name = visible(release.holds.more["name"])
+    pairs = sorted((one for one in release.marginals if len(one["columns"]) == 2), key=lambda one: -one["share"])
+    body = [
+        f"<h1>{html.escape(name)}, synthetic</h1>",
+        '<div class="note"><p class="big">Made-up rows: none is anybody\'s.</p>',
+        f"<p>{len(release):,} rows, made to give nearly the same counts as the real table, which seems to hold "
+        f"{release.total:,.0f} rows. They may be handed to anybody.</p></div>",
+        "<h2>What it may be used for</h2>",
+        points(_trust(pairs)),
+        f"<p>Price {html.escape(str(release.cost))}, {html.escape(release.holds.unit)}.</p>",
+        shown(figure),
+        "<h2>How to read it</h2>",
+        points(map(visible, release.bounds)),
+    ]
+    if release.columns_left_out:
+        body.append("<h2>Columns that are not there</h2>")
+        body.append(points(visible(f"{one}: {why}") for one, why in release.columns_left_out.items()))
+    if pairs:
+        together = {frozenset(pair) for one in release.measured for pair in itertools.combinations(one["columns"], 2)}
+        words = "Pairs of columns: how many of the rows may be off, in sum over all cells (95 %), the largest first"
+        rows = [
+            [
+                visible(", ".join(one["columns"])),
+                f"{one['rows']:,.0f}",
+                f"{one['share']:.1%}",
+                "yes" if frozenset(one["columns"]) in together else "no",
+            ]
+            for one in pairs
+        ]
+        heads = ["columns", "rows off, at most", "of all rows", "measured together"]
+        body.append(f"<h2>How far pairs may be off</h2>{table(words, heads, rows, numbers=[False, True, True, False])}")
+    rows = [[visible(", ".join(one["columns"])), f"{one['sigma']:.4g}"] for one in release.measured]
+    words = "The marginals that were measured, each with the standard deviation of its Gaussian noise"
+    body.append("<h2>What was measured, in order</h2>")
+    body.append(table(words, ["columns", "sigma of the noise, in rows"], rows, numbers=[False, True]))
+    return document(f"{name}, synthetic", "\n".join(body))
+
+
+def _trust(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The bounds of the pairs, in sentences."""
+    words = ["Counts, shares and means over a few columns. For numbers that matter, ask the real table."]
+    if pairs:
+        best, worst = pairs[-1], pairs[0]
+        words.append(
+            f"Of two columns together at most {worst['share']:.0%} of the rows are off, in sum over all cells "
+            f"({' and '.join(worst['columns'])}); of the best pair, {best['share']:.0%} "
+            f"({' and '.join(best['columns'])})."
+        )
+    words.append("Never to find a person: a row that looks like somebody is chance.")
+    return list(map(visible, words))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.release.render import used
+from discreet.release.render import aligned, used
 from discreet.release.table import Release
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.page import page
@@ -47,14 +47,9 @@ class Synthetic(SyntheticData, Release):
         return page(self, path)
 
     def __repr__(self) -> str:
-        head = [self.columns, *([_cell(row[name]) for name in self.columns] for row in self.rows[:_SHOWN])]
-        widths = [max(len(row[place]) for row in head) for place in range(len(self.columns))]
+        rows = [[_cell(row[name]) for name in self.columns] for row in self.rows[:_SHOWN]]
         right = [any(isinstance(row[name], int | float) for row in self.rows[:_SHOWN]) for name in self.columns]
-        aligned = [str.rjust if one else str.ljust for one in right]
-        lines = [
-            "  ".join(place(cell, width) for place, cell, width in zip(aligned, row, widths, strict=True)).rstrip()
-            for row in head
-        ]
+        lines = aligned(list(map(visible, self.columns)), rows, right)
         if len(self) > _SHOWN:
             lines.append(f"… {len(self) - _SHOWN:,} more synthetic rows")
         paid = f"price {self.cost}" + ("" if self.charged else " (asked before: free)")
@@ -78,4 +73,4 @@ class Synthetic(SyntheticData, Release):
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)[:24]
+    return f"{value:.6g}" if isinstance(value, float) else visible(str(value)[:24])
