@@ -28,7 +28,7 @@ def refusal(
 ) -> BudgetError:
     """The error of an account that does not admit a loss; `whole` is the whole budget, `keep` what the owner keeps
     of it: what is left is what would be left after that. With `window` it is what the account may spend in this one,
-    and the next begins at `until`. It depends on prices only, and on the clock.
+    and the next begins at `until`, if that is known. It depends on prices only, and on the clock.
 
     What was asked is rounded up and what is left is rounded down, so that the two never look equal.
     """
@@ -40,7 +40,7 @@ def refusal(
     fits = _fits(filter_, loss, whole)
     if window:
         whose += f" of this {window}"
-        fits += f"; or ask again from {until} on, in UTC"
+        fits += f"; or ask again from {until} on, in UTC" if until else ""
     return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=fits)
 
 

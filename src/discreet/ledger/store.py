@@ -351,7 +351,8 @@ class Ledger(BudgetLedger):
                 period=period,
             )
         except Overdrawn as error:
-            until = self.allowances(account)[error.window].until if error.window else ""
+            window = self.allowances(account).get(error.window)  # the owner may have taken the cap away by now
+            until = "" if window is None else window.until
             raise refusal(
                 error.name, error.account, loss, error.whole, error.keep, window=error.window, until=until
             ) from None

@@ -74,6 +74,7 @@ class Both:
             assert not differing, (text, differing[0])
 
     def close(self) -> None:
+        self.session.sql("DROP TABLE operators")  # another test may make it again
         self.session.stop()
 
 
