@@ -81,12 +81,15 @@ BELOW: dict[str, set[str]] = {
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},
+    # whom an assistant asks: a curator, here or elsewhere; of the service what others are told
+    "agents": {"curator", "remote", "service", "explanation", "errors", "texts", "__init__"},
     **dict.fromkeys(
         ("cli", "notebook"),
         FACADE
         | PROCEDURES
         | {
             "procedures",
+            "agents",
             "audit",
             "console",
             "engines",

@@ -65,6 +65,7 @@ EXTRAS = {
     "excel": {"xlsxwriter"},
     "functions": {"cloudpickle", "pandas", "pyarrow"},
     "ibis": {"ibis"},
+    "mcp": {"mcp", "starlette", "uvicorn"},
     "mpc": {"mpyc"},
     "notebook": {"IPython"},
     "pandas": {"pandas", "pyarrow"},

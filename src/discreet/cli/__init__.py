@@ -26,6 +26,7 @@ from discreet.cli.backup import backup as backup_command
 from discreet.cli.backup import restore as restore_command
 from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
+from discreet.cli.mcp import command as mcp_command
 from discreet.cli.opening import opened
 from discreet.cli.publish import command as publish_command
 from discreet.cli.serve import account as account_command
@@ -591,5 +592,6 @@ main.add_command(publish_command)
 main.add_command(together_command)
 main.add_command(collect_command)
 main.add_command(estimate_command)
+main.add_command(mcp_command, "mcp")
 main.add_command(serve_command)
 main.add_command(token_command)

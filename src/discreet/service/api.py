@@ -26,7 +26,7 @@ from discreet.catalog.listing import Tables
 from discreet.curator import Curator
 from discreet.curator.history import as_dict, as_page
 from discreet.curator.warned import listening
-from discreet.errors import BudgetError, DeclarationError, EngineError, Error, Fault, LedgerError, QuestionError
+from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError
 from discreet.explanation import Explanation
 from discreet.release import Release
 from discreet.release.save import write_csv
@@ -35,6 +35,7 @@ from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
 from discreet.service.jobs import Call, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
+from discreet.service.others import for_others
 from discreet.service.requests import (
     ARROW,
     CSV,
@@ -475,14 +476,6 @@ def status(error: Error) -> int:
     return 422 if error.code == "pending" else 503
 
 
-def _for_others(error: Error) -> Error:
-    """What others than the owner hear of it: why a source is not as it was declared may follow from its rows."""
-    if not isinstance(error, DeclarationError):
-        return error
-    fault = Fault("tables", "a table is not as it was declared; nothing was spent", "tell the owner")
-    return DeclarationError([fault], code="tables")
-
-
 def _problem(status: int, error: Error) -> Response:
     return _problem_reply(_plain_problem(status, error))
 
@@ -492,7 +485,7 @@ def _as_told(error: Exception, account: Account | None) -> dict[str, Any]:
     if not isinstance(error, Error):  # its words and its trace may hold anything
         _log.error("a fault of discreet itself, of the kind %s", type(error).__name__)
         return _plain_problem(500, Error("bug", "a fault of discreet itself", fix="tell whoever runs the service"))
-    return _plain_problem(status(error), error if account and account.role is Role.OWNER else _for_others(error))
+    return _plain_problem(status(error), error if account and account.role is Role.OWNER else for_others(error))
 
 
 def _plain_problem(status: int, error: Error) -> dict[str, Any]:
