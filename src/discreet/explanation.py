@@ -31,7 +31,8 @@ class Explanation:
     says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
     account of her own, `analyst` is it, with the `percent` of it that the question takes; `more` and `after` are what
     both accounts allow. Where it is `stored`, no price was named, and whoever asks has an answer of this price already:
-    asked without a price, it is free. `columns` are the answer's, each with its type; of "estimate of integer" there is an interval.
+    asked without a price, it is free. `columns` are the answer's, each with its type; an "estimate of integer" has an
+    interval.
     """
 
     price: Cost

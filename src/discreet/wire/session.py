@@ -784,5 +784,5 @@ def _budget(balance: Mapping[str, Any]) -> Result:
 
 def _forgotten(task: asyncio.Future[Any]) -> None:
     """Nobody waits for it any more."""
-    with contextlib.suppress(asyncio.CancelledError):
-        task.exception()
+    with contextlib.suppress(asyncio.CancelledError, Exception):
+        task.result()
