@@ -141,8 +141,10 @@ def server(
     pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
     beside: Callable[[Service], Beside] | None = None,
 ) -> Any:
-    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered. `pages`
-    are what it shows people beside the paths of programs; what `beside` makes of the service starts and ends with it."""
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
+
+    `pages` are what it shows people beside the paths of programs; what `beside` makes starts and ends with it.
+    """
     uvicorn = needed()
     from discreet.service.api import Service
     from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
