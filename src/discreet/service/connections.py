@@ -52,9 +52,9 @@ class _Connection:
 
 
 class Connections:
-    """The connections of one port, `most` of them; of one address at most `of_one` that nothing is asked on."""
+    """The connections of one port: at most `most`, or MOST; of one address `of_one` that nothing is asked on."""
 
-    def __init__(self, of_one: int = MOST_OF_ONE, most: int = MOST) -> None:
+    def __init__(self, of_one: int = MOST_OF_ONE, most: int | None = None) -> None:
         self._of_one = of_one
         self._most = most
         self._open: dict[_Peer, _Connection] = {}
@@ -71,7 +71,7 @@ class Connections:
         whose = _whose(str(peer[0]))
         silent = [(one.until, place, one) for place, one in enumerate(self._open.values()) if one.until is not None]
         own = [one for one in silent if one[2].whose == whose]
-        if len(own) >= self._of_one or len(self._open) >= self._most:
+        if len(own) >= self._of_one or len(self._open) >= (self._most or MOST):
             if not silent:
                 taken.close()
                 raise ConnectionAbortedError
