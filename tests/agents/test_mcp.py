@@ -98,6 +98,9 @@ def test_an_assistant_asks(where: str, clinic: Path, service: Served) -> None:
         assert second.structured_content["rows"] == first.structured_content["rows"]
         for said in ("±", "price ε 0.2", "left for ana", "at most 20 rows"):
             assert said in words(first)
+        stored = await session.call_tool("ask", {"question": BY_CITY})
+        assert stored.structured_content["charged"]["epsilon"] == 0
+        assert stored.structured_content["rows"] == first.structured_content["rows"]
         budget = await session.call_tool("budget", {})
         assert budget.structured_content["used"] == pytest.approx(5)
         assert 0 < budget.structured_content["whole"]["used"] < 5
@@ -356,6 +359,15 @@ def test_what_is_bounded_has_no_control_letters(plain: dict[str, Any]) -> None:
         )
 
     assert printable(bounded(plain))
+
+
+def test_without_a_price_nothing_is_spent_that_nobody_set(clinic: Path) -> None:
+    clinic.write_text(clinic.read_text("utf-8").replace("[question]\nepsilon = 0.1\n", ""), "utf-8")
+    with discreet.Curator.of(discreet.catalog.read(clinic)) as curator:
+        said = Assistant(curator, "ana").call(TOOL["ask"], {"question": BY_CITY})
+        assert (said.failed, said.plain["code"]) == (True, "price")
+        assert "±" in said.text
+        assert curator.budget.used == 0
 
 
 def test_warnings_are_for_who_asks(clinic: Path, caplog: pytest.LogCaptureFixture) -> None:
