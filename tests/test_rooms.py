@@ -73,13 +73,22 @@ BELOW: dict[str, set[str]] = {
     | PROCEDURES
     | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
     # no engine, no plan, no text; of the rings what a loss is; of procedures what calls are
-    "service": {"curator", "catalog", "ledger", "budget_ledger", "release", "explanation", "ring_a", "errors"}
+    "service": {
+        "accounting",
+        "holdings",
+        "curator",
+        "catalog",
+        "ledger",
+        "budget_ledger",
+        "release",
+        "explanation",
+        "ring_a",
+        "errors",
+    }
     | {"synthesis", "workload"},
     # pages of the service: no engine and no plan either
     "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
     | {"accounting", "odds", "errors", "texts"},
-    # another way in to the service: no curator, no ledger, no tree of a question
-    "wire": {"service", "release", "explanation", "errors", "texts"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},
@@ -100,7 +109,6 @@ BELOW: dict[str, set[str]] = {
             "odds",
             "remote",
             "service",
-            "wire",
             "together",
             "__init__",
         },

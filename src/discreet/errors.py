@@ -358,15 +358,21 @@ class SessionError(Error):
 class EngineError(Error):
     """A measurement failed after its price was reserved: "engine", one fixed text: what failed is itself an answer.
 
-    Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody.
+    Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody; or because
+    the owner has said so, "stopped".
     """
 
     exit_code = 4
 
     TEXT = "the engine could not answer; the price stays charged"
 
-    def __init__(self, *, frozen: str = "", suspended: str = "", busy: bool = False) -> None:
-        if busy:
+    def __init__(
+        self, *, frozen: str = "", suspended: str = "", busy: bool = False, stopped: str | None = None
+    ) -> None:
+        if stopped is not None:
+            whose = "this analyst's questions" if stopped else "all questions"
+            super().__init__("stopped", f"the owner has frozen {whose}", fix="ask the owner")
+        elif busy:
             message = "the engine is busy with other questions; nothing was spent"
             super().__init__("busy", message, fix="ask again")
         elif frozen:

@@ -214,7 +214,7 @@ class RemoteCurator:
         service has a fault.
         """
         plain = self._call("GET", "/balance")
-        return _made(BudgetState.from_dict, {name: value for name, value in plain.items() if name != "analyst"})
+        return _made(BudgetState.from_dict, {name: plain[name] for name in plain.keys() - {"analyst", "pace"}})
 
     @property
     def ledger(self) -> dict[str, Any]:

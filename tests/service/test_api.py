@@ -21,7 +21,7 @@ from discreet.errors import BudgetError, DeclarationError, EngineError, Fault, Q
 from discreet.release import Release
 from discreet.service import requests
 from discreet.service.accounts import Account
-from discreet.service.api import HEADERS, PATHS
+from discreet.service.api import HEADERS, OWNING, PATHS
 from discreet.service.roles import Role
 from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
@@ -91,7 +91,9 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
         if one.method == "POST":
             named = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
             shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
-            shape = shapes.get(one.name, requests.PRICED)
+            acts = {"freeze": requests.ACT, "lift": requests.ACT, "refresh": requests.REFRESH}
+            acts |= {"add": requests.ACCOUNT, "end": requests.END}
+            shape = (shapes | acts).get(one.name, requests.PRICED)
             assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
     assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)
 
@@ -102,9 +104,10 @@ def test_who_may_do_what(service: Served, who: str | None) -> None:
     for path in PATHS:
         others: dict[str, Any] = {"check": {"question": COUNT["question"]}, "publish": NONE, "workload": NONE}
         said = None if path.method == "GET" else others.get(path.name, COUNT)
-        reply = service.call(path.method, path.path.format(job="none", number=1), who, said)
+        reply = service.call(path.method, path.path.format(job="none", number=1, name="nobody"), who, said)
         role = HOLDERS.get(who or "")
-        found = 404 if "{job}" in path.path else 422 if said is NONE else 200
+        act = path.method == "POST" and path.roles == OWNING
+        found = 404 if "{job}" in path.path else 422 if said is NONE else 400 if act else 200
         wanted = found if not path.roles or role in path.roles else 401 if role is None else 403
         assert reply.status == wanted, (path.path, reply.content)
         kind = reply.headers["content-type"].split(";")[0]

@@ -412,17 +412,36 @@ def refresh(declaration: str, tables: tuple[str, ...], as_json: bool) -> None:
 
 @main.command()
 @click.argument("declaration")
-@click.option("--analyst", help="Who may ask again; without it, those who name no analyst.")
+@click.option("--analyst", help="Whose questions; without it, everybody's.")
+@click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @_machine
-def lift(declaration: str, analyst: str | None, as_json: bool) -> None:
-    """Let an analyst ask again who is suspended since a measurement failed. What failed stays counted."""
+def freeze(declaration: str, analyst: str | None, reason: str, as_json: bool) -> None:
+    """Let nothing be measured for an analyst, or for anybody, until `discreet lift`. Nothing is spent or given back."""
     with opened(declaration, load=False) as curator:
-        tables = curator.lift(analyst)
+        new = curator.freeze(analyst, reason=reason)
     if as_json:
-        click.echo(json.dumps({"analyst": analyst, "tables": list(tables)}))
+        click.echo(json.dumps({"analyst": analyst, "frozen": True, "new": new}))
     else:
-        whose = analyst or "those who name no analyst"
-        click.echo(f"{whose}: no longer suspended on {', '.join(tables)}" if tables else f"{whose}: not suspended")
+        click.echo(f"{visible(analyst or 'everybody')}: frozen{'' if new else ' already'}")
+
+
+@main.command()
+@click.argument("declaration")
+@click.option("--analyst", help="Who may ask again; without it, those who name no analyst, and all who are frozen.")
+@click.option("--reason", help="Why; the ledger keeps it.")
+@_machine
+def lift(declaration: str, analyst: str | None, reason: str | None, as_json: bool) -> None:
+    """Let an analyst ask again who is frozen, or suspended since a measurement failed. What failed stays counted."""
+    with opened(declaration, load=False) as curator:
+        frozen = analyst in curator.frozen
+        tables = curator.lift(analyst, reason=reason)
+    if as_json:
+        click.echo(json.dumps({"analyst": analyst, "tables": list(tables), "frozen": frozen}))
+        return
+    whose = visible(analyst or "those who name no analyst")
+    ended = [f"suspended on {', '.join(tables)}"] if tables else []
+    ended += ["frozen"] if frozen else []
+    click.echo(f"{whose}: no longer {', nor '.join(ended)}" if ended else f"{whose}: not suspended")
 
 
 @main.command()

@@ -30,7 +30,7 @@ from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
-from discreet.ledger.store import check_text
+from discreet.ledger.store import check_text, reasoned
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Plan, Price
@@ -45,7 +45,6 @@ from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.content import FREE, Cost, ReleaseContent
 from discreet.release.estimate import mechanisms
-from discreet.release.foreseen import ESTIMATE, column_types
 from discreet.release.left_out import may_be_left_out
 from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused
@@ -102,8 +101,6 @@ class PlannedLayers:
     data: Mapping[str, computing.Columns] = field(default_factory=dict)
     known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
     """Those of the values that are of public tables alone."""
-    kinds: Sequence[str] = ()
-    """The types of the columns of the outer query."""
 
     @property
     def small(self) -> bool:
@@ -119,14 +116,6 @@ class PricedLayers:
     planned: PlannedLayers
     parts: tuple[PricedPart, ...]
     stored: bool = False
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The answer's columns, each with its type."""
-        if self.planned.outer is None:
-            return column_types(self.parts[0].measured)
-        boxed = zip(self.planned.outer.columns, self.planned.kinds, strict=False)
-        return {name: f"{ESTIMATE if followed.boxed else ''}{kind}" for (name, followed), kind in boxed}
 
     @property
     def loss(self) -> Loss:
@@ -644,7 +633,6 @@ class Asking:
                 tuple(one for part in parts for one in choices(*part)),
                 stored=asked.stored,
                 **self._then(asked.loss, account),
-                columns=asked.columns,
             )
 
     def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
@@ -799,13 +787,36 @@ class Asking:
         """How often the engine's process was started: more than once where a question ended it; for the owner."""
         return self._engine.starts
 
-    def lift(self, analyst: str | None = None) -> tuple[str, ...]:
-        """Lets an analyst ask again who is suspended since a measurement failed; without a name, those who name none.
+    def freeze(self, analyst: str | None = None, *, reason: str, by: str | None = None) -> bool:
+        """Lets nothing be measured for an analyst until `lift`; without a name, for nobody, whoever asks.
 
-        The owner's act. Gives the names of the tables. What failed stays counted until the next snapshot.
-        Raises LedgerError.
+        The owner's act, which the ledger keeps with its `reason`, and with the account `by` which it came. It costs
+        nothing, and gives nothing back. Gives False where they are frozen already.
+
+        Raises QuestionError where there is no such analyst or no reason, LedgerError.
         """
-        return self._ledger.lift(TOTAL if analyst is None else analyst)
+        name = TOTAL if analyst is None else self._account(analyst)
+        return self._ledger.stop(name, **reasoned(reason, by))
+
+    def lift(self, analyst: str | None = None, *, reason: str | None = None, by: str | None = None) -> tuple[str, ...]:
+        """Lets an analyst ask again who is frozen, or suspended since a measurement failed.
+
+        Without a name, those who name none, and everybody whom `freeze` without a name has frozen.
+
+        The owner's act. Gives the names of the tables where they were suspended. What failed stays counted until the
+        next snapshot. Raises QuestionError, LedgerError.
+        """
+        said = reasoned(reason, by)
+        name = TOTAL if analyst is None else analyst
+        check_text(name)
+        tables = self._ledger.lift(name, **said)
+        self._ledger.go(name, **said)
+        return tables
+
+    @property
+    def frozen(self) -> frozenset[str | None]:
+        """The analysts whom the owner has frozen; None among them where it is everybody. Raises LedgerError."""
+        return frozenset(name or None for name in self._ledger.stopped)
 
     def close(self) -> None:
         """Ends the engine and closes the ledger."""
@@ -923,8 +934,8 @@ class Asking:
             if declared is not None and declared.public:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
         known = self._foreseen(found, values, tables, data)
-        kinds = self._outer.compute(outer, tables, {}).kinds
-        return PlannedLayers(text, found, outer, values, tables, data, known, kinds)
+        self._outer.compute(outer, tables, {})
+        return PlannedLayers(text, found, outer, values, tables, data, known)
 
     def _at(
         self, planned: PlannedLayers, epsilon: Number | None, delta: Number | None, within: Within | None, account: str

@@ -93,9 +93,9 @@ def _note(body: Mapping[str, Any]) -> str:
     if body["kind"] == "end":
         return f"entry {body['reserve']} ends without an answer"
     if body["kind"] == "lift":
-        return f"{asker(body['analyst'])} no longer suspended"
+        return f"{asker(body['analyst'])} no longer suspended{_by(body)}"
     if body["kind"] == "service":
-        return _act(body["act"], body["facts"])
+        return _act(body["act"], body["facts"]) + _by(body["facts"])
     return str(body["table"]) if body["kind"] == "freeze" else ""
 
 
@@ -111,10 +111,20 @@ def _act(act: str, facts: Mapping[str, Any]) -> str:
         seconds, issuer = facts["answer_seconds"], facts["issuer"]
         when = f"after {seconds} s" if seconds else "as soon as they are made"
         return f"service: answers {when}" + (f"; logins of {issuer['url']} by {issuer['claim']}" if issuer else "")
+    if act in ("freeze", "thaw"):
+        return f"{facts['analyst'] or 'everybody'} {'frozen' if act == 'freeze' else 'no longer frozen'}"
+    if act == "refresh":
+        return f"new snapshots asked for: {', '.join(facts['tables'])}"
     tokens = ", ".join(map(str, facts["tokens"])) or "none"
     if act == "end":
         return f"account {facts['name']} ended, with token {tokens}"
     return f"revoked of {facts['name']}: token {tokens}"
+
+
+def _by(facts: Mapping[str, Any]) -> str:
+    """Who did it and why, where that was said."""
+    whose = f", by {facts['by']}" if facts.get("by") else ""
+    return whose + (f": {facts['reason']}" if facts.get("reason") else "")
 
 
 def asker(analyst: str) -> str:

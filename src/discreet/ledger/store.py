@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 
-from discreet.errors import LedgerError, QuestionError
+from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
@@ -27,13 +27,15 @@ from discreet.trusted.ledger.allowances import renewing
 from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.place import Place
-from discreet.trusted.ledger.transaction import ID
+from discreet.trusted.ledger.transaction import ID, Transaction
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 LONGEST = 50_000
 """Letters of a question, an analyst's name or a request that the ledger keeps: it keeps them for ever."""
+LONGEST_REASON = 1_000
+"""Letters of what an owner says of an act."""
 _PAGE = 500  # entries read at a time
 _log = logging.getLogger("discreet")
 
@@ -92,6 +94,7 @@ class Ledger(BudgetLedger):
         if isinstance(at, Path):
             leave_log(at)
         super().__init__(at, lost=lost)
+        self._stops_read: tuple[int, frozenset[str]] = 0, frozenset()
         _OPEN.add(self)
         if off := self._file.cautions():
             names = " and ".join(off)
@@ -177,16 +180,59 @@ class Ledger(BudgetLedger):
                     transaction.append("snapshot", fields)
             return {table: transaction.table(table).snapshot for table in fingerprints}
 
-    def lift(self, analyst: str) -> tuple[str, ...]:
+    def lift(self, analyst: str, **said: object) -> tuple[str, ...]:
         """Let an analyst who was suspended ask again, TOTAL for those who name none. Gives the tables. What failed
-        stays counted, and what is frozen stays frozen until its next snapshot."""
+        stays counted, and what is frozen stays frozen until its next snapshot. `said` is who lifts, and why."""
         self.settle()
         with self._file.write() as transaction:
             names = _names(transaction, "table")
             tables = [name for name in names if analyst in transaction.table(name).suspended]
             if tables:
-                transaction.append("lift", {"analyst": analyst, "tables": tables})
+                transaction.append("lift", {"analyst": analyst, "tables": tables, **said})
             return tuple(tables)
+
+    def stop(self, analyst: str, **said: object) -> bool:
+        """Let nobody measure anything as this analyst, TOTAL for everybody, until `go`. Gives False where that is so
+        already. An owner's word, on which no promise of privacy rests."""
+        return self._stopping("freeze", analyst, said)
+
+    def go(self, analyst: str, **said: object) -> bool:
+        """Take that back. Gives False where there is nothing to take back."""
+        return self._stopping("thaw", analyst, said)
+
+    def _stopping(self, act: str, analyst: str, said: Mapping[str, object]) -> bool:
+        check_text(analyst)
+        with self._file.write() as transaction:
+            changes = (analyst in self._stops(transaction)) != (act == "freeze")
+            if changes:
+                transaction.append("service", {"act": act, "facts": {"analyst": analyst, **said}})
+            return changes
+
+    @property
+    def stopped(self) -> frozenset[str]:
+        """The analysts whom the owner has frozen, TOTAL where it is everybody."""
+        with self._file.read() as transaction:
+            return self._stops(transaction)
+
+    def _stops(self, transaction: Transaction) -> frozenset[str]:
+        """The same, by the acts behind the entry up to which they were read before."""
+        after, stops = self._stops_read
+        rows = transaction.connection.execute(
+            f"{chain.SELECT} WHERE e.kind = 'service' AND e.seq > $1 ORDER BY e.seq", (after,)
+        ).fetchall()
+        for body in (chain.read(row).body for row in rows):
+            if body["kind"] == "service" and body["act"] == "freeze":
+                stops |= {body["facts"]["analyst"]}
+            elif body["kind"] == "service" and body["act"] == "thaw":
+                stops -= {body["facts"]["analyst"]}
+        self._stops_read = transaction.head.seq, stops
+        return stops
+
+    def check(self, tables: Sequence[str], account: str) -> None:
+        """As of `BudgetLedger`. Raises EngineError, too, where the owner has frozen whoever asks, or everybody."""
+        super().check(tables, account)
+        for name in self.stopped & {TOTAL, account}:
+            raise EngineError(stopped=name)
 
     def enter(self, act: str, **facts: object) -> None:
         """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "end"
@@ -386,6 +432,16 @@ class Ledger(BudgetLedger):
         accounts = {name: replay.account(name) for name in _names(replay, "account")}
         return Verification(replay.head.seq, replay.head.hash.hex(), unanswered, accounts)
 
+    def since(self, moment: str) -> Iterator[Entry]:
+        """Every entry from a moment on, as the clock was then: `entries` behind the last one before it."""
+        with self._file.read() as transaction:
+            low, high = 0, transaction.head.seq
+            while low < high:  # entries are in order of time, or nearly: a clock may have been set back
+                middle = (low + high + 1) // 2
+                early = transaction.entry(middle).body["time"] < moment
+                low, high = (middle, high) if early else (low, middle - 1)
+        return self.entries(low)
+
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Every entry behind this one, in order, each verified as it is read."""
         seq = after
@@ -435,3 +491,14 @@ def check_text(*texts: str) -> None:
     if any(len(text) > LONGEST for text in texts):
         message = f"the question, the analyst or the request has more than {LONGEST:,} characters"
         raise QuestionError("long", message, fix="ask something shorter")
+
+
+def reasoned(reason: str | None, by: str | None) -> dict[str, str]:
+    """Who does something, and why, as the ledger keeps it. Raises QuestionError."""
+    if reason is None and by is None:
+        return {}
+    if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
+        fix = f"write why in 1 to {LONGEST_REASON:,} letters"
+        raise QuestionError("reason", "the ledger keeps the reason of this", where="reason", fix=fix)
+    check_text(reason, *(() if by is None else (by,)))
+    return {"reason": reason, **({} if by is None else {"by": by})}

@@ -31,18 +31,24 @@ from discreet.explanation import Explanation
 from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import heard, told
+from discreet.service import requests
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
 from discreet.service.jobs import Call, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.others import for_others
+from discreet.service.owner import Owner
 from discreet.service.requests import (
+    ACCOUNT,
+    ACT,
     ARROW,
     CSV,
+    END,
     JSON,
     PRICED,
     PUBLISH,
     QUESTION,
+    REFRESH,
     WORKLOAD,
     Refused,
     Shape,
@@ -94,6 +100,7 @@ _log = logging.getLogger("discreet")
 _Result = TypeVar("_Result")
 _P = ParamSpec("_P")
 
+OWNING = frozenset({Role.OWNER})
 ASKING = frozenset({Role.OWNER, Role.ANALYST})
 AUDITING = frozenset({Role.OWNER, Role.AUDITOR})
 WATCHING = frozenset({Role.OWNER, Role.MONITOR})
@@ -124,6 +131,13 @@ PATHS = (
     Path("/balance", "GET", ALL, "balance"),
     Path("/ledger", "GET", AUDITING, "ledger"),
     Path("/ledger/{number}", "GET", AUDITING, "entry"),
+    Path("/analysts", "GET", OWNING, "analysts"),
+    Path("/freeze", "POST", OWNING, "freeze"),
+    Path("/lift", "POST", OWNING, "lift"),
+    Path("/refresh", "POST", OWNING, "refresh"),
+    Path("/refresh", "GET", OWNING, "refreshed"),
+    Path("/accounts", "POST", OWNING, "add"),
+    Path("/accounts/{name}/end", "POST", OWNING, "end"),
     Path("/metrics", "GET", WATCHING, "metrics"),
     Path("/health", "GET", frozenset(), "health"),
     Path("/ready", "GET", frozenset(), "ready"),
@@ -152,6 +166,7 @@ class Service:
         self._doors: anyio.CapacityLimiter | None = None
         self._writing: anyio.CapacityLimiter | None = None
         self.jobs = Jobs(curator, accounts, _as_told)
+        self.owner = Owner(curator, accounts, _as_told)
         self._document = (files("discreet.service") / "openapi.json").read_bytes()
 
     @property
@@ -177,6 +192,7 @@ class Service:
         """The service ends once its jobs have."""
         yield
         await anyio.to_thread.run_sync(self.jobs.stop)
+        await anyio.to_thread.run_sync(self.owner.stop)
 
     async def _reply(self, path: Path, request: Request) -> Response:
         request.scope[PATH] = path.path
@@ -269,7 +285,8 @@ class Service:
         """What was spent and what is left of an analyst's own budget; the whole, for the others."""
         budget = await self.look(lambda: self._curator.budget)
         mine = account.asks_as if account.role is Role.ANALYST else None
-        return {"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()}
+        found = {"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()}
+        return found | ({"pace": await self.look(self.owner.pace)} if account.role is Role.OWNER else {})
 
     def problem_of(self, error: Exception, account: Account | None) -> dict[str, Any]:
         """What an account hears of anything that was raised: as RFC 9457 has it, with the code, where and the fix."""
@@ -399,6 +416,41 @@ class Service:
             raise Refused(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
         return _json(found[0])
 
+    # what the owner does
+
+    async def _analysts(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        return _json(await self.look(self.owner.analysts))
+
+    async def _freeze(self, account: Account, request: Request) -> Response:
+        return await self._done(partial(self.owner.freeze, account), request, ACT, "reason")
+
+    async def _lift(self, account: Account, request: Request) -> Response:
+        return await self._done(partial(self.owner.lift, account), request, ACT, "reason")
+
+    async def _refresh(self, account: Account, request: Request) -> Response:
+        return await self._done(partial(self.owner.refresh, account), request, REFRESH, "tables", "reason", status=202)
+
+    async def _refreshed(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        return _json(await self.look(self.owner.refreshed))
+
+    async def _add(self, account: Account, request: Request) -> Response:
+        return await self._done(partial(self.owner.add, account), request, ACCOUNT, "account", status=201)
+
+    async def _end(self, account: Account, request: Request) -> Response:
+        return await self._done(partial(self.owner.end, account, request.path_params["name"]), request, END, "reason")
+
+    async def _done(
+        self,
+        act: Callable[[Mapping[str, Any]], dict[str, Any]],
+        request: Request,
+        shape: Shape,
+        *needed: str,
+        status: int = 200,
+    ) -> Response:
+        """An act of the owner's, as its body says it."""
+        said = requests.told(await body(request), shape, *needed)
+        return _json(await self.look(partial(act, said)), status=status)
+
     async def _health(self) -> Response:
         return _json({"status": "ok"})
 
@@ -471,7 +523,7 @@ def status(error: Error) -> int:
         return 422
     if isinstance(error, BudgetError):
         return 402
-    if isinstance(error, EngineError) and error.code == "suspended":
+    if isinstance(error, EngineError) and error.code in ("suspended", "stopped"):
         return 403
     return 422 if error.code == "pending" else 503
 

@@ -150,6 +150,25 @@ def texts(body: bytes, names: Sequence[str]) -> dict[str, str]:
     return {name: str(value) for name, value in given.items()}
 
 
+ACT: Shape = {"analyst": str, "reason": str}
+REFRESH: Shape = {"tables": dict, "reason": str}
+ACCOUNT: Shape = {"account": str, "role": str, "analyst": str, "days": Decimal}
+END: Shape = {"reason": str}
+"""What the bodies of the owner's acts may have."""
+
+
+def told(body: bytes, shape: Shape, *needed: str) -> dict[str, Any]:
+    """The fields of the body of an owner's act; some are `needed`. Raises Refused 400."""
+    given, fix = _given(body, shape), f"write {', '.join(needed)}"
+    for name in needed:
+        if name not in given:
+            raise _malformed("this field is missing", name, fix)
+    for number in given.get("tables", {}).values():
+        if not isinstance(number, Decimal) or number != number.to_integral_value() or not 0 <= number < 10**9:
+            raise _malformed("the number of a snapshot is a whole number", "tables", 'write {"tables": {"visits": 1}}')
+    return given
+
+
 def _shallow(value: Any, levels: int) -> bool:
     """Whether lists and objects in each other are at most so many."""
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

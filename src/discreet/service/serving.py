@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.service.accounts import Accounts
     from discreet.service.api import Service
-    from discreet.service.connections import Beside
     from discreet.service.workers import Asked
 
 KEEP_ALIVE_SECONDS = 30
@@ -139,12 +138,9 @@ def server(
     address: Address,
     workers: Asked | None = None,
     pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
-    beside: Callable[[Service], Beside] | None = None,
 ) -> Any:
-    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
-
-    `pages` are what it shows people beside the paths of programs; what `beside` makes starts and ends with it.
-    """
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered. `pages`
+    are what it shows people beside the paths of programs."""
     uvicorn = needed()
     from discreet.service.api import Service
     from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
@@ -168,6 +164,6 @@ def server(
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    running = Server(config, connections, () if beside is None else (beside(service),))
+    running = Server(config, connections)
     service.jobs.ending = lambda: running.should_exit  # who listens to a job is let go
     return running
