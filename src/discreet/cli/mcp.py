@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -38,6 +39,8 @@ def command(source: Source, analyst: str | None) -> None:
     if source.declaration is not None and analyst is None:
         fix = "name one of [analysts], with a small budget of its own: --analyst bot"
         raise refused("analyst", "an assistant asks as an analyst", "--analyst", fix)
+    if sys.stdin.isatty():
+        click.echo("waits for a program that runs an assistant, on standard input; Ctrl-C ends it", err=True)
     with _curator(source) as curator:
         serve(Assistant(curator, analyst))
 
