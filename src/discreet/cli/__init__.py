@@ -21,6 +21,7 @@ import click
 
 from discreet import __version__
 from discreet.catalog.model import EngineKind
+from discreet.cli import screen
 from discreet.cli.audit import command as audit_command
 from discreet.cli.backup import backup as backup_command
 from discreet.cli.backup import restore as restore_command
@@ -105,8 +106,10 @@ class _Commands(click.Group):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="discreet")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Ask questions about tables of people in SQL, and get answers that may be published."""
+    context.color = None if screen.emphasised() else False
 
 
 def _machine(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -267,7 +270,7 @@ def ask(
             dialect=dialect,
             **who,
         )
-        click.echo(release.to_json() if as_json else repr(release))
+        click.echo(release.to_json() if as_json else screen.answer(release))
         if output:
             release.save(output)
         if picture:
@@ -321,7 +324,8 @@ def explain(
         extra = {} if statements is None else {"sql": statements}
         click.echo(json.dumps(explanation.to_dict() | extra, ensure_ascii=False))
     else:
-        click.echo("\n".join([repr(explanation)] if statements is None else [repr(explanation), statements]))
+        words = screen.prose(repr(explanation))
+        click.echo(words if statements is None else f"{words}\n{statements}")
 
 
 @main.command()
@@ -384,7 +388,7 @@ def budget(source: Source, as_json: bool) -> None:
     """What is used and left of the budget. Of a service, of the token's own account."""
     with source.curator(load=False) as curator:
         found = curator.budget
-    click.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else repr(found))
+    click.echo(json.dumps(found.to_dict(), ensure_ascii=False) if as_json else screen.prose(repr(found)))
 
 
 @main.command()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 
 import click
+
+from discreet.cli import screen
 
 FOUND = 5
 
@@ -49,8 +49,8 @@ def command(
     if as_json:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
-        width = max(100, min(160, shutil.get_terminal_size().columns)) if sys.stdout.isatty() else 160
-        click.echo(report.text(width, colour=sys.stdout.isatty()))
+        width = max(100, min(160, screen.width() or 160))
+        click.echo(report.text(width, colour=screen.emphasised()))
     if picture:
         plot(report, picture)
     return FOUND if report.findings else 0

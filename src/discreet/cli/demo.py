@@ -14,6 +14,7 @@ import click
 
 from discreet import BudgetError, QuestionError, open
 from discreet.catalog.model import EngineKind
+from discreet.cli import screen
 from discreet.cli.history import as_text
 from discreet.cli.start import suggest
 from discreet.curator.history import as_dict
@@ -65,25 +66,25 @@ def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = 
         with open(file) as curator:
             _say("An analyst sees the price and the expected error before anything is spent:")
             _shell(f'discreet explain adult.toml "{_FIRST}" --epsilon 0.5')
-            click.echo(repr(curator.explain(_FIRST, epsilon="0.5")))
+            click.echo(screen.prose(repr(curator.explain(_FIRST, epsilon="0.5"))))
             _say("and asks. Every number has its 95 % confidence interval:")
             _shell(f'discreet ask adult.toml "{_FIRST}" --epsilon 0.5')
-            click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
+            click.echo(screen.answer(curator.ask(_FIRST, epsilon="0.5")))
             _say("The same question again gives the same answer, free of charge:")
-            click.echo(repr(curator.ask(_FIRST, epsilon="0.5")))
+            click.echo(screen.answer(curator.ask(_FIRST, epsilon="0.5")))
             _say("Sixteen groups at once, in order of the noisy answer:")
             _shell(f'discreet ask adult.toml "{_SECOND}" --epsilon 1')
             release = curator.ask(_SECOND, epsilon="1")
-            click.echo(repr(release))
+            click.echo(screen.answer(release))
             _say("A sum, at whatever price gives ±1,000,000 dollars:")
             _shell(f'discreet ask adult.toml "{_THIRD}" --within gains=1000000')
-            click.echo(repr(curator.ask(_THIRD, within={"gains": 1_000_000})))
+            click.echo(screen.answer(curator.ask(_THIRD, within={"gains": 1_000_000})))
             _say("A question over the budget is refused; the error says what still fits:")
             _shell(f'discreet ask adult.toml "{_TOO_MUCH}" --epsilon 2')
             try:
                 curator.ask(_TOO_MUCH, epsilon="2")
             except BudgetError as error:
-                click.echo(str(error))
+                click.echo(screen.prose(str(error)))
             _say("The ledger records every charge durably, before the answer:")
             _shell("discreet ledger adult.toml --verify")
             click.echo(as_text(as_dict(curator, curator.ledger.verify())))

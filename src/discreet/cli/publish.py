@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from discreet.cli import screen
 from discreet.cli.there import Source, sourced
 from discreet.errors import refused
 
@@ -89,7 +90,7 @@ def command(
         if as_json:
             click.echo(release.to_json())
         else:
-            click.echo(repr(release))
+            click.echo(screen.answer(release))
             if output:
                 click.echo(f"{len(release):,} rows are in {Path(output)}")
 
