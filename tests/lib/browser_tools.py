@@ -8,6 +8,7 @@ import os
 import select
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -73,6 +74,20 @@ class Browser:
         )
         self.run(step)
 
+    def arrives(self, condition: str) -> None:
+        """Waits until an expression holds, on whichever page: asked again and again, so pages may come and go."""
+        for _ in range(PATIENCE * 20):
+            self._number += 1
+            message = {"id": self._number, "method": "Runtime.evaluate", "sessionId": self._session}
+            message["params"] = {"expression": condition, "returnByValue": True}
+            os.write(self._writes, json.dumps(message).encode() + b"\0")
+            while (reply := self._next()).get("id") != self._number:
+                pass
+            if reply.get("result", {}).get("result", {}).get("value"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"this never came: {condition}")
+
     def window(self, width: int, height: int, *, dark: bool = False) -> None:
         """How large the window is, and which colours its user prefers."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -87,13 +102,14 @@ class Browser:
         told = self._ask("Page.captureScreenshot", self._session, clip=clip, captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(told["data"]))
 
-    def press(self, key: str, *, shift: bool = False) -> None:
+    def press(self, key: str, *, shift: bool = False, control: bool = False) -> None:
         """Presses a key that has a name, as Tab, Enter and Escape, or types a text."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "ArrowLeft": 37, "ArrowRight": 39}
+        codes["Space"] = 32
         if key not in codes:
             self._ask("Input.insertText", self._session, text=key)
             return
-        said = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 if shift else 0}
+        said = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 * shift + 2 * control}
         said |= {"text": "\r"} if key == "Enter" else {}
         self._ask("Input.dispatchKeyEvent", self._session, type="keyDown", **said)
         self._ask("Input.dispatchKeyEvent", self._session, type="keyUp", **said)

@@ -322,14 +322,20 @@ def _history(visit: Visit, before: int | None) -> dict[str, Any]:
         for entry in islice(curator.ledger.entries(first), max(0, last - first))
         if entry.question and (entry.analyst or None) == mine
     ]
+    paid: dict[str, str] = {}  # a repeat is free: what the question had cost finds its answer again
     for one in found:
-        one["epsilon"] = one["price"].removeprefix("ε ").partition(",")[0] if one["price"].startswith("ε ") else ""
+        one["epsilon"] = paid.get(one["question"], "")
+        if one["price"].startswith("ε "):
+            paid[one["question"]] = one["epsilon"] = one["price"].removeprefix("ε ").partition(",")[0]
     return {"entries": found[::-1], "before": first + 1 if first else None}
 
 
-def _named(visit: Visit) -> list[dict[str, str]]:
+def _named(visit: Visit) -> list[dict[str, Any]]:
     """The answers that are still kept here, the latest first."""
-    return [{"answer": name, "question": one.question} for name, one in reversed(_answers(visit).items())]
+    return [
+        {"answer": name, "question": one.question, "epsilon": one.release.cost.epsilon}
+        for name, one in reversed(_answers(visit).items())
+    ]
 
 
 async def balance(visit: Visit) -> Reply:

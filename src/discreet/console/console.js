@@ -123,8 +123,8 @@ function sliding(form, changed) {
   const least = Math.min(0.001, most / 10);
   let known = null;
   const scale = (low, high) => ({
-    value: (at) => low * Math.pow(high / low, at / 1000),
-    place: (value) => Math.round((1000 * Math.log(value / low)) / Math.log(high / low)),
+    value: (at) => low * Math.pow(high / low, at / 100),
+    place: (value) => Math.round((100 * Math.log(value / low)) / Math.log(high / low)),
   });
   const prices = scale(least, most);
   const short = (value) => String(Number(value.toPrecision(2)));

@@ -104,6 +104,24 @@ def number(value: float | int | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+def bound(value: Any) -> str:
+    """A declared end of a range."""
+    if value is None:
+        return "any"
+    return f"{value:,.0f}" if isinstance(value, float) and value == int(value) and abs(value) < 1e15 else str(value)
+
+
+def begun(text: str) -> str:
+    """A sentence with its first letter large."""
+    return text[:1].upper() + text[1:]
+
+
+def after_left(text: str) -> str:
+    """What is left, where a heading says that already: "left for ana: either …"."""
+    head, colon, rest = text.partition(": ")
+    return rest if colon and head.startswith("left") else text
+
+
 def percent(value: float) -> str:
     """A part in percent: never shown as smaller than it is where it is small."""
     return "0 %" if value == 0 else f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
@@ -127,6 +145,13 @@ def _templates() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "percent": percent, "kept_lines": kept_lines}
+    made.filters |= {
+        "number": number,
+        "percent": percent,
+        "bound": bound,
+        "begun": begun,
+        "after_left": after_left,
+        "kept_lines": kept_lines,
+    }
     made.globals |= {"address": address}
     return made
