@@ -116,6 +116,11 @@ def begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def moment(text: str) -> str:
+    """A moment of the ledger, in UTC."""
+    return text.replace("T", " ").removesuffix("Z")
+
+
 def after_left(text: str) -> str:
     """What is left, where a heading says that already: "left for ana: either …"."""
     head, colon, rest = text.partition(": ")
@@ -149,7 +154,7 @@ def _templates() -> Any:
         "number": number,
         "percent": percent,
         "bound": bound,
-        "begun": begun,
+        "begun": begun, "moment": moment,
         "after_left": after_left,
         "kept_lines": kept_lines,
     }
