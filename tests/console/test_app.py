@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +14,7 @@ from discreet.console.app import PLACES
 from discreet.console.pages import HEADERS
 from discreet.service.roles import Role
 from face_tools import Data
+from page_tools import ROOT, blocks
 from service_tools import CLINIC, HOLDERS, Served, served
 
 QUESTION = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city"
@@ -195,3 +199,10 @@ def test_what_is_refused_is_said_beside_the_question_which_stays(service: Served
         "POST", "/console/check", "ana", {"question": QUESTION, "epsilon": 0.1}, Accept="application/json"
     )
     assert plain.json["price"]["epsilon"] == 0.1
+
+
+def test_the_line_for_a_shell_on_its_page(service: Served) -> None:
+    (block,) = blocks(ROOT / "docs" / "console.md")
+    said = {**os.environ, "URL": service.url, "TOKEN": service.tokens["ana"], "NO_PROXY": "127.0.0.1"}
+    run = subprocess.run(["bash", "-c", block.body], env=said, capture_output=True, text=True, check=True)
+    assert json.loads(run.stdout)["analyst"] == "ana"

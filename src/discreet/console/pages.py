@@ -154,7 +154,8 @@ def _templates() -> Any:
         "number": number,
         "percent": percent,
         "bound": bound,
-        "begun": begun, "moment": moment,
+        "begun": begun,
+        "moment": moment,
         "after_left": after_left,
         "kept_lines": kept_lines,
     }
