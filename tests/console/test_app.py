@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from console_tools import Visitor, logged_in
 from discreet.console.app import PLACES
 from discreet.console.pages import HEADERS
+from discreet.service.accounts import Account
 from discreet.service.roles import Role
 from face_tools import Data
 from page_tools import ROOT, blocks
@@ -177,6 +179,28 @@ def test_a_form_sent_twice_is_one_question(service: Served) -> None:
     listed = service.call("GET", "/console/history", "ana", Accept="application/json").json
     assert listed["entries"][0]["question"] == QUESTION
     assert QUESTION not in logged_in(service, "bob").get("/console/history").content.decode()
+
+
+def test_an_account_that_is_made_anew_sees_nothing_of_before(service: Served) -> None:
+    accounts, enter = service.accounts, service.curator.ledger.enter
+    for turn in range(2):
+        accounts.add(Account("guest", Role.ANALYST, "ana"), enter)
+        token, _ = accounts.new_token("guest", None, enter)
+        visitor = Visitor(service)
+        visitor.get("/console/login")
+        visitor.post("/console/login", {"token": token})
+        page = visitor.get("/console/history").content.decode()
+        assert "all_of_it" not in page, turn
+        asked = visitor.post(
+            "/console/ask",
+            {"question": "SELECT COUNT(*) AS all_of_it FROM visits", "epsilon": "0.01", "request": str(turn)},
+        )
+        assert asked.status == 303
+        assert "all_of_it" in visitor.get("/console/history").content.decode()
+        assert visitor.get(asked.headers["location"]).status == 200
+        accounts.end("guest", enter)
+        assert visitor.get(asked.headers["location"]).headers["location"] == "/console/login"
+        time.sleep(1.1)  # the ledger's moments are seconds
 
 
 def test_what_is_refused_is_said_beside_the_question_which_stays(service: Served) -> None:

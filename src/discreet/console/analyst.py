@@ -224,7 +224,8 @@ async def ask(visit: Visit) -> Reply:
         if wants_json(visit.request):
             raise
         return await _editor(visit, draft, visit.service.problem_of(error, visit.account))
-    return Elsewhere(f"/console/answers/{name}", _answer_data(name, answers[name]))
+    data = await visit.service.look(partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
+    return Elsewhere(f"/console/answers/{name}", data)
 
 
 def _answer_data(name: str, answer: _Answer) -> dict[str, Any]:
@@ -242,21 +243,20 @@ def _of(visit: Visit) -> tuple[str, _Answer]:
 
 async def answer(visit: Visit) -> Reply:
     """An answer that was given: looked at again, nothing is asked and nothing is paid."""
-    name, found = _of(visit)
+    return await visit.service.look(partial(_answer_page, *_of(visit)))
+
+
+def _answer_page(name: str, found: _Answer) -> Page:
     release = found.release
-    data = await visit.service.look(partial(_answer_data, name, found))
-    about = {
+    words = {
         "cells": _cells(release),
-        "numbers": [
-            key not in release.holds.types or release.holds.types[key] in ("integer", "number")
-            for key in release.columns
-        ],
+        "numbers": [release.holds.types.get(key, "number") in ("integer", "number") for key in release.columns],
         "pictures": chart(release),
         "formats": [(one, words) for one, (_, words) in FORMATS.items() if one != "parquet" or find_spec("pyarrow")],
         "most": MOST_SHOWN,
         "again": release.holds.cost.epsilon,
     }
-    return Page("answer.html", data, about)
+    return Page("answer.html", _answer_data(name, found), words)
 
 
 def _cells(release: Release) -> list[list[tuple[str, str]]]:
@@ -315,12 +315,13 @@ async def history(visit: Visit) -> Reply:
 
 def _history(visit: Visit, before: int | None) -> dict[str, Any]:
     curator, mine = visit.service.curator, visit.account.asks_as
+    made = visit.service.accounts.made(visit.account.name) or "9"  # what came before may be of another of this name
     last = curator.ledger.last.seq if before is None else min(before - 1, curator.ledger.last.seq)
     first = max(0, last - MOST_READ)
     found = [
         as_entry(curator, entry)
         for entry in islice(curator.ledger.entries(first), max(0, last - first))
-        if entry.question and (entry.analyst or None) == mine
+        if entry.question and (entry.analyst or None) == mine and (mine is None or entry.time >= made)
     ]
     paid: dict[str, str] = {}  # a repeat is free: what the question had cost finds its answer again
     for one in found:

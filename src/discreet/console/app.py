@@ -40,6 +40,9 @@ PLACES: tuple[Place, ...] = (*analyst.PLACES,)
 
 HOME = "/console"
 LOGIN = "/console/login"
+MOST_KEPT = 256
+"""For how many tokens answers are kept in memory."""
+
 SESSION, PRELIMINARY = "discreet", "discreet-login"
 
 
@@ -71,7 +74,7 @@ class Console:
         self._service = service
         self._secure = where.secure
         self._sessions = Sessions()
-        self._kept: dict[str, dict[str, Any]] = {}
+        self._kept: dict[bytes, dict[str, Any]] = {}
 
     # cookies
 
@@ -113,7 +116,9 @@ class Console:
         try:
             said = await sent(request, ("token",))
             first = request.cookies.get(self._cookie(request, PRELIMINARY), "")
-            same = hmac.compare_digest(first.encode("utf-8", "replace"), said.get(FORM_FIELD, "").encode())
+            same = hmac.compare_digest(
+                first.encode("utf-8", "replace"), said.get(FORM_FIELD, "").encode("utf-8", "replace")
+            )
             if not from_here(request) or not first or not same:
                 return self._login_page(request, "This page had been open for too long. Log in again.", 403)
             token = said.get("token", "").strip()
@@ -212,8 +217,7 @@ class Console:
                 said: Mapping[str, str] = await sent(request, place.fields) if act else {}
                 if act and session is not None and not (from_here(request) and meant(request, session, said)):
                     raise _forged()
-                kept = self._kept.setdefault(account.name, {})
-                visit = Visit(self._service, request, account, session, kept, said)
+                visit = Visit(self._service, request, account, session, self._kept_for(request, session), said)
                 shown = place.act if act else place.show
                 assert shown is not None
                 return self._written(place, visit, await shown(visit))
@@ -225,6 +229,19 @@ class Console:
             return Response(status_code=400)
         except Exception as error:
             return self._failed(request, error, account, session, place)
+
+    def _kept_for(self, request: Request, session: Session | None) -> dict[str, Any]:
+        """What is kept for whoever has this token, or this session of an issuer's: an account that is made anew under
+        an old name is somebody else's."""
+        if session is None:
+            key = digest_of(bearer(request))
+        else:
+            key = session.token or session.form.encode()
+        kept = self._kept.pop(key, {})
+        self._kept[key] = kept  # the latest last
+        while len(self._kept) > MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return kept
 
     def _written(self, place: Place, visit: Visit, came: Reply) -> Response:
         program = wants_json(visit.request)

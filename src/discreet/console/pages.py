@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -150,7 +150,7 @@ def _templates() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    shapes: dict[str, Callable[..., Any]] = {
         "number": number,
         "percent": percent,
         "bound": bound,
@@ -159,5 +159,6 @@ def _templates() -> Any:
         "after_left": after_left,
         "kept_lines": kept_lines,
     }
+    made.filters |= shapes
     made.globals |= {"address": address}
     return made

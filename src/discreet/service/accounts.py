@@ -255,6 +255,12 @@ class Accounts:
         with self._newest() as file:
             return _account(file, name)
 
+    def made(self, name: str) -> str | None:
+        """When the account of this name was made, as the ledger writes moments; None where there is none."""
+        with self._newest() as file:
+            row = file.execute("SELECT made FROM accounts WHERE name = ? AND ended IS NULL", (name,)).fetchone()
+            return None if row is None else _written(row[0])
+
     def verifiers(self, name: str) -> list[str]:
         """Those of the tokens of an account that hold, which have one salt: a login names the account, and is told the
         salt before its token is known."""
