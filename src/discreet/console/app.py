@@ -233,10 +233,7 @@ class Console:
     def _kept_for(self, request: Request, session: Session | None) -> dict[str, Any]:
         """What is kept for whoever has this token, or this session of an issuer's: an account that is made anew under
         an old name is somebody else's."""
-        if session is None:
-            key = digest_of(bearer(request))
-        else:
-            key = session.token or session.form.encode()
+        key = digest_of(bearer(request)) if session is None else session.token or session.form.encode()
         kept = self._kept.pop(key, {})
         self._kept[key] = kept  # the latest last
         while len(self._kept) > MOST_KEPT:
