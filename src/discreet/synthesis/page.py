@@ -161,8 +161,8 @@ def _trust(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
     if pairs:
         best, worst = pairs[-1], pairs[0]
         words.append(
-            f"Of two columns together at most {worst['share']:.0%} of the rows are off, in sum over all cells "
-            f"({' and '.join(worst['columns'])}); of the best pair, {best['share']:.0%} "
+            f"Of two columns together at most {worst['share']:.0%} of the rows are off, in sum over all cells, at 95 % "
+            f"confidence a pair ({' and '.join(worst['columns'])}); of the best pair, {best['share']:.0%} "
             f"({' and '.join(best['columns'])})."
         )
     words.append("Never to find a person: a row that looks like somebody is chance.")
