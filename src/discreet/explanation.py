@@ -122,7 +122,8 @@ class BudgetState:
     `prices` are the largest ε that are left, of one more question ("questions") or else of a published table
     ("publishing"). An analyst's has `whole`: the promise of the whole budget, and the percent of it that is used, as
     each answer says it. Where the budget renews, `period` has the `name` of the one that runs, `until`, the day from
-    which a refresh begins the next, for whom it `renews`, and the `promise` over a year."""
+    which a refresh begins the next, for whom it `renews`, and the `promise` over a year. `approved` is how much of an
+    analyst's ε the owner has approved above the declared one."""
 
     total: Mapping[str, str]
     used: float
@@ -134,6 +135,7 @@ class BudgetState:
     prices: Mapping[str, str] = field(default_factory=dict)
     whole: Mapping[str, Any] | None = None
     period: Mapping[str, str] | None = None
+    approved: str = "0"
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -160,9 +162,17 @@ class BudgetState:
         lines = [f"{percent(self.used)} used; {self.left}{whole}", *running(self.period)]
         for name, one in self.analysts.items():
             lines.append(
-                visible(f"{name}: {percent(one.used)} of ε {one.total['epsilon']} used{spans(one.windows)}; {one.room}")
+                visible(
+                    f"{name}: {percent(one.used)} of ε {one.total['epsilon']}{above(one.approved)} used"
+                    f"{spans(one.windows)}; {one.room}"
+                )
             )
         return "\n".join(lines)
+
+
+def above(approved: str) -> str:
+    """What was approved above the declared budget, in words that go on; nothing where nothing was."""
+    return f" ({approved} of it approved)" if approved != "0" else ""
 
 
 def spans(windows: Mapping[str, Mapping[str, Any]]) -> str:

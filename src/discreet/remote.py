@@ -197,6 +197,21 @@ class RemoteCurator:
         said = {**told(workload), "epsilon": _number(epsilon), "delta": _number(delta)}
         return _made(heard, self._job("/workload", "answering", said, request))
 
+    def request_more(self, epsilon: Number, reason: str) -> dict[str, Any]:
+        """Requests so much more of the account's own budget, with a reason: `Curator.request_more`.
+
+        Raises QuestionError, EngineError, LedgerError; Error where the service has a fault.
+        """
+        return self._call("POST", "/requests", {"epsilon": _number(epsilon), "reason": reason})
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Lists the account's own requests for more, and what was decided; for owner and auditors everybody's.
+
+        Raises QuestionError where the token does not hold, EngineError, LedgerError; Error where the service has a
+        fault.
+        """
+        return _made(lambda plain: list(plain["requests"]), self._call("GET", "/requests"))
+
     @property
     def tables(self) -> Tables:
         """What may be asked about: whose rows the tables hold, their columns, types, bounds and values. Print it.

@@ -27,6 +27,8 @@ from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
 
 COUNT = {"question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": "0.1"}
+MORE = {"epsilon": "0.5", "reason": "the second wave"}
+UNKNOWN = {"approve": False, "reason": "there is none"}
 NONE = {"table": "nothing"}
 OPENAPI: Any = json.loads((files("discreet.service") / "openapi.json").read_text("utf-8"))
 
@@ -91,6 +93,7 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
         if one.method == "POST":
             named = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
             shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
+            shapes |= {"request_more": requests.MORE, "decide": requests.DECIDED}
             acts = {"freeze": requests.ACT, "lift": requests.ACT, "refresh": requests.REFRESH}
             acts |= {"add": requests.ACCOUNT, "end": requests.END}
             shape = (shapes | acts).get(one.name, requests.PRICED)
@@ -103,11 +106,12 @@ def test_who_may_do_what(service: Served, who: str | None) -> None:
     """Every path for every role: the status, and a body as the document has it."""
     for path in PATHS:
         others: dict[str, Any] = {"check": {"question": COUNT["question"]}, "publish": NONE, "workload": NONE}
+        others |= {"request_more": MORE, "decide": UNKNOWN}
         said = None if path.method == "GET" else others.get(path.name, COUNT)
         reply = service.call(path.method, path.path.format(job="none", number=1, name="nobody"), who, said)
         role = HOLDERS.get(who or "")
-        act = path.method == "POST" and path.roles == OWNING
-        found = 404 if "{job}" in path.path else 422 if said is NONE else 400 if act else 200
+        act = path.method == "POST" and path.roles == OWNING and path.name != "decide"
+        found = 404 if "{job}" in path.path else 422 if said in (NONE, UNKNOWN) else 400 if act else 200
         wanted = found if not path.roles or role in path.roles else 401 if role is None else 403
         assert reply.status == wanted, (path.path, reply.content)
         kind = reply.headers["content-type"].split(";")[0]
@@ -512,3 +516,40 @@ def test_a_question_without_a_price_gets_what_is_stored(service: Served) -> None
     assert explained.json["stored"] is True
     assert service.call("POST", "/explain", "bob", said).json["price"]["epsilon"] == 0.1  # as declared
     fits(explained.json, promised("/explain", "POST", 200)["application/json"]["schema"], "/explain")
+
+
+def test_an_analyst_asks_for_more_and_the_owner_decides(service: Served) -> None:
+    hostile = "\x1b[2J<script>alert(1)</script>\u202e"
+    asked = service.call("POST", "/requests", "ana", {"epsilon": "0.3", "reason": hostile}).json
+    assert asked["reason"] == "\\x1b[2J<script>alert(1)</script>\\u202e"
+    assert service.call("POST", "/requests", "ana", {"epsilon": 0.3, "reason": hostile}).json == asked
+    for who in ("bob", "ana"):
+        assert {one["analyst"] for one in service.call("GET", "/requests", who).json["requests"]} <= {who}
+    for who in ("owner", "eve", "ana"):
+        assert asked in service.call("GET", "/requests", who).json["requests"]
+    path = f"/requests/{asked['number']}"
+    said = {"approve": True, "epsilon": "0.1", "reason": "a third will do"}
+    for who in ("ana", "bob", "eve", "max"):
+        assert service.call("POST", path, who, said).status == 403
+    decided = service.call("POST", path, "owner", said).json
+    assert (decided["state"], decided["approved"], decided["decided_by"]) == ("approved", "0.1", "owner")
+    assert service.call("POST", path, "owner", said).json == decided
+    balance = service.call("GET", "/balance", "ana").json
+    assert (balance["total"]["epsilon"], balance["approved"]) == ("4.1", "0.1")
+    for other in ({"approve": False, "reason": "no"}, {**said, "epsilon": "0.2"}):
+        refused = service.call("POST", path, "owner", other)
+        assert (refused.status, refused.json["code"]) == (422, "decided")
+    bad: tuple[dict[str, Any], ...] = (
+        {"approve": False, "epsilon": "1", "reason": "no"},
+        {"approve": "yes", "reason": "no"},
+        {"reason": "no"},
+        {"approve": True},
+    )
+    assert {service.call("POST", path, "owner", one).status for one in bad} == {400}
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "1e400", "inf", 1e-12, "x", "11", "9.9"])
+def test_more_that_nobody_can_have(service: Served, epsilon: Any) -> None:
+    head = service.curator.ledger.head
+    assert service.call("POST", "/requests", "ana", {"epsilon": epsilon, "reason": "all"}).status == 422
+    assert service.curator.ledger.head == head

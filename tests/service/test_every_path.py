@@ -22,7 +22,16 @@ QUESTIONS = (
     "SELECT a.n FROM (SELECT COUNT(*) AS n FROM visits WHERE smoker) AS a",
     "SELECT COUNT(*) AS n FROM nothing",
 )
-CHANGING = {"/ask", "/freeze", "/lift", "/refresh", "/accounts", "/accounts/{name}/end"}
+CHANGING = {
+    "/ask",
+    "/requests",
+    "/requests/{number}",
+    "/freeze",
+    "/lift",
+    "/refresh",
+    "/accounts",
+    "/accounts/{name}/end",
+}
 """What is done there is an entry of the ledger."""
 WHO = (*HOLDERS, None, "discreet_no-such-token")
 

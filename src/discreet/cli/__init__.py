@@ -30,6 +30,7 @@ from discreet.cli.collect import estimate_command
 from discreet.cli.mcp import command as mcp_command
 from discreet.cli.opening import opened
 from discreet.cli.publish import command as publish_command
+from discreet.cli.requests import COMMANDS as REQUESTS
 from discreet.cli.serve import account as account_command
 from discreet.cli.serve import serve as serve_command
 from discreet.cli.serve import token as token_command
@@ -618,3 +619,5 @@ main.add_command(estimate_command)
 main.add_command(mcp_command, "mcp")
 main.add_command(serve_command)
 main.add_command(token_command)
+for _one in REQUESTS:
+    main.add_command(_one)

@@ -12,8 +12,9 @@ from discreet.accounting import Approximate, Loss, Pure
 from discreet.catalog import Budget, read
 from discreet.curator.core import allowances_of, caps_of
 from discreet.errors import QuestionError
-from discreet.explanation import running, spans
+from discreet.explanation import above, running, spans
 from discreet.ledger import TOTAL, Caps, Ledger
+from discreet.ledger.requests import with_approved
 from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import percent
 from discreet.texts import visible
@@ -43,10 +44,10 @@ def raised(declaration: str) -> list[str]:
     renewal = declared.budget.renewal
     after_all = "after all of it" if renewal is None else f"after all of one {renewal.length}'s"
     with closing(Ledger(declared.ledger)) as ledger:
-        known = ledger.verify().accounts
+        known, more = ledger.verify().accounts, ledger.approved()
         lines = []
         for name, budget in {TOTAL: declared.budget, **declared.analysts}.items():
-            before, after = known.get(name), caps_of(budget)
+            before, after = known.get(name), with_approved(caps_of(budget), more.get(name), declared.budget.epsilon)
             if before is not None and not after.within(Caps.of(before)):
                 whose = f"analyst {visible(name)}" if name else "the budget"
                 odds = [chance(best_guess_of_budget(one.epsilon, one.delta)) for one in (Caps.of(before), after)]
@@ -103,7 +104,9 @@ def as_text(ledger: Mapping[str, Any]) -> str:
     if ledger["older_filters"]:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
     for name, own in ledger["analysts"].items():
-        used = f"{percent(own['used'])} of ε {own['epsilon']} used{spans(own['windows'])}"
+        used = (
+            f"{percent(own['used'])} of ε {own['epsilon']}{above(own.get('approved', '0'))} used{spans(own['windows'])}"
+        )
         lines.append(visible(f"analyst {name}: {used} · {own['left']}"))
     for name, table in ledger["tables"].items():
         if table["failures"] or table["frozen"]:

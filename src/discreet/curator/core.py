@@ -716,9 +716,11 @@ class Asking:
     @property
     def budget(self) -> BudgetState:
         """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
-        return self._state(TOTAL, {name: self._state(name, {}) for name in self._declaration.analysts})
+        more = {name: show(amount) for name, amount in self._ledger.approved().items()}
+        own = {name: self._state(name, {}, more.get(name, "0")) for name in self._declaration.analysts}
+        return self._state(TOTAL, own)
 
-    def _state(self, account: str, analysts: Mapping[str, BudgetState]) -> BudgetState:
+    def _state(self, account: str, analysts: Mapping[str, BudgetState], approved: str = "0") -> BudgetState:
         balance, lasting = self._balance(account), self._declaration.ledger is not None
         own = balance.total if balance.own is None else balance.own
         keys = own.spent.keys / own.keys_delta if own.keys_delta else Fraction(0)
@@ -730,7 +732,17 @@ class Asking:
         whole = None if balance.own is None else {**promise(balance.total), "used": balance.used}
         prices = {name: show(price) for name, price in zip(("questions", "publishing"), balance.prices, strict=True)}
         return BudgetState(
-            amounts, used(own), float(keys * 100), lasting, balance.left, analysts, caps, prices, whole, self._period()
+            amounts,
+            used(own),
+            float(keys * 100),
+            lasting,
+            balance.left,
+            analysts,
+            caps,
+            prices,
+            whole,
+            self._period(),
+            approved,
         )
 
     def _period(self) -> dict[str, str] | None:

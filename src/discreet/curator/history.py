@@ -27,6 +27,7 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
             name: {
                 **own.total,
                 "used": own.used,
+                "approved": own.approved,
                 "left": own.room,
                 "more": more_like_the_last(curator, name),
                 "windows": {length: dict(one) for length, one in own.windows.items()},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from discreet.curator.core import Asking
+from discreet.curator.requests import Requesting
 from discreet.errors import refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     _Call = Aggregation | Answering | Fit | Select
 
 
-class Curator(Asking):
+class Curator(Requesting):
     """Holds tables about people and answers questions about them with differential privacy.
 
     `tables` maps names to `discreet.Table`; `epsilon`, `delta` and `keys_delta` are the budget for the people in them,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from discreet.trusted.ledger.accounts import TOTAL, Caps, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.transaction import Transaction
+from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.periods import Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
@@ -100,7 +102,12 @@ def _note(body: Mapping[str, Any]) -> str:
 
 
 def _act(act: str, facts: Mapping[str, Any]) -> str:
-    """What was done to the service's accounts."""
+    """What was done to the service's accounts, and about requests for more."""
+    if act == "request":
+        return f"{facts['analyst']} asks for ε {show(Fraction(facts['epsilon']))} more: {facts['reason']}"
+    if act in ("approve", "deny"):
+        given = f"approved with ε {show(Fraction(facts['epsilon']))} more" if act == "approve" else "denied"
+        return f"request {facts['request']} of {facts['analyst']} {given}: {facts['reason']}"
     if act == "account":
         whose = f" of {facts['bound']}" if facts["bound"] else ""
         return f"account {facts['name']} made: {facts['role']}{whose}"

@@ -21,10 +21,11 @@ from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
+from discreet.ledger.requests import RequestsLedger
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.allowances import renewing
-from discreet.trusted.ledger.ledger import BudgetLedger, Reserved, Stored
+from discreet.trusted.ledger.ledger import Reserved, Stored
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.place import Place
 from discreet.trusted.ledger.transaction import ID, Transaction
@@ -86,7 +87,7 @@ def _names(states: States, kind: str) -> list[str]:
     return sorted(name for its, name in states.texts if its == kind)
 
 
-class Ledger(BudgetLedger):
+class Ledger(RequestsLedger):
     """The ledger in a file, or at a place on a server, made where there is none; None keeps it in memory. See
     `BudgetLedger`."""
 
@@ -133,8 +134,8 @@ class Ledger(BudgetLedger):
         allowances: Mapping[str, Mapping[str, Caps]] = {},
         renewal: Mapping[str, str] | None = None,
     ) -> bool:
-        """Make accounts and set their caps: `BudgetLedger.register`. `units` says of each table about people who counts
-        as a person in it; words of an earlier time did not say the type."""
+        """Make accounts and set their caps: `RequestsLedger.register`. `units` says of each table about people who
+        counts as a person in it; words of an earlier time did not say the type."""
         for wanted in (*caps.values(), *(one for lengths in allowances.values() for one in lengths.values())):
             wanted.filter()  # caps that no filter can have are met before anything is compared
         units = units or {}

@@ -43,8 +43,10 @@ from discreet.service.requests import (
     ACT,
     ARROW,
     CSV,
+    DECIDED,
     END,
     JSON,
+    MORE,
     PRICED,
     PUBLISH,
     QUESTION,
@@ -61,6 +63,7 @@ from discreet.service.requests import (
     page,
     request_name,
     rows_packed,
+    said_of_more,
     unknown_token,
 )
 from discreet.service.roles import Role
@@ -129,6 +132,9 @@ PATHS = (
     Path("/jobs/{job}/events", "GET", ASKING, "events"),
     Path("/jobs/{job}/answer", "GET", ASKING, "released"),
     Path("/balance", "GET", ALL, "balance"),
+    Path("/requests", "GET", ALL, "requests"),
+    Path("/requests", "POST", frozenset({Role.ANALYST}), "request_more"),
+    Path("/requests/{number}", "POST", frozenset({Role.OWNER}), "decide"),
     Path("/ledger", "GET", AUDITING, "ledger"),
     Path("/ledger/{number}", "GET", AUDITING, "entry"),
     Path("/analysts", "GET", OWNING, "analysts"),
@@ -408,9 +414,28 @@ class Service:
             return _json(await self.look(partial(as_dict, self._curator, None)))
         return _json(await self.look(partial(as_page, self._curator, *part)))
 
+    # requests for more
+
+    async def _requests(self, account: Account, request: Request) -> Response:  # noqa: ARG002
+        mine = account.asks_as if account.role is Role.ANALYST else None
+        found = await self.look(partial(self._curator.ledger.requests, mine))
+        return _json({"requests": [one.to_dict() for one in found]})
+
+    async def _request_more(self, account: Account, request: Request) -> Response:
+        said = said_of_more(await body(request), MORE)
+        call = partial(self._curator.request_more, analyst=account.asks_as, by=account.name, **said)
+        return _json((await self.look(call)).to_dict())
+
+    async def _decide(self, account: Account, request: Request) -> Response:
+        said = said_of_more(await body(request), DECIDED)
+        number = _number(request)
+        decide = self._curator.approve if said.pop("approve") else self._curator.deny
+        if decide == self._curator.deny and said.pop("epsilon", None) is not None:
+            raise Refused(400, "body", "a request is denied without an amount", "epsilon", "leave it out")
+        return _json((await self.look(partial(decide, number, by=account.name, **said))).to_dict())
+
     async def _entry(self, account: Account, request: Request) -> Response:  # noqa: ARG002
-        number = request.path_params["number"]
-        place = int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
+        place = _number(request)
         found = (await self.look(partial(as_page, self._curator, place - 1, 1)))["entries"] if place > 0 else []
         if not found:
             raise Refused(404, "entry", "the ledger has no such entry", "ledger", "GET /ledger has the entries")
@@ -515,6 +540,12 @@ class Service:
 
 def _unavailable() -> Error:
     return LedgerError("unavailable", "the service cannot answer now", fix="tell the owner")
+
+
+def _number(request: Request) -> int:
+    """The number in a path; 0 where it is none."""
+    number = request.path_params["number"]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0
 
 
 def status(error: Error) -> int:

@@ -122,6 +122,24 @@ WORKLOAD: Shape = {
 """What the body of a workload may have."""
 
 
+MORE: Shape = {"epsilon": (Decimal, str), "reason": str}
+"""What the body of a request for more may have."""
+
+DECIDED: Shape = {"approve": bool, **MORE}
+"""What the body of a decision about one may have."""
+
+
+def said_of_more(body: bytes, shape: Shape) -> dict[str, Any]:
+    """The fields of the body of a request for more, or of a decision. Raises Refused 400."""
+    given = _given(body, shape)
+    needed = ("approve", "reason") if "approve" in shape else ("epsilon", "reason")
+    for name in needed:
+        if name not in given:
+            example = 'send {"approve": true, "reason": "…"}' if needed[0] == "approve" else ""
+            raise _malformed(f"there is no {name}", name, example or 'send {"epsilon": "0.2", "reason": "…"}')
+    return {name: _plain(value) for name, value in given.items()}
+
+
 def fields(body: bytes, shape: Shape) -> dict[str, Any]:
     """The fields of a question's body: numbers as they were written. Raises Refused 400."""
     given = _given(body, shape)

@@ -1,0 +1,159 @@
+"""Requests for more of an analyst's own budget: what is approved lasts, is within the whole, and counts once."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet.catalog import read
+from discreet.cli.history import raised
+from discreet.errors import BudgetError, LedgerError, QuestionError
+from discreet.ledger import Ledger
+from discreet.ledger.requests import LONGEST_REASON, MOST_OPEN, RequestsLedger
+from face_tools import Command
+
+COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > {}"
+DECLARATION = """
+[budget]
+epsilon = 3
+[tables.people]
+source = "people.csv"
+one_row_per_person = true
+[tables.people.columns]
+age = { type = "integer", min = 0, max = 99 }
+[analysts.ana]
+epsilon = 1
+[analysts.ben]
+epsilon = 2
+"""
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> Path:
+    (tmp_path / "people.csv").write_text("age\n" + "".join(f"{place % 90}\n" for place in range(200)))
+    (tmp_path / "people.toml").write_text(DECLARATION)
+    return tmp_path / "people.toml"
+
+
+def cap(curator: discreet.Curator, name: str = "ana") -> Fraction:
+    return curator.ledger.filter(name).epsilon
+
+
+def test_what_is_approved_is_there_at_once_and_outlives_restarts(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        curator.ask(COUNT.format(1), 1, analyst="ana")
+        with pytest.raises(BudgetError):
+            curator.ask(COUNT.format(2), "0.1", analyst="ana")
+        asked = curator.request_more("0.5", "the second wave", analyst="ana")
+        assert (asked.state, asked.epsilon) == ("open", Fraction(1, 2))
+        assert cap(curator) == 1
+        done = curator.approve(asked.number, "as agreed", epsilon="0.2")
+        assert (done.state, done.approved, done.answer) == ("approved", Fraction(1, 5), "as agreed")
+        curator.ask(COUNT.format(2), "0.1", analyst="ana")
+        with pytest.raises(BudgetError):
+            curator.ask(COUNT.format(3), "0.2", analyst="ana")
+        assert "ana: 92 % of ε 1.2 (0.2 of it approved) used" in repr(curator.budget)
+    for _ in range(2):
+        with discreet.open(declared, owner=True) as curator:
+            assert cap(curator) == Fraction(6, 5)
+            head = curator.ledger.head
+            assert curator.approve(asked.number, "once more", epsilon="0.2") == done
+            assert curator.requests("ana") == curator.requests() == (done,)
+            assert curator.ledger.head == head
+            curator.ledger.verify()
+
+
+def test_a_declared_cap_and_what_was_approved_add_up(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        number = curator.request_more("0.5", "why not", analyst="ana").number
+        curator.approve(number, "yes")
+    declared.write_text(DECLARATION.replace("epsilon = 1\n", "epsilon = 0.4\n"))
+    with discreet.open(declared, owner=True) as curator:
+        assert cap(curator) == Fraction(9, 10)
+    declared.write_text(DECLARATION)
+    with pytest.raises(LedgerError, match=r"is ε 0.9 in the ledger, and the declaration says ε 1.5"):
+        discreet.open(declared, owner=True)
+    assert [line.partition(";")[0] for line in raised(str(declared))] == ["analyst ana: ε 0.9 → ε 1.5"]
+    with discreet.Curator.of(read(declared), owner=True, raise_budget=True) as curator:
+        assert cap(curator) == Fraction(3, 2)
+
+
+def test_never_above_the_whole_budget(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        first = curator.request_more("0.9", "a", analyst="ben")
+        second = curator.request_more("0.8", "b", analyst="ben")
+        curator.approve(first.number, "yes")
+        with pytest.raises(QuestionError, match=r"at most epsilon = 0\.1"):
+            curator.approve(second.number, "yes")
+        with pytest.raises(QuestionError, match=r"at most epsilon = 0\.1"):
+            curator.request_more("0.2", "c", analyst="ben")
+        curator.deny(second.number, "no")
+        assert cap(curator, "ben") == Fraction(29, 10)
+        whole = curator.ledger.filter("").epsilon
+    assert whole == 3
+    declared.write_text(DECLARATION.replace("[budget]\nepsilon = 3", "[budget]\nepsilon = 2.5"))
+    with discreet.open(declared, owner=True) as curator:
+        assert cap(curator, "ben") == Fraction(5, 2)
+
+
+def test_few_are_open_and_the_same_is_the_same(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        made = [curator.request_more("0.1", f"reason {place}", analyst="ana") for place in range(MOST_OPEN)]
+        assert curator.request_more("0.1", "reason 0", analyst="ana") == made[0]
+        with pytest.raises(QuestionError, match=f"{MOST_OPEN} requests of this analyst are open"):
+            curator.request_more("0.1", "one more", analyst="ana")
+        curator.request_more("0.1", "another's", analyst="ben")
+        denied = curator.deny(made[0].number, "not now")
+        assert curator.deny(made[0].number, "not now") == denied
+        with pytest.raises(QuestionError, match="is denied already"):
+            curator.approve(made[0].number, "yes")
+        assert curator.request_more("0.1", "reason 0", analyst="ana").number != made[0].number
+
+
+@pytest.mark.parametrize("reason", ["", "  \n", "x" * (LONGEST_REASON + 1), 3, None])
+def test_a_reason_that_is_none(declared: Path, reason: str) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        head = curator.ledger.head
+        with pytest.raises(QuestionError, match="a reason is a text"):
+            curator.request_more("0.1", reason, analyst="ana")
+        assert curator.ledger.head == head
+
+
+def test_who_has_no_account_of_their_own_asks_for_nothing(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator, pytest.raises(QuestionError, match="no account"):
+        curator.request_more("0.1", "mine")
+    with pytest.raises(QuestionError, match="not declared"), discreet.open(declared, owner=True) as curator:
+        curator.request_more("0.1", "mine", analyst="eve")
+
+
+def test_an_approval_while_another_process_opens_is_not_undone(declared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        number = curator.request_more("0.5", "now", analyst="ana").number
+        found = RequestsLedger._approved_of
+        times = []
+
+        def late(ledger: Ledger, caps: object) -> dict[str, Fraction]:
+            known = found(ledger, caps)  # type: ignore[arg-type]
+            if not times:
+                times.append(curator.approve(number, "just then"))
+            return known
+
+        monkeypatch.setattr(RequestsLedger, "_approved_of", late)
+        with discreet.open(declared, owner=True) as other:
+            assert times
+            assert cap(other) == Fraction(3, 2)
+
+
+def test_the_commands(declared: Path, cli: Command) -> None:
+    asked = cli("request", declared, "--epsilon", "0.2", "--reason", "wave\x1b[2J two", "--analyst", "ana")
+    assert "ε 0.2 more: wave\\x1b[2J two · open" in asked.out
+    number = asked.out.split()[1]
+    assert cli("requests", declared).out == asked.out
+    done = cli("approve", declared, number, "--epsilon", "0.1", "--reason", "half")
+    assert "· approved with ε 0.1: half" in done.out
+    assert cli("deny", declared, number, "--reason", "no").code == 2
+    told = cli("ledger", declared).out
+    assert "analyst ana: 0 % of ε 1.1 (0.1 of it approved) used" in told
