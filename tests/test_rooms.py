@@ -89,6 +89,8 @@ BELOW: dict[str, set[str]] = {
     # pages of the service: no engine and no plan either
     "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
     | {"accounting", "odds", "errors", "texts"},
+    # another way in to the service: no curator, no ledger, no tree of a question
+    "wire": {"service", "release", "explanation", "errors", "texts"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},
@@ -109,6 +111,7 @@ BELOW: dict[str, set[str]] = {
             "odds",
             "remote",
             "service",
+            "wire",
             "together",
             "__init__",
         },

@@ -31,7 +31,8 @@ class Explanation:
     says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
     account of her own, `analyst` is it, with the `percent` of it that the question takes; `more` and `after` are what
     both accounts allow. Where it is `stored`, no price was named, and whoever asks has an answer of this price already:
-    asked without a price, it is free.
+    asked without a price, it is free. `columns` are the answer's, each with its type; an "estimate of integer" has an
+    interval.
     """
 
     price: Cost
@@ -50,6 +51,7 @@ class Explanation:
     after: str = ""
     analyst: Mapping[str, Any] | None = None
     stored: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -70,6 +72,7 @@ class Explanation:
             "after": self.after,
             "analyst": None if self.analyst is None else dict(self.analyst),
             "stored": self.stored,
+            "columns": dict(self.columns),
         }
         plain: dict[str, Any] = finite(whole)
         return plain

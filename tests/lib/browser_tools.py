@@ -89,16 +89,18 @@ class Browser:
         raise AssertionError(f"this never came: {condition}")
 
     def window(self, width: int, height: int, *, dark: bool = False) -> None:
-        """How large the window is, and which colours its user prefers."""
+        """How large the window is, and which colours its user prefers; nothing moves between them."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self._ask("Emulation.setDeviceMetricsOverride", self._session, **size)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self._ask("Emulation.setEmulatedMedia", self._session, features=scheme)
+        features = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        said = [{"name": name, "value": value} for name, value in features.items()]
+        self._ask("Emulation.setEmulatedMedia", self._session, features=said)
 
     def picture(self, path: Path) -> None:
         """Writes the whole page, however long, as .png."""
         size = self._ask("Page.getLayoutMetrics", self._session)["cssContentSize"]
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 8_000), "scale": 1}
+        wide = max(size["width"], self.run("innerWidth"))
+        clip = {"x": 0, "y": 0, "width": wide, "height": min(size["height"], 8_000), "scale": 1}
         told = self._ask("Page.captureScreenshot", self._session, clip=clip, captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(told["data"]))
 

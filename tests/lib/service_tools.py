@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from discreet.service.accounts import Account, Accounts, bound
 from discreet.service.roles import Role
 from discreet.service.serving import Address, server
 from discreet.service.workers import Workers, several
+from discreet.wire.server import Wire
 
 CLINIC = f"""{face_tools.CLINIC.replace("epsilon = 1.0", "epsilon = 10")}
 [analysts.ana]
@@ -62,6 +64,7 @@ class Served:
     accounts: Accounts
     tokens: Mapping[str, str]
     workers: Workers | None = None
+    psql: int = 0
 
     @property
     def url(self) -> str:
@@ -122,7 +125,8 @@ def served(
     workers: int = 1,
     tokens: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
-    """The declaration `text` in `folder`, served, by so many workers. With `tokens` it has accounts already."""
+    """The declaration `text` in `folder`, served, by so many workers, over PostgreSQL's protocol too. With `tokens` it
+    has accounts already."""
     declaration = folder / "clinic.toml"
     declaration.write_text(text, "utf-8")
     found = read(declaration)
@@ -131,6 +135,7 @@ def served(
         Curator.of(found, load=workers == 1, owner=True) as curator,
         several(curator, workers) as asked,
         LOOPBACK.bound() as listening,
+        LOOPBACK.bound() as psql,
     ):
         if tokens is None:
             tokens = {}
@@ -138,13 +143,14 @@ def served(
                 whose = name if role is Role.ANALYST and found.analysts else None
                 accounts.add(Account(name, role, bound(found, role, whose)), curator.ledger.enter)
                 tokens[name], _ = accounts.new_token(name, None, curator.ledger.enter)
-        running = server(curator, accounts, address, asked, pages)
+        beside = partial(Wire, accounts=accounts, bound=psql, address=address)
+        running = server(curator, accounts, address, asked, pages, beside)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             while not running.started:
                 time.sleep(0.005)
-            yield Served(listening.getsockname()[1], curator, accounts, tokens, asked)
+            yield Served(listening.getsockname()[1], curator, accounts, tokens, asked, psql.getsockname()[1])
         finally:
             running.should_exit = True
             thread.join()

@@ -31,6 +31,10 @@ BASES = [
         Collection("both", "Both?", {"os": ["linux", "mac"], "__proto__": Ordered(1, 9)}, epsilon=1),
         [json.loads('{"os": "mac", "__proto__": 4}')],
     ),
+    (
+        Collection("own", "Two?", {"a": ["x", "y"], "b": Text(2)}, epsilon=1, questions={"b": "Which word?"}),
+        [{"a": "x", "b": "on"}],
+    ),
     (Collection("mood", "How?", ["a", "b", "c"], epsilon=2, each="0.5", cap=15), ["a", "b", "c"]),
 ]
 
@@ -292,3 +296,21 @@ def test_both_clients_refuse_the_same_answers(tmp_path: Path) -> None:
     for here, there in both(cases, tmp_path):
         for answer, mine, other in zip(["", *ANSWERS], here, there, strict=True):
             assert mine == other, answer
+
+
+def test_questions_of_attributes_are_in_the_document_and_older_documents_stay() -> None:
+    record = {"os": ["linux", "mac"], "age": Number(0, 99)}
+    plain = Collection("n", "q", record, epsilon=1)
+    asked = Collection("n", "q", record, epsilon=1, questions={"os": "Which system?"})
+    assert plain.hash == Collection("n", "q", record, epsilon=1, questions={}).hash != asked.hash
+    assert [one.question for one in Collection.from_json(asked.to_json()).attributes] == ["Which system?", ""]
+    assert "question" not in json.loads(plain.to_json())["attributes"][0]
+    for answer, wrong in (
+        (record, {"word": "?"}),
+        (record, ["os"]),
+        (record, {"os": ""}),
+        (record, {"os": 1}),
+        (["a", "b"], {"": "?"}),
+    ):
+        with pytest.raises(DeclarationError):
+            Collection("n", "q", answer, epsilon=1, questions=wrong)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from accessibility import faults_in_all_windows, needs_axe
 from browser_tools import CHROMIUM, Browser
 from discreet.local import Client, Collection, Collector, Number, Report, Text
 
@@ -100,7 +101,7 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
         report = Report.of(sent[0])
         assert (report.collection, report.window, report.public) == (poll.hash, "ever", {"country": "DE"})
         loaded = browser.run("performance.getEntriesByType('resource').map(({ name }) => name)")
-        own = {"page.css", "page.mjs", "client.mjs", "collection.json", "reports"}
+        own = {"style.css", "page.css", "page.mjs", "client.mjs", "collection.json", "reports"}
         assert {name.removeprefix(address) for name in loaded} <= own
         # what is written into the page cannot run
         inject = (
@@ -111,3 +112,37 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
         assert found.query("SELECT COUNT(*) AS reports FROM reports") == [{"reports": 1}]
         # what the browser remembered decides the same report in Python
         assert found.add(report) == 0
+
+
+@pytest.mark.outside
+@needs_server
+@needs_axe
+def test_everybody_can_use_the_page_with_the_keyboard_alone(tmp_path: Path) -> None:
+    asked = {"drink": ["tea", "coffee"], "age": Number(0, 99), "word": Text(4)}
+    questions = {"drink": "What do you drink in the morning?", "age": "How old are you?"}
+    more = {"each": "0.5", "cap": 2, "public": ["country"]}
+    polls = {
+        "record": Collection("poll", "Three things", asked, epsilon=1, questions=questions, public=["country"]),
+        "often": Collection("often", "Heads?", ["no", "yes"], epsilon=1, window="day", **more),  # type: ignore[arg-type]
+    }
+    for name, poll in polls.items():
+        (tmp_path / name).mkdir()
+        with served(poll, tmp_path / name) as address, Browser(tmp_path / name / "profile") as browser:
+            browser.go(address)
+            browser.until("document.body?.dataset.ready")
+            assert faults_in_all_windows(browser, tmp_path, name) == []
+            typed = ["ArrowDown", "Tab", "41", "Tab", "tea", "Tab", "DE", "Tab"]
+            for key in ["Tab", *(typed if name == "record" else ["ArrowDown", "Tab", "DE", "Tab"])]:
+                browser.press(key)
+            assert browser.run("document.activeElement.id") == "send"
+            browser.press("Enter")
+            browser.until('document.getElementById("said").textContent')
+            assert browser.run('document.getElementById("said").className') == "note good"
+            assert faults_in_all_windows(browser, tmp_path, f"{name}-sent") == []
+            labels = browser.run("[...document.querySelectorAll('form label')].map((one) => one.textContent)")
+            if name == "record":
+                assert labels[:3] == [*questions.values(), "word"]
+            else:
+                assert "With all 4 reports that you may give a day, at most 88.1 %." in browser.run(
+                    "document.getElementById('guess').textContent"
+                )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +58,11 @@ def _in_words(account: Account) -> str:
     "--log", type=click.Choice(("json", "text")), help="A line for each request on standard error, for the owner alone."
 )
 @click.option(
+    "--psql-port",
+    type=click.IntRange(0, 65535),
+    help="A port for psql and other programs that speak PostgreSQL's protocol; beyond this machine with a certificate.",
+)
+@click.option(
     "--workers",
     default=1,
     show_default=True,
@@ -70,6 +77,7 @@ def serve(
     key: Path | None,
     behind_proxy: bool,
     log: str | None,
+    psql_port: int | None,
     workers: int,
 ) -> None:
     """Answer others over HTTP, each with a token of an account. The first start prints the owner's.
@@ -85,6 +93,7 @@ def serve(
 
     needed()
     from discreet.console.app import pages
+    from discreet.wire.server import Wire
 
     if log is not None:
         from discreet.service.watching import log_to_standard_error
@@ -92,11 +101,15 @@ def serve(
         log_to_standard_error(log)
     address = Address(host, port, certificate, key, behind_proxy)
     address.check()
+    psql = None if psql_port is None else replace(address, port=psql_port, behind_proxy=False)
+    if psql is not None:
+        psql.check()
     found, accounts = _those_of(declaration)
     found = scheduled(found)
     oidc.needed(found)
     with (
         address.bound() as listening,
+        nullcontext() if psql is None else psql.bound() as psql_listening,
         Curator.of(found, load=workers == 1, owner=True) as curator,
         several(curator, workers, log) as asked,
     ):
@@ -111,9 +124,14 @@ def serve(
         where = address.url(listening.getsockname()[1])
         everywhere = " (all addresses of this machine)" if host in ("0.0.0.0", "::") else ""
         click.echo(f"{', '.join(map(visible, found.tables))}: {where}{everywhere}", err=True)
+        if psql_listening is not None:
+            click.echo(f"psql: host={host} port={psql_listening.getsockname()[1]}{everywhere}", err=True)
         logging.getLogger("discreet.question").setLevel(logging.CRITICAL)  # it quotes questions
         sys.setswitchinterval(TURN_SECONDS)
-        server(curator, accounts, address, asked, pages).run(sockets=[listening])
+        beside = None
+        if psql is not None and psql_listening is not None:
+            beside = partial(Wire, accounts=accounts, bound=psql_listening, address=psql)
+        server(curator, accounts, address, asked, pages, beside).run(sockets=[listening])
 
 
 @click.group()

@@ -45,6 +45,7 @@ from discreet.reading import Reading
 from discreet.release import Release, answer
 from discreet.release.content import FREE, Cost, ReleaseContent
 from discreet.release.estimate import mechanisms
+from discreet.release.foreseen import ESTIMATE, column_types
 from discreet.release.left_out import may_be_left_out
 from discreet.release.limit_advice import choices
 from discreet.release.reused import MOST_READ, MOST_TRIED, ReusableMeasurement, frame, reused
@@ -101,6 +102,8 @@ class PlannedLayers:
     data: Mapping[str, computing.Columns] = field(default_factory=dict)
     known: Mapping[str, Sequence[Value | None]] = field(default_factory=dict)
     """Those of the values that are of public tables alone."""
+    kinds: Sequence[str] = ()
+    """The types of the columns of the outer query."""
 
     @property
     def small(self) -> bool:
@@ -116,6 +119,14 @@ class PricedLayers:
     planned: PlannedLayers
     parts: tuple[PricedPart, ...]
     stored: bool = False
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The answer's columns, each with its type."""
+        if self.planned.outer is None:
+            return column_types(self.parts[0].measured)
+        boxed = zip(self.planned.outer.columns, self.planned.kinds, strict=False)
+        return {name: f"{ESTIMATE if followed.boxed else ''}{kind}" for (name, followed), kind in boxed}
 
     @property
     def loss(self) -> Loss:
@@ -633,6 +644,7 @@ class Asking:
                 tuple(one for part in parts for one in choices(*part)),
                 stored=asked.stored,
                 **self._then(asked.loss, account),
+                columns=asked.columns,
             )
 
     def _takes(self, loss: Loss, account: str) -> tuple[float, int, tuple[float, float]]:
@@ -946,8 +958,8 @@ class Asking:
             if declared is not None and declared.public:
                 data[name] = computing.rows_of(tables[name], self._holdings.public_rows(declared))
         known = self._foreseen(found, values, tables, data)
-        self._outer.compute(outer, tables, {})
-        return PlannedLayers(text, found, outer, values, tables, data, known)
+        kinds = self._outer.compute(outer, tables, {}).kinds
+        return PlannedLayers(text, found, outer, values, tables, data, known, kinds)
 
     def _at(
         self, planned: PlannedLayers, epsilon: Number | None, delta: Number | None, within: Within | None, account: str

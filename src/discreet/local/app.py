@@ -13,6 +13,7 @@ from discreet.errors import Error, QuestionError
 from discreet.local.collection import Collection, today
 from discreet.local.page import page
 from discreet.local.report import LARGEST, Report, refused
+from discreet.look import style
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -44,7 +45,8 @@ class Receiver(Protocol):
 
 
 class App:
-    """The paths: / (a page), /collection.json, /client.mjs, /page.mjs, /page.css, and POST /reports.
+    """The paths: / (a page), /collection.json, /client.mjs, /page.mjs, /style.css, /page.css,
+    and POST /reports.
 
     Nothing is logged. A report is taken for the windows of yesterday, today and tomorrow (of UTC), since clocks differ.
     Only JSON is taken, which a page of another origin cannot send without asking; it is never allowed to.
@@ -56,6 +58,7 @@ class App:
         own = files("discreet.local")
         self._pages = {
             "/": ("text/html", page(collection)),
+            "/style.css": ("text/css", style()),
             "/collection.json": ("application/json", collection.to_json()),
             **{
                 f"/{name}": (kind, (own / name).read_text("utf-8"))

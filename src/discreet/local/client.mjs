@@ -347,7 +347,10 @@ function worked({ attributes, cap, each, epsilon, name, public: names, question,
   must(new Set(names).size === names.length && new Set(named).size === named.length);
   const known = attributes.map((one, place) => asked(one, named[place], choose, again));
   const document = {
-    attributes: known.map(([one]) => one),
+    attributes: known.map(([one], place) => {
+      const { question: own } = attributes[place];
+      return own === undefined ? one : { ...one, question: must(!single) && plain(own, 2000) };
+    }),
     cap: most.text,
     each: again && { epsilon: again.written, odds: again.odds },
     epsilon: first.written,

@@ -47,11 +47,13 @@ _LARGEST_DOCUMENT = 32_000_000
 
 @dataclass(frozen=True)
 class Attribute:
-    """One thing that is asked: its name (empty where it is the only one), its answer, what a report may be about."""
+    """One thing that is asked: its name (empty where it is the only one), its answer, what a report may be about, and
+    the question as respondents read it, where it has one of its own."""
 
     name: str
     answer: Answer
     parts: tuple[ReportPart, ...]
+    question: str = ""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -61,7 +63,8 @@ class Collection:
     `answer` is a list of values, or a Number, Ordered or Text; or a mapping of names to those (a record, of which each
     respondent reports one attribute, drawn uniformly, with the whole epsilon). `epsilon` is a decimal, or "ln 3" (odds
     of exactly 3 to 1); `window` is day, month, year or ever (of UTC): one report of each respondent counts in a window.
-    `public` names what is sent along as it is, for cross-tabulations.
+    `public` names what is sent along as it is, for cross-tabulations. `questions` has a text of their own for some of a
+    record's attributes, by name; respondents read the name of the others.
 
     With `each`, a respondent may report several times a window: the first randomisation, with `epsilon`, is remembered
     for the window, and each report is randomised again, freshly, with odds for `each`. `cap` is the most that a window
@@ -102,6 +105,7 @@ class Collection:
         cap: Amount | None = None,
         each: Amount | None = None,
         public: Sequence[str] = (),
+        questions: Mapping[str, str] | None = None,
     ) -> None:
         known, odds, text = _price("epsilon", epsilon)
         again = None if each is None else _price("each", each)
@@ -110,11 +114,13 @@ class Collection:
         asked = answer if isinstance(answer, Mapping) else {"": answer}
         if not 1 <= len(asked) <= MOST_ATTRIBUTES:
             raise fault("answer", f"a record has 1 to {MOST_ATTRIBUTES} attributes", "ask for fewer")
+        texts = _questions(questions, answer)
         attributes = []
         for title, one in asked.items():
             kind = one if isinstance(one, Choice | Number | Ordered | Text) else Choice(one)
             title = plain(title, "attribute") if isinstance(answer, Mapping) else ""
-            attributes.append(Attribute(title, kind, tuple(kind.parts(odds, again[1] if again else None))))
+            parts = tuple(kind.parts(odds, again[1] if again else None))
+            attributes.append(Attribute(title, kind, parts, texts.get(title, "")))
         if len({one.name for one in attributes}) != len(attributes):
             raise fault("answer", "two attributes have the same name", "é is one letter however it is typed")
         found = {
@@ -174,6 +180,7 @@ class Collection:
                     "name": one.name,
                     "kind": one.answer.kind,
                     **one.answer.to_dict(),
+                    **({"question": one.question} if one.question else {}),
                     "parts": [{**part.channel.to_dict(), "size": part.size} for part in one.parts],
                 }
                 for one in self.attributes
@@ -224,6 +231,7 @@ class Collection:
                 cap=document["cap"],
                 each=None if each is None else each["epsilon"],
                 public=document["public"],
+                questions={one["name"]: one["question"] for one in document["attributes"] if "question" in one},
             )
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError):
             raise fault("document", "this is not a valid collection document", "publish what to_json gives") from None
@@ -291,6 +299,21 @@ def _cap(cap: Amount | None, epsilon: Fraction, each: Fraction | None) -> Fracti
     elif known < each or known > 1000 * each:
         raise fault("cap", "the cap must allow 1 to 1000 reports of each", "write for instance each=0.5, cap=15")
     return known
+
+
+def _questions(texts: object, answer: object) -> dict[str, str]:
+    """The questions of attributes, by name. Raises DeclarationError."""
+    if texts is None or texts == {}:
+        return {}
+    if not isinstance(texts, Mapping) or not isinstance(answer, Mapping):
+        fix = 'write questions={"os": "Which system do you use?"} beside answers that are a mapping'
+        raise fault("questions", "questions go by the names of a record's attributes", fix)
+    found = {plain(name, "attribute"): plain(text, "question", 2_000) for name, text in texts.items()}
+    if set(found) - {plain(name, "attribute") for name in answer}:
+        raise fault(
+            "questions", "there is a question of an attribute that is not asked", "take the names of the answers"
+        )
+    return found
 
 
 def _public(names: Sequence[str]) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from discreet.trusted.ring_a.exact import ceiling, show
 WINDOWS = {"day": "a day", "month": "a month", "year": "a year", "ever": "for ever"}
 
 
+WINDOWED = {"day": "day", "month": "month", "year": "year", "ever": "word ever, in place of a date"}
+
+
 def explained(collection: Collection) -> str:
     """One sentence a line."""
     odds = min(Fraction(*one) for one in (collection.odds, collection.each_odds) if one)
@@ -27,9 +30,9 @@ def explained(collection: Collection) -> str:
         f"Chance decides on your device alone. No report is more than {show(ceiling(odds, 3))} times as likely for one "
         f"answer as for any other (ε = {epsilon})."
     )
-    guess = odds / (odds + 1)
+    sure = odds / (odds + 1)
     lines.append(
-        f"Someone who thinks two answers equally likely, and sees your report, can be at most {_percent(guess)} sure "
+        f"Someone who thinks two answers equally likely, and sees your report, can be at most {_percent(sure)} sure "
         f"which of the two is yours."
     )
     lines.append(_often(collection))
@@ -37,6 +40,34 @@ def explained(collection: Collection) -> str:
         lines.append(f"Sent as they are, without any randomness: {', '.join(collection.public)}.")
     lines.append("The report also holds a random token, which says nothing about you and lets it be counted once.")
     return "\n".join(lines)
+
+
+def sent(collection: Collection) -> list[str]:
+    """What leaves the device and what stays, a sentence each."""
+    several = len(collection.attributes) > 1
+    about = "about one of these questions, which chance picks" if several else "made from your answer by chance"
+    lines = [f"Sent: one short report, {about}; the {WINDOWED[collection.window]}; and a random token."]
+    if collection.public:
+        lines.append(f"Sent as you write it: {', '.join(collection.public)}.")
+    lines.append(
+        "Not sent: your answer" + ("s" if several else "") + ", your name, or anything else about this device."
+    )
+    lines.append("As with every page, the server sees the network address from which you come, and when.")
+    return lines
+
+
+def guess(collection: Collection) -> str:
+    """How much better somebody guesses who sees the reports, in numbers."""
+    odds = min(Fraction(*one) for one in (collection.odds, collection.each_odds) if one)
+    words = (
+        "Somebody who thinks two answers equally likely guesses yours right 50 % of the time, without any report. "
+        f"With your report, at most {_percent(odds / (odds + 1))} of the time."
+    )
+    if collection.reports > 1:
+        most = 1 / (1 + math.exp(-float(collection.cap)))
+        words += f" With all {collection.reports} reports that you may give {WINDOWS[collection.window]}, at most "
+        words += f"{_percent(min(1, most + 1e-9))}."
+    return words
 
 
 def _done(collection: Collection, attribute: Attribute) -> str:

@@ -25,8 +25,19 @@ async function send() {
   return "The randomised report of this window was sent. Your answer stayed here.";
 }
 
-at("form").addEventListener("submit", (event) => {
+function say(text, kind) {
+  at("said").textContent = text;
+  at("said").className = `note ${kind}`;
+}
+
+at("form").addEventListener("submit", async (event) => {
   event.preventDefault();
-  send().then((said) => (at("said").textContent = said), (error) => (at("said").textContent = error.message));
+  at("send").disabled = true; // twice would send the same report again
+  try {
+    say(await send(), "good");
+  } catch (error) {
+    say(error.message, "bad");
+  }
+  at("send").disabled = false;
 });
 document.body.dataset.ready = "yes";

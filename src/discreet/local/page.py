@@ -6,7 +6,7 @@ from html import escape
 
 from discreet.local.answers import Choice, Number, Ordered
 from discreet.local.collection import Attribute, Collection
-from discreet.local.explain import explained
+from discreet.local.explain import explained, guess, sent
 from discreet.trusted.ring_a.exact import show
 
 _PAGE = """<!DOCTYPE html>
@@ -14,19 +14,27 @@ _PAGE = """<!DOCTYPE html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{name}</title>
+<link rel="stylesheet" href="style.css">
 <link rel="stylesheet" href="page.css">
 <script type="module" src="page.mjs"></script>
-<main>
+<main class="narrow">
 <h1>{name}</h1>
-<form id="form">
 <p id="question">{question}</p>
+<p>Your answer is changed by chance on this device, before anything is sent. Nobody else ever sees it.</p>
+<form id="form">
 {fields}
-<button>Randomise and send</button>
-<noscript><p>Answers are randomised by a script on your device. Without it, nothing can be sent.</p></noscript>
+<button class="first" id="send">Randomise and send</button>
+<noscript><p class="note warn">A script on your device randomises answers; without it nothing is sent.</p></noscript>
 </form>
 <p id="said" role="status"></p>
 <details hidden id="shown"><summary>What was sent</summary><pre id="sent"></pre></details>
 <section>
+<h2>What is sent, and what is not</h2>
+<ul>
+{sent}
+</ul>
+<h2>What a guess about you gains</h2>
+<p class="note" id="guess">{guess}</p>
 <h2>What is done to your answer</h2>
 <ul id="explained">
 {explained}
@@ -44,13 +52,16 @@ def page(collection: Collection) -> str:
     lines = explained(collection).splitlines()[1:]
     fields = [_field(place, one) for place, one in enumerate(collection.attributes)]
     fields += [
-        f'<label>{name} (sent as it is) <input class="public" name="{name}" maxlength="100" required></label>'
+        f'<div class="field"><label for="{name}">{name} (sent as it is, not randomised)</label> '
+        f'<input class="public" id="{name}" name="{name}" maxlength="100" required></div>'
         for name in collection.public  # letters and _ alone
     ]
     return _PAGE.format(
         name=escape(collection.name),
         question=escape(collection.question),
         fields="\n".join(fields),
+        sent="\n".join(f"<li>{escape(line)}</li>" for line in sent(collection)),
+        guess=escape(guess(collection)),
         explained="\n".join(f"<li>{escape(line)}</li>" for line in lines),
         hash=collection.hash,
     )
@@ -58,15 +69,20 @@ def page(collection: Collection) -> str:
 
 def _field(place: int, attribute: Attribute) -> str:
     answer = attribute.answer
-    label = escape(attribute.name or "Your answer")
+    asked = f'<label for="answer{place}">{escape(attribute.question or attribute.name or "Your answer")}</label>'
     start = f'class="answer" id="answer{place}" required'
+    hint = ""
     if isinstance(answer, Choice):
         options = "".join(
             f'<option value="{at}">{escape(str(value))}</option>' for at, value in enumerate(answer.values)
         )
-        return f'<label>{label} <select {start}><option value="">…</option>{options}</select></label>'
-    if isinstance(answer, Number | Ordered):
-        ends = f"{show(answer.low, 25)} to {show(answer.high, 25)}, what lies outside counts as the nearest"
+        control = f'<select {start}><option value="">choose …</option>{options}</select>'
+    elif isinstance(answer, Number | Ordered):
+        hint = f"({show(answer.low, 25)} to {show(answer.high, 25)}, what lies outside counts as the nearest)"
         # a browser that refused what the client takes would keep some people's reports back, because of their answers
-        return f'<label>{label} ({ends}) <input type="number" step="any" {start}></label>'
-    return f'<label>{label} <input type="text" maxlength="1000" {start}></label>'
+        control = f'<input type="number" step="any" {start} aria-describedby="hint{place}">'
+    else:
+        hint = f"Only the first {answer.length} bytes count: one for a plain letter, two to four for any other."
+        control = f'<input type="text" maxlength="1000" {start} aria-describedby="hint{place}">'
+    below = f'<p class="hint" id="hint{place}">{hint}</p>' if hint else ""
+    return f'<div class="field">{asked}{control}{below}</div>'

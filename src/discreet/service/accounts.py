@@ -272,6 +272,24 @@ class Accounts:
             ).fetchall()
             return [row[5] for row in rows if Token(*row[:5]).holds]
 
+    def salted(self, name: str) -> tuple[str | None, list[str]]:
+        """Any verifier that was ever made for an account of this name, for its salt; and those that hold."""
+        if not self._there():
+            return None, []
+        with self._newest() as file:
+            salt = _verifier(file, name)
+            found = _account(file, name)
+        return salt, [] if found is None else self.verifiers(name)
+
+    def secret(self) -> bytes:
+        """A key that stays the same, and that nobody has who may not read this file: it follows from the verifier of
+        the first token."""
+        with self._open() as file:
+            row = file.execute(
+                "SELECT verifier FROM tokens WHERE verifier IS NOT NULL ORDER BY number LIMIT 1"
+            ).fetchone()
+        return hashlib.sha256(b"a key of discreet: " + str(row).encode()).digest()
+
     def hold_against(self, acts: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
         """Holds the accounts against the owner's acts in the ledger, in their order.
 

@@ -14,9 +14,10 @@ import os
 import resource
 import socket
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -51,10 +52,11 @@ class _Connection:
 
 
 class Connections:
-    """The connections of one process; of one address at most `of_one` that nothing is asked on."""
+    """The connections of one port: at most `most`, or MOST; of one address `of_one` that nothing is asked on."""
 
-    def __init__(self, of_one: int = MOST_OF_ONE) -> None:
+    def __init__(self, of_one: int = MOST_OF_ONE, most: int | None = None) -> None:
         self._of_one = of_one
+        self._most = most
         self._open: dict[_Peer, _Connection] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._hastening = False
@@ -69,7 +71,7 @@ class Connections:
         whose = _whose(str(peer[0]))
         silent = [(one.until, place, one) for place, one in enumerate(self._open.values()) if one.until is not None]
         own = [one for one in silent if one[2].whose == whose]
-        if len(own) >= self._of_one or len(self._open) >= MOST:
+        if len(own) >= self._of_one or len(self._open) >= (self._most or MOST):
             if not silent:
                 taken.close()
                 raise ConnectionAbortedError
@@ -91,10 +93,10 @@ class Connections:
         with contextlib.suppress(OSError):
             one.counted.shutdown(socket.SHUT_RDWR)
 
-    def waits(self, peer: _Peer, *, taken: bool) -> None:
-        """Whether what was sent on it is taken, so that it waits for us; or we wait for it."""
+    def waits(self, peer: _Peer, *, taken: bool, seconds: float = TAKEN_SECONDS) -> None:
+        """Whether what was sent on it is taken, so that it waits for us; or we wait for it, so long."""
         if peer in self._open:
-            seconds = HEAD_SECONDS if self._hastening else TAKEN_SECONDS
+            seconds = HEAD_SECONDS if self._hastening else seconds
             self._open[peer].until = None if taken else time.monotonic() + seconds
 
     def hasten(self) -> None:
@@ -151,18 +153,35 @@ class Watched:
             self._connections.waits(peer, taken=False)
 
 
-class Server(uvicorn.Server):  # type: ignore[misc]
-    """A server whose connections are counted."""
+class Beside(Protocol):
+    """What runs in the same process and event loop, from the server's start to its end."""
 
-    def __init__(self, config: uvicorn.Config, connections: Connections) -> None:
+    async def start(self) -> None:
+        """Begins."""
+        ...
+
+    async def stop(self) -> None:
+        """Ends, once what it has is answered."""
+        ...
+
+
+class Server(uvicorn.Server):  # type: ignore[misc]
+    """A server whose connections are counted, and what runs beside it."""
+
+    def __init__(self, config: uvicorn.Config, connections: Connections, beside: Sequence[Beside] = ()) -> None:
         super().__init__(config)
         self._connections = connections
+        self._beside = beside
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        for one in self._beside:
+            await one.start()
         await super().startup([self._connections.listening(one) for one in sockets or ()])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._connections.hasten()
+        for one in self._beside:
+            await one.stop()
         await super().shutdown(sockets)
 
 

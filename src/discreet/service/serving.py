@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.service.accounts import Accounts
     from discreet.service.api import Service
+    from discreet.service.connections import Beside
     from discreet.service.workers import Asked
 
 KEEP_ALIVE_SECONDS = 30
@@ -138,9 +139,12 @@ def server(
     address: Address,
     workers: Asked | None = None,
     pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
+    beside: Callable[[Service], Beside] | None = None,
 ) -> Any:
-    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered. `pages`
-    are what it shows people beside the paths of programs."""
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
+
+    `pages` are what it shows people beside the paths of programs; what `beside` makes starts and ends with it.
+    """
     uvicorn = needed()
     from discreet.service.api import Service
     from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
@@ -164,6 +168,6 @@ def server(
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
-    running = Server(config, connections)
+    running = Server(config, connections, () if beside is None else (beside(service),))
     service.jobs.ending = lambda: running.should_exit  # who listens to a job is let go
     return running
