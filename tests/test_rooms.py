@@ -89,8 +89,9 @@ BELOW: dict[str, set[str]] = {
     # pages of the service: no engine and no plan either
     "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
     | {"accounting", "odds", "errors", "texts"},
-    # another way in to the service: no curator, no ledger, no tree of a question
-    "wire": {"service", "release", "explanation", "errors", "texts"},
+    # another way in to the service: no curator, no ledger, no tree of a question; of the engines a child process alone,
+    # in which what clients ask of the catalogue is answered
+    "wire": {"service", "release", "explanation", "catalog", "engines", "errors", "texts"},
     # no curator: it is elsewhere; of the service, which addresses are this machine's
     "remote": {"catalog", "release", "explanation", "service", "sql", "ring_a", "errors", "texts"}
     | {"procedures", "synthesis", "workload"},

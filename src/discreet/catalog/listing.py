@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -75,13 +76,14 @@ def _lines(name: str, table: dict[str, Any]) -> list[str]:
     return [
         f"{visible(name)} · {table['rows']}",
         *(
-            f"  {column.ljust(width)}  {(known['type'] or '').ljust(kinds)}  {_words(known)}".rstrip()
+            f"  {column.ljust(width)}  {(known['type'] or '').ljust(kinds)}  {said(known)}".rstrip()
             for column, known in columns.items()
         ),
     ]
 
 
-def _words(known: dict[str, Any]) -> str:
+def said(known: Mapping[str, Any]) -> str:
+    """What is declared of a column beside its type, in words."""
     parts = []
     if known["min"] is not None or known["max"] is not None:
         low, high = (_end(known[key]) for key in ("min", "max"))

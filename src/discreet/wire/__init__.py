@@ -10,4 +10,5 @@ ask over HTTP, at the same prices and from the same ledger.
     refusals    errors, with the codes of PostgreSQL
     session     what one who has logged in says, and hears
     server      where it listens; who is let in
+    catalog     what clients ask of PostgreSQL's catalogue; browsing says it in the protocol's words
 """
