@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
@@ -32,10 +32,11 @@ from discreet.service.requests import Refused
 from discreet.service.scram import salt_of
 from discreet.service.serving import Address, loopback
 from discreet.wire import messages
+from discreet.wire.browsing import Browsing
 from discreet.wire.line import LARGEST_LOGIN, Gone, Line
 from discreet.wire.login import Login, end_point, refused
 from discreet.wire.refusals import Trouble
-from discreet.wire.results import Result
+from discreet.wire.results import Column, Result
 from discreet.wire.session import Facts, Session
 from discreet.wire.settings import Settings
 
@@ -57,12 +58,6 @@ FAILED_SECONDS = 0.1
 _log = logging.getLogger("discreet")
 
 
-class Catalog(Protocol):
-    """Answers what clients ask of PostgreSQL's own catalogue; None where a statement is not about it."""
-
-    async def answer(self, text: str, parameters: Sequence[str | None], facts: Facts) -> Result | None: ...
-
-
 class Wire:
     """A port for the protocol of PostgreSQL, bound already, over a service that runs."""
 
@@ -72,12 +67,11 @@ class Wire:
         accounts: Accounts,
         bound: socket.socket,
         address: Address,
-        catalog: Catalog | None = None,
     ) -> None:
         self._service = service
         self._accounts = accounts
         self._bound = bound
-        self._catalog = catalog
+        self._catalog = Browsing(service.tables)
         self._connections = Connections(MOST if loopback(address.host) else MOST_OF_ONE, MOST // 2)
         self._context, self._certificate = _encrypting(address)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -106,6 +100,7 @@ class Wire:
             session.end()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+        self._catalog.close()
 
     # one connection
 
@@ -268,7 +263,7 @@ class Wire:
         return self._service
 
     @property
-    def catalog(self) -> Catalog | None:
+    def catalog(self) -> Browsing:
         return self._catalog
 
 
@@ -322,9 +317,10 @@ class _Asked:
         return self._wire.service.problem_of(error, self._known)
 
     async def catalog(self, text: str, parameters: Sequence[str | None], facts: Facts) -> Result | None:
-        if self._wire.catalog is None:
-            return None
         return await self._wire.catalog.answer(text, parameters, facts)
+
+    async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None:
+        return await self._wire.catalog.described(text, facts)
 
 
 async def _password(line: Line) -> messages.Body:

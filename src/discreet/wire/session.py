@@ -80,6 +80,8 @@ class Asking(Protocol):
 
     async def catalog(self, text: str, parameters: Sequence[str | None], facts: Facts) -> Result | None: ...
 
+    async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None: ...
+
 
 @dataclass
 class Prepared:
@@ -274,7 +276,17 @@ class Session:
         held = sum(len(prepared.statement.text) for prepared in self._prepared.values())
         if len(self._prepared) >= MOST_PREPARED or held + len(one.text) > MOST_TEXT:
             raise Trouble("53400", "too many statements are prepared", hint="DEALLOCATE some of them")
-        self._prepared[asked.name] = Prepared(one, self._types(one, asked.types))
+        types = self._types(one, asked.types)
+        columns: Sequence[Column] | None = None
+        if one.words and one.words[0].upper in _QUESTIONS and self._may_be_catalogue(one) and self._simple(one) is None:
+            described = await self._asking.catalog_described(one.text, self._now())
+            if described is not None:
+                beside_them, columns = described
+                named = [0 if given == 705 else given for given in asked.types]
+                named += [0] * (len(beside_them) - len(named))
+                near = [*beside_them, *[TEXT] * (len(named) - len(beside_them))]
+                types = tuple(given or other for given, other in zip(named, near, strict=True))
+        self._prepared[asked.name] = Prepared(one, types, columns)
         self._line.write(messages.PARSED)
 
     def _stand_ins(self, prepared: Prepared) -> tuple[bytes | None, ...]:
@@ -344,7 +356,9 @@ class Session:
         prepared = self._prepared.get(name)
         if prepared is None:
             raise Trouble("26000", "there is no prepared statement of this name", hint="prepare it again")
-        columns = await self._columns(Portal(prepared.statement, prepared.types, self._stand_ins(prepared)))
+        columns = prepared.columns
+        if columns is None:
+            columns = await self._columns(Portal(prepared.statement, prepared.types, self._stand_ins(prepared)))
         prepared.columns = columns
         self._line.write(messages.parameter_description(prepared.types))
         self._line.write(described(columns))
@@ -506,14 +520,17 @@ class Session:
 
     async def _catalogue(self, one: Statement, portal: Portal) -> Result | None:
         """What is answered without any row of anybody's: of the catalogue, and of the session."""
-        words = {name_of(word) for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED)}
-        ours = words & {name.lower() for name in self._asking.tables()}
-        if ours and not any(word.startswith("pg_") or word == "information_schema" for word in words):
+        if not self._may_be_catalogue(one):
             return None
         if (simple := self._simple(one)) is not None:
             return simple
         given = zip(portal.types, portal.values, portal.formats or [messages.TEXT] * len(portal.values), strict=True)
         return await self._asking.catalog(one.text, [plain(*parameter) for parameter in given], self._now())
+
+    def _may_be_catalogue(self, one: Statement) -> bool:
+        words = {name_of(word) for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED)}
+        ours = words & {name.lower() for name in self._asking.tables()}
+        return not ours or any(word.startswith("pg_") or word == "information_schema" for word in words)
 
     def _now(self) -> Facts:
         return replace(self._facts, settings=self.settings.kept())

@@ -206,10 +206,31 @@ def plain(oid: int, content: bytes | None, form: int) -> str | None:
     if content is None:
         return None
     try:
+        if oid in ARRAYS:
+            return _listed(oid, content) if form == BINARY else utf8(content)
         value = _from_binary(oid, content) if form == BINARY else _from_text(oid, utf8(content))
     except (struct.error, ValueError, ArithmeticError, OverflowError):
         raise Trouble("22P02", "the value of a parameter is none of its type") from None
     return _text(oid, value)
+
+
+def _listed(oid: int, content: bytes) -> str:
+    """An array of one dimension as text."""
+    dimensions, _, _ = struct.unpack_from("!iiI", content)
+    if dimensions == 0:
+        return "{}"
+    count, place = struct.unpack_from("!i", content, 12)[0], 20
+    if dimensions != 1 or not 0 <= count <= len(content):
+        raise ValueError
+    parts = []
+    for _ in range(count):
+        (length,) = struct.unpack_from("!i", content, place)
+        place += 4 + max(0, length)
+        if place > len(content):
+            raise ValueError
+        one = content[place - length : place] if length >= 0 else None
+        parts.append("NULL" if one is None else _element(ARRAYS[oid], _from_binary(ARRAYS[oid], one)))
+    return "{" + ",".join(parts) + "}"
 
 
 def _literal(value: Any) -> str:

@@ -17,7 +17,7 @@ import duckdb
 from discreet.engines.answers import answering
 from discreet.engines.child import held
 from discreet.wire.catalog import functions
-from discreet.wire.catalog.relations import OWNER, OWNER_ROLE, USER, Catalogue, Relation, Row
+from discreet.wire.catalog.relations import INT2VECTOR, OIDVECTOR, OWNER, OWNER_ROLE, USER, Catalogue, Relation, Row
 from discreet.wire.catalog.statement import Elsewhere, Facts, Refusal, Statement, moment
 
 MEMORY = 768 << 20
@@ -171,6 +171,11 @@ class Worker:
         columns = self._columns(kinds, written.columns)
         shown = self._catalogue.shown
         named = [shown.get(kind) for _, kind in columns]
+        vectors = [place for place, (_, kind) in enumerate(columns) if kind in (INT2VECTOR, OIDVECTOR)]
+        rows = [
+            tuple(" ".join(map(str, one)) if place in vectors and one else one for place, one in enumerate(row))
+            for row in rows
+        ]
         listed = [
             [
                 name(one) if name is not None and isinstance(one, int) else _value(one)
@@ -184,11 +189,13 @@ class Worker:
         self, kinds: Sequence[tuple[str, str]], known: Sequence[tuple[str, int | None]] | None
     ) -> list[tuple[str, int]]:
         """Names and types of the answer's columns: by the statement, and where it does not say, by the engine."""
+        assert self._catalogue is not None
         if known is None or len(known) != len(kinds):
             known = [(name, None) for name, _ in kinds]
         found = []
         for (name, kind), (_, stored) in zip(known, kinds, strict=True):
-            found.append((name, kind if kind is not None and kind != 705 else self._kind(stored)))
+            told = kind if kind is not None and kind != 705 else self._kind(stored)
+            found.append((name, self._catalogue.base(told)))
         return found
 
     def _kind(self, stored: str) -> int:

@@ -1,0 +1,52 @@
+"""What a session is told of the catalogue, in the words of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from discreet.errors import QuestionError
+from discreet.wire.catalog import SQLSTATES, Catalog, Rows, Session
+from discreet.wire.refusals import Trouble
+from discreet.wire.results import Column, Result
+from discreet.wire.values import ARRAYS, INTEGERS, SIZES, TEXT
+
+_SENT = {*SIZES, *INTEGERS, *ARRAYS, TEXT}
+"""Types that a parameter may have; a parameter of another is sent as text."""
+
+
+class Browsing:
+    """The catalogue of the declared tables, for all sessions of a port."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        self._catalog = Catalog(tables)
+
+    async def answer(self, text: str, parameters: Sequence[str | None], facts: Any) -> Result | None:
+        """The answer, or None where the statement is not about the catalogue. Raises Trouble."""
+        found = await self._asked(text, parameters, facts)
+        if found is None:
+            return None
+        told = [(name, value) for name, value in found.sets.items()]
+        return Result(f"SELECT {len(found.rows)}", _columns(found), found.rows, parameters=told)
+
+    async def described(self, text: str, facts: Any) -> tuple[Sequence[int], Sequence[Column]] | None:
+        """The types of the statement's parameters, and its columns. Raises Trouble."""
+        found = await self._asked(text, None, facts)
+        if found is None:
+            return None
+        return [kind if kind in _SENT else TEXT for kind in found.parameters], _columns(found)
+
+    async def _asked(self, text: str, parameters: Sequence[str | None] | None, facts: Any) -> Rows | None:
+        session = Session(facts.user, facts.database, facts.settings, facts.process)
+        try:
+            return await self._catalog.answer(text, parameters, session)
+        except QuestionError as error:
+            raise Trouble(SQLSTATES.get(error.code, "0A000"), error.message, hint=error.fix) from None
+
+    def close(self) -> None:
+        """Ends its child."""
+        self._catalog.close()
+
+
+def _columns(found: Rows) -> list[Column]:
+    return [Column(name, kind) for name, kind in found.columns]
