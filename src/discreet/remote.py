@@ -107,6 +107,7 @@ class RemoteCurator:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        default_price: bool = True,
         request: str | None = None,
         dialect: str | None = None,
     ) -> Release:
@@ -115,7 +116,7 @@ class RemoteCurator:
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, dialect)
         plain = self._call("POST", "/ask", said, request)
         release = _made(heard, plain)
         for words in plain.get("warnings", ()):
@@ -131,6 +132,7 @@ class RemoteCurator:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        default_price: bool = True,
         dialect: str | None = None,
     ) -> Explanation:
         """Says the price and expected error of a question; nothing is spent: `Curator.explain`.
@@ -138,7 +140,7 @@ class RemoteCurator:
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, dialect)
         return _made(Explanation.from_dict, self._call("POST", "/explain", said))
 
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
@@ -147,7 +149,7 @@ class RemoteCurator:
         Raises QuestionError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, None, None, None, 0.95, False, dialect)
+        said = _said(question, None, None, None, 0.95, False, True, dialect)
         return _made(lambda plain: tuple(plain["tables"]), self._call("POST", "/check", said))
 
     def publish(
@@ -365,6 +367,7 @@ def _said(
     within: Mapping[str, Number] | None,
     confidence: Number,
     together: bool,
+    default_price: bool,
     dialect: str | None,
 ) -> dict[str, Any]:
     """What is sent of a question: what differs from the usual."""
@@ -382,6 +385,8 @@ def _said(
         said["confidence"] = _number(confidence)
     if together:
         said["together"] = True
+    if default_price is not True:
+        said["default_price"] = False
     return {name: value for name, value in said.items() if value is not None}
 
 

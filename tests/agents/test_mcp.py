@@ -362,7 +362,8 @@ def test_what_is_bounded_has_no_control_letters(plain: dict[str, Any]) -> None:
 
 
 def test_without_a_price_nothing_is_spent_that_nobody_set(clinic: Path) -> None:
-    clinic.write_text(clinic.read_text("utf-8").replace("[question]\nepsilon = 0.1\n", ""), "utf-8")
+    """What is declared for all is for persons, not for what asks by itself."""
+    assert "[question]\nepsilon = 0.1\n" in clinic.read_text("utf-8")
     with discreet.Curator.of(discreet.catalog.read(clinic)) as curator:
         said = Assistant(curator, "ana").call(TOOL["ask"], {"question": BY_CITY})
         assert (said.failed, said.plain["code"]) == (True, "price")

@@ -210,6 +210,19 @@ def test_private_groups_are_stored_with_the_delta_that_follows(curator: discreet
     assert curator.ask(question, analyst="ana").rows == paid.rows
 
 
+def test_what_asks_by_itself_never_takes_the_price_for_all(declared: Path) -> None:
+    declared.write_text(DECLARATION.replace("least = 0.005", "least = 0.005\nepsilon = 0.1"))
+    with discreet.open(declared) as curator:
+        for call in (curator.ask, curator.explain):
+            with pytest.raises(QuestionError, match="has no price"):
+                call(COUNT, analyst="ana", default_price=False)
+        assert curator.budget.used == 0
+        assert curator.ask(COUNT, analyst="bi", default_price=False).charged["epsilon"] == 0.02
+        paid = curator.ask(COUNT, analyst="ana")
+        assert paid.charged["epsilon"] == 0.1
+        assert curator.ask(COUNT, analyst="ana", default_price=False).rows == paid.rows
+
+
 def test_public_tables_alone_have_no_price(declared: Path) -> None:
     (declared.parent / "areas.csv").write_text("area\na\nb\n")
     text = '[tables.areas]\nsource = "areas.csv"\npublic = true\n[tables.areas.columns]\narea = { type = "text" }\n'

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from service_tools import CLINIC, Served
 
 AT_ONCE = f'[engine]\nanswer_seconds = "off"\n{CLINIC}'
-"""Answers come as soon as they are there."""
+"""Answers come as soon as they are there. A price is declared for persons who name none; this protocol takes none."""
+assert "[question]\nepsilon = 0.1\n" in AT_ONCE
 
 
 def frame(kind: bytes, content: bytes = b"") -> bytes:

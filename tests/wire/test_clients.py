@@ -53,6 +53,13 @@ def test_psql_asks_explains_and_shows(service: Served) -> None:
     assert "largest price left for questions" in said.stdout
 
 
+def test_a_question_without_a_price_spends_nothing(service: Served) -> None:
+    before = spent(service.curator)
+    said = psql(service, "ana", "SELECT COUNT(*) AS n FROM visits WHERE age < 41", "SELECT * FROM visits LIMIT 100")
+    assert "ERROR:  the question has no price: ε" in said.stderr
+    assert spent(service.curator) == before
+
+
 def test_errors_have_codes_and_say_what_to_write(service: Served) -> None:
     before = spent(service.curator)
     with psycopg.connect(dsn(service), autocommit=True) as connection:

@@ -216,11 +216,11 @@ class Assistant:
         return repr(found), dict(found)
 
     def _explain(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        explained = self._curator.explain(**given, **self._who)
+        explained = self._curator.explain(**given, **self._who, default_price=False)
         return self._with_warnings(repr(explained)), explained.to_dict()
 
     def _ask(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        release = self._curator.ask(**given, **self._who)
+        release = self._curator.ask(**given, **self._who, default_price=False)
         plain = json.loads(release.to_json()) | {"warnings": list(self._warnings)}
         return self._with_warnings(repr(release)), plain
 

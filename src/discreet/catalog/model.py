@@ -162,10 +162,10 @@ class Declaration:
         folded = name.casefold()
         return next((table for key, table in self.tables.items() if key.casefold() == folded), None)
 
-    def usual_price(self, analyst: str = "") -> Fraction | None:
-        """The price of a question that names none: what is declared for whoever asks, else for all."""
+    def usual_price(self, analyst: str = "", *, for_all: bool = True) -> Fraction | None:
+        """The price of a question that names none: what is declared for whoever asks, else, with `for_all`, for all."""
         own = self.analysts.get(analyst)
-        return self.question_epsilon if own is None or own.question is None else own.question
+        return (self.question_epsilon if for_all else None) if own is None or own.question is None else own.question
 
     def __repr__(self) -> str:
         budget = f"ε {show(self.budget.epsilon)}, δ {show(self.budget.delta)}"

@@ -285,6 +285,7 @@ class Asking:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        default_price: bool = True,
         analyst: str | None = None,
         request: str | None = None,
         dialect: str | None = None,
@@ -297,7 +298,8 @@ class Asking:
         warning says), with `confidence`, for one cell, or for all cells `together`.
         `analyst` names who asks; `request` makes a retry safe: the same id gives the same answer and no second charge.
         A question asked before, by anybody, is answered from the ledger with the same bytes. One that names no price
-        gets the answer that is stored for `analyst`, whatever was paid for it; else it costs what the owner declares.
+        gets the answer that is stored for `analyst`, whatever was paid for it; else it costs what the owner declares:
+        for this analyst, or for all unless `default_price` is False, for tools that ask by themselves.
         `dialect` says whose SQL it is, as "postgres" or "bigquery": it is read as it is meant there.
 
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
@@ -306,7 +308,9 @@ class Asking:
         with self._on_schedule(self._turn) as slot:
             wanted, account = _wanted(within, confidence, together), self._account(analyst)
             text = self._asked(question, dialect)
-            asked = self._priced_layers(text, epsilon, delta, wanted, account, request, load=True)
+            asked = self._priced_layers(
+                text, epsilon, delta, wanted, account, request, load=True, default_price=default_price
+            )
             slot.take(sum(len(one.measured.plan.roots) for one in asked.parts))
             if not asked.stored:
                 self._warn(asked.loss)
@@ -600,6 +604,7 @@ class Asking:
         within: Mapping[str, Number] | None = None,
         confidence: Number = 0.95,
         together: bool = False,
+        default_price: bool = True,
         analyst: str | None = None,
         dialect: str | None = None,
     ) -> Explanation:
@@ -622,7 +627,7 @@ class Asking:
         with self._on_schedule():
             wanted = _wanted(within, confidence, together)
             text = self._asked(question, dialect)
-            asked = self._priced_layers(text, epsilon, delta, wanted, account)
+            asked = self._priced_layers(text, epsilon, delta, wanted, account, default_price=default_price)
             percent, more, odds = self._takes(asked.loss, account)
             parts = [(part.measured, part.table) for part in asked.parts]
             remarks = tuple(dict.fromkeys(one for part in parts for one in may_be_left_out(*part)))
@@ -898,15 +903,17 @@ class Asking:
         request: str | None = None,
         *,
         load: bool = False,
+        default_price: bool = True,
     ) -> PricedLayers:
         """A question at the price that is named, as it was planned for the same account before, or anew; where none is,
-        as `curator.unpriced` says. With `load`, answers are looked for of the tables as they are loaded now."""
+        as `curator.unpriced` says. With `load`, answers are looked for of the tables as they are loaded now. Without
+        `default_price`, the price that is declared for all is none."""
         if epsilon is None and delta is None and within is None:
             planned = self._planned_layers(text, account)
             if planned.layers.measured and not names_price(planned.layers):
                 numbers = (lambda table: self._holdings.held(table).numbers) if load else self._snapshots
                 stored = self._stored_layers(planned, account, request, numbers)
-                if stored is None and self._declaration.usual_price(account) is None:
+                if stored is None and self._declaration.usual_price(account, for_all=default_price is True) is None:
                     raise self._no_price(planned, account)
                 return stored or self._at(planned, None, None, None, account)
             return self._at(planned, None, None, None, account)

@@ -5,9 +5,9 @@ In this order, and nothing is spent that nobody meant to spend:
 1. The answer that is stored for whoever asks, to the same question over the same snapshot, whatever was paid for it:
    the dearest. It is free. Where a question has several measured tables, all of them are stored, or none counts; one
    that waits for a released value is looked for with the value that the stored answers before it give.
-2. The price that the owner has declared for it, `[analysts.NAME] question`, else `[question] epsilon`: from here on it
-   is a question like any other. Asked again it is an exact repeat; others' answers at this price are debited from the
-   account alone, as ever; caps by day and month hold.
+2. The price that the owner has declared for it, `[analysts.NAME] question`, else `[question] epsilon`, which tools that
+   ask by themselves (psql, assistants) never take: from here on it is a question like any other. Asked again it is an
+   exact repeat; others' answers at this price are debited from the account alone, as ever; caps by day and month hold.
 3. A refusal, with prices and what each would buy.
 
 Privacy: which of these it is, and which stored answer is given, follows from what was asked and paid under the same

@@ -97,6 +97,7 @@ PRICED: Shape = {
     "within": dict,
     "confidence": (Decimal, str),
     "together": bool,
+    "default_price": bool,
 }
 """What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
 

@@ -506,7 +506,7 @@ class Session:
             if len(literals) < one.parameters:
                 raise Trouble("42P02", "a parameter has no value", hint="prepare the statement, and bind it")
             text = one.filled(literals)
-        return {"question": text, "dialect": "postgres", **self.settings.price()}
+        return {"question": text, "dialect": "postgres", "default_price": False, **self.settings.price()}
 
     async def _question(self, one: Statement, portal: Portal) -> Result:
         known = await self._catalogue(one, portal)
