@@ -13,7 +13,9 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
-from discreet.trusted.ring_a.loss import Loss
+from discreet.trusted.ring_a.exact import sqrt_ceiling
+from discreet.trusted.ring_a.filter import Spent
+from discreet.trusted.ring_a.loss import GaussianLoss, Loss, Pure
 
 ALMOST_SURE = 0.999
 """Above this probability almost nothing about a person is hidden: that of ε 7 and more."""
@@ -35,6 +37,14 @@ def best_guess_of_budget(epsilon: Fraction, delta: Fraction) -> float:
     """The same after all that an (ε, δ) budget allows: TV is at most (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh & Viswanath
     2015)."""
     return min(1.0, (_of_pure(epsilon) + float(delta) * (1 - _of_pure(epsilon))) * _UP)
+
+
+def best_guess_of_spent(spent: Spent) -> float:
+    """The same after all that was charged to an account, as if it had been asked at once."""
+    losses: list[Loss] = [] if spent.pure is None else [Pure(spent.pure)]
+    if spent.mu_squared is not None:
+        losses.append(GaussianLoss(sqrt_ceiling(spent.mu_squared)))
+    return min(1.0, min((best_guess(loss) for loss in losses), default=1.0) + float(spent.keys) / 2)
 
 
 def chance(odds: float) -> str:

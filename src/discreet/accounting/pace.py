@@ -44,9 +44,14 @@ def pace(
         return Pace(days, today, "nothing is left")
     if not lately:
         return Pace(days, None, f"nothing was charged in the last {LONGEST} days")
-    fresh = type(account)(account.epsilon, account.delta, account.keys_delta, Spent(account.spent.family))
-    taken = reduce(PrivacyFilter.after, (loss for _, loss in lately), fresh).used()
+    taken = part(account, [loss for _, loss in lately])
     if left * days > taken * YEAR:
         return Pace(days, None, f"as in the last {days} days, no end within a year")
     until = today + timedelta(int(left * days / taken))
     return Pace(days, until, f"as in the last {days} days, until about {until.isoformat()}")
+
+
+def part(account: PrivacyFilter, losses: Sequence[Loss]) -> Fraction:
+    """The part of an account's budget that these alone would use, 0 to 1."""
+    fresh = type(account)(account.epsilon, account.delta, account.keys_delta, Spent(account.spent.family))
+    return reduce(PrivacyFilter.after, losses, fresh).used()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -212,7 +213,35 @@ def meter(used: float, words: str = "") -> Markup:
     )
 
 
-def _svg(parts: Sequence[Markup], tall: int, words: str) -> Markup:
+def parts(budget: Mapping[str, Any], words: str) -> Markup:
+    """What of a budget is spent, reserved, set apart and left, each in percent, as one bar."""
+    drawn, at = [Markup('<rect class="left" width="{}" height="18" rx="4"/>').format(WIDE)], 0.0
+    for name in ("spent", "reserved", "apart"):
+        wide = max(0.0, min(WIDE - at, budget[name] * (WIDE / 100)))
+        if wide:
+            drawn.append(
+                Markup('<rect class="{}" x="{:.1f}" width="{:.1f}" height="18"/>').format(name, at, max(wide, 1.0))
+            )
+        at += wide
+    return _svg(drawn, 18, words)
+
+
+def between(now: float, whole: float, words: str) -> Markup:
+    """Where two probabilities lie between a coin and certainty."""
+    drawn = [Markup('<rect class="left" y="24" width="{}" height="12" rx="4"/>').format(WIDE)]
+    for name, value, height in (("now", now, 14), ("whole budget", whole, 52)):
+        at = (WIDE - 8) * max(0.0, min(1.0, 2 * value - 1)) + 4
+        side = "start" if at < WIDE / 2 else "end"
+        drawn.append(Markup('<rect class="mark" x="{:.1f}" y="20" width="3" height="20"/>').format(at - 1.5))
+        drawn.append(
+            Markup('<text x="{:.1f}" y="{}" text-anchor="{}">{}: {} %</text>').format(
+                at, height, side, name, math.ceil(1000 * min(1.0, value) - 1e-9) / 10
+            )
+        )
+    return _svg(drawn, 58, words)
+
+
+def _svg(drawn: Sequence[Markup], tall: int, words: str) -> Markup:
     return Markup('<svg role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">{}</svg>').format(
-        words, WIDE, tall, WIDE, tall, Markup("").join(parts)
+        words, WIDE, tall, WIDE, tall, Markup("").join(drawn)
     )

@@ -24,7 +24,8 @@ class Entry:
     account of the service or a token, made or ended; what the service does) or unknown, questions whose entries are
     lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to, `charged` the
     accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same),
-    "repeated" for a repeat, else empty; `note` says in words what an owner's act did.
+    "repeated" for a repeat, else empty; `note` says in words what an owner's act did. `tables` are those about people
+    that it reads, or that failed.
     """
 
     seq: int
@@ -37,6 +38,7 @@ class Entry:
     charged: tuple[str, ...]
     status: str
     note: str
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def entry(record: Record, committed: bool) -> Entry:
         debited(body),
         status,
         _note(body),
+        tuple(body.get("tables", ())),
     )
 
 

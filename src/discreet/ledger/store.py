@@ -433,6 +433,13 @@ class Ledger(RequestsLedger):
         accounts = {name: replay.account(name) for name in _names(replay, "account")}
         return Verification(replay.head.seq, replay.head.hash.hex(), unanswered, accounts)
 
+    def open_reserves(self) -> list[Entry]:
+        """The reserves of measurements that run now, here or in another process."""
+        self.settle()
+        with self._file.read() as transaction:
+            open_ = [seq for seq in sorted(self._read[1]) if not transaction.ended(seq)]
+            return [entry(transaction.entry(seq), committed=False) for seq in open_]
+
     def since(self, moment: str) -> Iterator[Entry]:
         """Every entry from a moment on, as the clock was then: `entries` behind the last one before it."""
         with self._file.read() as transaction:

@@ -21,6 +21,7 @@ from discreet.holdings import Refreshed
 from discreet.ledger import TOTAL
 from discreet.ledger.store import reasoned
 from discreet.service.accounts import Account, Accounts, bound
+from discreet.service.log import Log
 from discreet.service.roles import Role
 from discreet.trusted.ring_a.loss import Loss
 
@@ -38,6 +39,7 @@ class Owner:
         self, curator: Curator, accounts: Accounts, problem: Callable[[Exception, Account], dict[str, Any]]
     ) -> None:
         self._curator, self._accounts, self._problem = curator, accounts, problem
+        self.log = Log(curator.ledger)
         self._lock = threading.Lock()
         self._running: threading.Thread | None = None
         self._last: dict[str, Any] = {"state": "none"}

@@ -1,0 +1,176 @@
+"""The owner's pages: what they show, what an act asks for, and who sees them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accessibility import faults_in_all_windows, needs_axe
+from browser_tools import Browser
+from console_tools import Visitor, logged_in
+from discreet.console.owner import PLACES
+from discreet.service.roles import Role
+from face_tools import Data
+from service_tools import HOLDERS, Served, served
+
+NASTY = "=1+1 <script>alert(1)</script> \u202e'\"&"
+COUNT = {"question": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.1"}
+
+
+@pytest.fixture
+def service(data: Data, tmp_path: Path) -> Iterator[Served]:
+    (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
+    with served(tmp_path) as found:
+        for epsilon in ("0.1", "0.2"):
+            found.call("POST", "/ask", "ana", {**COUNT, "epsilon": epsilon})
+        found.call("POST", "/ask", "bob", {**COUNT, "epsilon": "0.1"})
+        yield found
+
+
+@pytest.fixture
+def owner(service: Served) -> Visitor:
+    return logged_in(service, "owner")
+
+
+def data_of(service: Served, path: str, who: str = "owner") -> Any:
+    reply = service.call("GET", path, who, Accept="application/json")
+    assert reply.status == 200, reply.content
+    return reply.json
+
+
+def test_the_bars_say_where_a_budget_went(service: Served, owner: Visitor) -> None:
+    found = data_of(service, "/console/overview")
+    assert [one["name"] for one in found["budgets"]] == ["", "ana", "bob"]
+    for one in found["budgets"]:
+        assert sum(one[part] for part in ("spent", "reserved", "apart", "left")) == pytest.approx(100)
+        assert one["spent"] > 0
+        assert one["pace"]["words"].startswith("as in the last 7 days")
+    assert 0.5 < found["odds"]["now"] < found["odds"]["whole"] <= 1
+    page = owner.get("/console/overview").content.decode()
+    assert page.count("<svg role=") == 4
+    assert "right at most" in page
+
+
+def test_an_analyst_is_frozen_after_a_reason_and_lifted(service: Served, owner: Visitor) -> None:
+    assert "/console/freeze?analyst=ana" in owner.get("/console/analysts").content.decode()
+    owner.get("/console/freeze?analyst=ana")
+    refused = owner.post("/console/freeze", {"analyst": "ana", "reason": " "})
+    assert (refused.status, "1 to 1,000 letters" in refused.content.decode()) == (422, True)
+    done = owner.post("/console/freeze", {"analyst": "ana", "reason": NASTY})
+    assert (done.status, done.headers["location"]) == (303, "/console/analysts")
+    assert service.call("POST", "/ask", "ana", COUNT).json["code"] == "stopped"
+    assert "no, frozen" in owner.get("/console/analysts").content.decode()
+    owner.get("/console/lift?analyst=ana")
+    assert owner.post("/console/lift", {"analyst": "ana", "reason": "over"}).status == 303
+    assert service.call("POST", "/ask", "ana", COUNT).status == 200
+    log = owner.get("/console/log?kind=acts").content.decode()
+    assert "<script>alert" not in log
+    assert "ana frozen, by owner" in log
+    lines = list(csv.reader(io.StringIO(owner.get("/console/log.csv?kind=acts").content.decode())))
+    assert any("alert(1)" in line[-1] for line in lines)
+    assert not any(cell.startswith(("=", "+", "-", "@")) for line in lines for cell in line)
+
+
+def test_the_log_is_found_by_who_what_and_when(service: Served, owner: Visitor) -> None:
+    def numbers(query: str) -> list[int]:
+        return [one["entry"] for one in data_of(service, f"/console/log?{query}")["entries"]]
+
+    asked = numbers("kind=questions")
+    assert asked == sorted(asked, reverse=True)
+    assert len(numbers("who=ana")) == 2
+    assert len(numbers("table=visits&who=bob")) == 1  # what he was given of ana's is about the same table
+    assert numbers("from=2999-01-01") == []
+    assert numbers("until=2000-01-01") == []
+    assert numbers("text=count(") == asked
+    assert data_of(service, "/console/log?kind=questions")["entries"][-1]["status"] == "committed"
+    assert owner.get("/console/log?from=yesterday").status == 400
+    assert owner.get("/console/log?who=ana&text=%3Cscript%3E").status == 200
+    entry = data_of(service, f"/console/log/{asked[-1]}")
+    assert (entry["analyst"], entry["price"], entry["tables"]) == ("ana", "ε 0.1", ["visits"])
+    assert entry["explained"]["mechanisms"]
+    assert owner.get("/console/log/999999").status == 404
+    counted = data_of(service, "/console/analysts")["asked"]
+    assert {one["analyst"]: one["tables"]["visits"] for one in counted} == {"ana": 2, "bob": 1}
+
+
+def test_an_accounts_token_is_shown_once(service: Served, owner: Visitor) -> None:
+    owner.get("/console/accounts")
+    said = {"account": "zoe", "role": "analyst", "analyst": "ana", "days": "7"}
+    made = owner.post("/console/accounts", said)
+    secret = re.findall(r"discreet_[\w-]{20,}", made.content.decode())[0]
+    assert service.call("GET", "/balance", secret).status == 200
+    again = owner.post("/console/accounts", said)
+    assert again.status == 422
+    assert 'value="zoe"' in again.content.decode()
+    assert secret not in owner.get("/console/accounts").content.decode()
+    assert owner.post("/console/accounts", {**said, "account": "o", "role": "owner"}).status == 422
+    assert owner.post("/console/accounts", {**said, "account": "o", "days": "x"}).status == 422
+    owner.get("/console/accounts/end?account=zoe")
+    assert owner.post("/console/accounts/end", {"account": "zoe", "reason": "gone"}).status == 303
+    assert service.call("GET", "/balance", secret).status == 401
+
+
+def test_a_refresh_is_confirmed_and_said(service: Served, owner: Visitor) -> None:
+    owner.get("/console/refresh")
+    said = {"table": "", "numbers": json.dumps({"visits": 1}), "reason": "May"}
+    assert owner.post("/console/refresh", said).status == 422
+    assert owner.post("/console/refresh", {**said, "numbers": "[1"}).status in (400, 422)
+    assert owner.post("/console/refresh", {**said, "sure": "yes"}).status == 303
+    while data_of(service, "/console/refresh")["state"] == "running":
+        time.sleep(0.05)
+    assert "nothing has changed" in owner.get("/console/refresh").content.decode()
+    assert owner.post("/console/refresh", {**said, "sure": "yes"}).status == 422  # the same form again
+    assert data_of(service, "/console/refresh")["snapshots"] == {"visits": 2}
+
+
+def test_health_verifies_the_whole_ledger(service: Served) -> None:
+    assert data_of(service, "/console/health")["verified"] is None
+    found = data_of(service, "/console/health?verify=1")
+    assert found["verified"]["head"] == found["head"] == service.curator.ledger.head
+    assert found["open"] == []
+
+
+def test_each_page_is_for_its_roles(service: Served) -> None:
+    for place in PLACES:
+        for who, role in HOLDERS.items():
+            path = place.path.replace("{number}", "1")
+            reply = service.call("GET", path, who, Accept="application/json")
+            assert reply.status == (200 if role in place.roles else 403), (path, who, reply.content)
+    assert Role.ANALYST not in {role for place in PLACES for role in place.roles}
+
+
+@needs_axe
+def test_the_pages_are_fit_to_be_used(service: Served, tmp_path: Path) -> None:
+    service.call("POST", "/freeze", "owner", {"analyst": "bob", "reason": NASTY})
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    found = []
+    with Browser(tmp_path / "profile") as browser:
+        browser.go(f"{service.url}/console/login")
+        browser.until("document.querySelector('[name=token]')")
+        browser.run("document.querySelector('[name=token]').focus(); 1")
+        browser.press(service.tokens["owner"])
+        browser.press("Enter")
+        for _ in range(20):
+            with suppress(AssertionError):  # the page is left for the next one while it is asked
+                browser.until("location.pathname === '/console/overview' && document.readyState === 'complete'")
+                break
+        entry = data_of(service, "/console/log?kind=questions")["entries"][-1]["entry"]
+        names = ["overview", "analysts", "freeze?analyst=ana", "lift?analyst=bob", "log", f"log/{entry}", "refresh"]
+        for name in (*names, "accounts", "accounts/end?account=eve", "health?verify=1"):
+            browser.go(f"{service.url}/console/{name}")
+            for _ in range(20):
+                with suppress(AssertionError):
+                    browser.until(f"location.href.endsWith('/console/{name}') && document.readyState === 'complete'")
+                    break
+            found += faults_in_all_windows(browser, pictures, re.sub(r"\W", "-", name))
+    assert found == []
