@@ -122,6 +122,21 @@ def test_a_reason_that_is_none(declared: Path, reason: str) -> None:
         assert curator.ledger.head == head
 
 
+def test_a_reason_is_as_long_as_it_was_written_and_stands_once_in_the_ledger(declared: Path) -> None:
+    reason = "a wave\n" * (LONGEST_REASON // 7)
+    with discreet.open(declared, owner=True) as curator:
+        asked = curator.request_more("0.1", reason, analyst="ana", by="desk")
+        assert curator.request_more("0.1", reason, analyst="ana", by="desk") == asked
+        done = curator.approve(asked.number, reason, by="boss")
+        assert done.answer == asked.reason == reason.strip().replace("\n", "\\n")
+        other = curator.request_more("0.2", "more", analyst="ana").number
+        assert curator.deny(other, reason).answer == done.answer
+        notes = [entry.note for entry in curator.ledger.entries() if entry.kind == "service"]
+    assert [note.count(asked.reason) for note in notes] == [1, 1, 0, 1]
+    assert notes[0].startswith("ana asks for ε 0.1 more, by desk: a wave")
+    assert notes[1].startswith(f"request {asked.number} of ana approved with ε 0.1 more, by boss: a wave")
+
+
 def test_who_has_no_account_of_their_own_asks_for_nothing(declared: Path) -> None:
     with discreet.open(declared, owner=True) as curator, pytest.raises(QuestionError, match="no account"):
         curator.request_more("0.1", "mine")

@@ -114,8 +114,9 @@ def test_names_that_are_not_declared_share_nothing_either(declared: Path) -> Non
         curator.ask(COUNT, epsilon="0.1", analyst="ana")
         assert not curator.ask(COUNT, analyst="ana").charged
         assert not curator.ask(COUNT).charged  # nobody in particular
-        with pytest.raises(QuestionError, match="has no price"):
+        with pytest.raises(QuestionError, match="has no price") as refused:
             curator.ask(COUNT, analyst="ben")
+        assert "declares [question] epsilon =" in refused.value.fix  # [analysts.ben] would end what others ask
 
 
 def test_a_dashboard_is_charged_once_a_snapshot(curator: discreet.Curator) -> None:

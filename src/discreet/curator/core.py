@@ -950,7 +950,8 @@ class Asking:
         if refused is not None and not found:
             return refused
         means = [name for _, asked in found for part in asked.parts for name in by_size(part.measured)]
-        return no_price(account, [(price, asked.expected) for price, asked in found], means)
+        own = account if account in self._declaration.analysts else TOTAL
+        return no_price(own, [(price, asked.expected) for price, asked in found], means)
 
     def _plan(self, text: Asked) -> PlannedLayers:
         """A question without its price: its measured tables, and its outer query, which was tried on tables without

@@ -7,7 +7,7 @@ from fractions import Fraction
 from discreet.catalog.declare import MINIMUM_EPSILON
 from discreet.curator.core import Asking
 from discreet.errors import QuestionError
-from discreet.ledger.requests import MoreRequest, reason_of
+from discreet.ledger.requests import MoreRequest
 from discreet.ledger.store import check_text
 from discreet.procedures.arguments import amount
 from discreet.trusted.ring_a.exact import Number
@@ -24,7 +24,7 @@ class Requesting(Asking):
         """
         account, wanted = self._account(analyst), _amount(epsilon)
         check_text(_name(by))
-        return self._ledger.request_more(account, wanted, reason_of(reason), by)
+        return self._ledger.request_more(account, wanted, reason, by)
 
     def requests(self, analyst: str | None = None) -> tuple[MoreRequest, ...]:
         """Lists the requests for more, of an analyst or of all, and what was decided.
@@ -42,7 +42,7 @@ class Requesting(Asking):
         """
         wanted = None if epsilon is None else _amount(epsilon)
         check_text(_name(by))
-        return self._ledger.decide(_number(number), approve=True, reason=reason_of(reason), epsilon=wanted, by=by)
+        return self._ledger.decide(_number(number), approve=True, reason=reason, epsilon=wanted, by=by)
 
     def deny(self, number: int, reason: str, *, by: str = "") -> MoreRequest:
         """Denies a request, and says why.
@@ -50,7 +50,7 @@ class Requesting(Asking):
         The owner's act. Raises QuestionError where there is none, or it was approved, LedgerError.
         """
         check_text(_name(by))
-        return self._ledger.decide(_number(number), approve=False, reason=reason_of(reason), by=by)
+        return self._ledger.decide(_number(number), approve=False, reason=reason, by=by)
 
 
 def _amount(epsilon: Number) -> Fraction:

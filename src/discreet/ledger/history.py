@@ -107,10 +107,10 @@ def _note(body: Mapping[str, Any]) -> str:
 def _act(act: str, facts: Mapping[str, Any]) -> str:
     """What was done to the service's accounts, and about requests for more."""
     if act == "request":
-        return f"{facts['analyst']} asks for ε {show(Fraction(facts['epsilon']))} more: {facts['reason']}"
+        return f"{facts['analyst']} asks for ε {show(Fraction(facts['epsilon']))} more"
     if act in ("approve", "deny"):
         given = f"approved with ε {show(Fraction(facts['epsilon']))} more" if act == "approve" else "denied"
-        return f"request {facts['request']} of {facts['analyst']} {given}: {facts['reason']}"
+        return f"request {facts['request']} of {facts['analyst']} {given}"
     if act == "account":
         whose = f" of {facts['bound']}" if facts["bound"] else ""
         return f"account {facts['name']} made: {facts['role']}{whose}"
