@@ -279,7 +279,8 @@ class Accounts:
         with self._newest() as file:
             salt = _verifier(file, name)
             found = _account(file, name)
-        return salt, [] if found is None else self.verifiers(name)
+        held = self.verifiers(name)  # the same work for each name
+        return salt, [] if found is None else held
 
     def secret(self) -> bytes:
         """A key that stays the same, and that nobody has who may not read this file: it follows from the verifier of

@@ -15,13 +15,21 @@ _HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _MARKS = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def copy_rows(result: Result, options: Mapping[str, str]) -> Result:
-    """A question's result as COPY sends it. Raises Trouble on options that are not known."""
-    assert result.columns is not None
-    form = options.get("FORMAT", "text").lower()
-    header = options.get("HEADER", "off").lower() in ("on", "true", "1", "match")
-    if form not in ("text", "csv", "binary") or not set(options) <= {"FORMAT", "HEADER", "ENCODING"}:
+def check(options: Mapping[str, str]) -> None:
+    """Raises Trouble on options that are not known: before anything is asked, and charged."""
+    if _format(options) not in ("text", "csv", "binary") or not set(options) <= {"FORMAT", "HEADER", "ENCODING"}:
         raise Trouble("0A000", "these options of COPY are not known here", hint="write (FORMAT csv, HEADER)")
+
+
+def _format(options: Mapping[str, str]) -> str:
+    return options.get("FORMAT", "text").lower()
+
+
+def copy_rows(result: Result, options: Mapping[str, str]) -> Result:
+    """A question's result as COPY sends it."""
+    assert result.columns is not None
+    form = _format(options)
+    header = options.get("HEADER", "off").lower() in ("on", "true", "1", "match")
     oids = [one.oid for one in result.columns]
     names = [one.name for one in result.columns]
     pieces: list[bytes] = []

@@ -166,7 +166,9 @@ def execute(body: Body) -> tuple[str, int]:
 
 
 def format_of(formats: Sequence[int], place: int) -> int:
-    """The format of one, where there are formats of all, one for all, or none."""
+    """The format of one, where there are formats of all, one for all, or none. Raises Trouble where there are less."""
+    if 1 < len(formats) <= place:
+        raise Trouble("08P01", f"there are {len(formats)} formats, and more columns")
     return formats[place] if len(formats) > 1 else formats[0] if formats else TEXT
 
 

@@ -301,7 +301,7 @@ class _Asked:
             until = asyncio.get_running_loop().time() + TURN_SECONDS
             while True:
                 try:
-                    return await ask(account, said)
+                    return await ask(await self.account(), said)  # it may have ended while it waited
                 except Refused as error:
                     if error.error.code != "busy" or asyncio.get_running_loop().time() > until:
                         raise

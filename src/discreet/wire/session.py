@@ -20,7 +20,7 @@ from discreet.release import Release
 from discreet.service.requests import Refused
 from discreet.texts import visible
 from discreet.wire import messages
-from discreet.wire.copying import copy_rows
+from discreet.wire.copying import check, copy_rows
 from discreet.wire.line import Line
 from discreet.wire.messages import Body, said
 from discreet.wire.refusals import Trouble, not_here, trouble
@@ -30,7 +30,7 @@ from discreet.wire.statements import Kind, Statement, Word, beside, name_of, sta
 from discreet.wire.values import INT8, NUMERIC, OF_NAMES, TEXT, TEXTS, VOID, literal, oid_of, plain
 
 MOST_PREPARED = 512
-"""Prepared statements of a session; their texts together have at most MOST_TEXT characters."""
+"""Prepared statements of a session; their texts together have at most MOST_TEXT characters and parameters."""
 
 MOST_TEXT = 1 << 20
 MOST_PORTALS = 32
@@ -160,13 +160,16 @@ class Session:
             await self._said(kind, body)
             if kind in (b"Q", b"S", b"H"):
                 await self._line.flush()
+            else:
+                await self._line.send(b"")  # a client that never asks for it gets what has gathered
 
     async def _said(self, kind: bytes, body: Body) -> None:
         if self._skipping and kind != b"S":
             return
         try:
-            if self._pending is not None and kind != b"E":
+            if self._pending is not None and not (kind == b"E" and messages.execute(body)[0] == self._pending):
                 await self._describe_pending()
+            body.again()
             await self._heard(kind, body)
         except Trouble as error:
             if error.fatal:
@@ -273,8 +276,9 @@ class Session:
             if asked.name:
                 raise Trouble("42P05", "there is a prepared statement of this name", hint="close it first")
             del self._prepared[""]
-        held = sum(len(prepared.statement.text) for prepared in self._prepared.values())
-        if len(self._prepared) >= MOST_PREPARED or held + len(one.text) > MOST_TEXT:
+        held = sum(len(prepared.statement.text) + len(prepared.types) for prepared in self._prepared.values())
+        wanted = len(one.text) + max(one.parameters, len(asked.types))
+        if len(self._prepared) >= MOST_PREPARED or held + wanted > MOST_TEXT:
             raise Trouble("53400", "too many statements are prepared", hint="DEALLOCATE some of them")
         types = self._types(one, asked.types)
         columns: Sequence[Column] | None = None
@@ -512,6 +516,9 @@ class Session:
         known = await self._catalogue(one, portal)
         if known is not None:
             return known
+        if [word.text.upper() for word in one.words[-2:]] == ["LIMIT", "0"]:  # programs look which columns there are
+            explained = await self._waited(self._asking.explained(self._said_of(one, portal)))
+            return Result("SELECT 0", of_explanation(explained, intervals=self.settings.intervals))
         release, warnings = await self._waited(self._asking.asked(self._said_of(one, portal)))
         columns, rows = of_release(release, intervals=self.settings.intervals)
         paid = f"{release.charged} charged" if release.charged else f"nothing charged (price {release.cost})"
@@ -747,6 +754,7 @@ class Session:
                 options[option[0].upper if option else ""] = unquoted(option[1]) if len(option) > 1 else "on"
         elif rest:
             options = {"FORMAT": rest[0].text}
+        check(options)
         return copy_rows(await self._question(one.part(2, behind - 1), portal), options)
 
 

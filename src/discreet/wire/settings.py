@@ -49,7 +49,7 @@ _READ_ONLY = {"server_version", "server_encoding", "integer_datetimes", "is_supe
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}(\.[A-Za-z_][A-Za-z0-9_]{0,62})?")
 _ON = {"on", "true", "yes", "1", "t"}
 _OFF = {"off", "false", "no", "0", "f", ""}
-_PAIR = re.compile(r'\s*(?:"([^"]{1,200})"|([^=",]{1,200}?))\s*=\s*(.{1,100}?)\s*', re.DOTALL)
+_PAIR = re.compile(r'(?:"([^"]{1,200})"\s*|([^=",]{1,200}))=(.{1,100})', re.DOTALL)
 _MOST = 64
 _LONGEST = 1_000
 
@@ -158,10 +158,11 @@ def _within(text: str) -> dict[str, str]:
     """n = 100, "mean income" = 5 %. Raises Trouble."""
     found: dict[str, str] = {}
     for part in text.split(","):
-        pair = _PAIR.fullmatch(part)
-        if pair is None:
+        pair = _PAIR.fullmatch(part.strip())
+        name, value = ("", "") if pair is None else (pair[1] or pair[2].strip(), pair[3].strip())
+        if not name or not value:
             raise Trouble("22023", "discreet.within cannot be this", hint="write SET discreet.within = 'n = 100'")
-        found[pair[1] or pair[2]] = pair[3]
+        found[name] = value
     return found
 
 

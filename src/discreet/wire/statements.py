@@ -17,8 +17,14 @@ from discreet.wire.refusals import Trouble
 LONGEST = 65_536
 """Characters of a text."""
 
+LONGEST_FILLED = 1 << 20
+"""Characters of a text with the values of its parameters."""
+
 MOST_STATEMENTS = 100
 """How many a text has."""
+
+MOST_PARAMETERS = 32_767
+"""How many a statement has: the protocol counts no further."""
 
 
 class Kind(StrEnum):
@@ -74,12 +80,15 @@ class Statement:
         return Statement(self.text[first : words[-1].end], moved)
 
     def filled(self, literals: Sequence[str]) -> str:
-        """Its text with literals in the places of its parameters."""
-        pieces, at = [], 0
+        """Its text with literals in the places of its parameters. Raises Trouble where it gets too long."""
+        pieces, at, length = [], 0, len(self.text)
         for one in self.words:
             if one.kind is Kind.PARAMETER:
                 pieces += [self.text[at : one.start], f" {literals[int(one.text[1:]) - 1]} "]
                 at = one.end
+                length += len(pieces[-1])
+            if length > LONGEST_FILLED:
+                raise Trouble("54001", f"with its parameters a text has at most {LONGEST_FILLED:,} characters")
         return "".join([*pieces, self.text[at:]])
 
 
@@ -130,7 +139,7 @@ def _scanned(text: str) -> list[Word]:
             end = text.find(found[0], end) + len(found[0])
             if end < found.end() + len(found[0]):
                 raise Trouble("42601", "this is not SQL: a word does not end", hint="close every quote and comment")
-        if name == "parameter" and not 1 <= int(found[0][1:7]) <= 65_535:
+        if name == "parameter" and (len(found[0]) > 6 or not 1 <= int(found[0][1:]) <= MOST_PARAMETERS):
             raise Trouble("42P02", "parameters are numbered from $1", hint="number them from $1")
         if name not in ("blank", "comment"):
             said = found[0][1:-1].replace('""', '"') if name == "quoted" else text[at:end]
@@ -171,11 +180,13 @@ def beside(statement: Statement) -> dict[int, tuple[str, str]]:
     it is compared with one, ("rows", "") where it counts rows. Others are not there."""
     words = statement.words
     found: dict[int, tuple[str, str]] = {}
+    before = -1  # back through a list to its IN
     for place, word in enumerate(words):
         if word.kind is not Kind.PARAMETER:
+            before = before if word.upper in ("(", ",") else place
             continue
         number = int(word.text[1:])
-        said = _cast(words, place) or _compared(words, place)
+        said = _cast(words, place) or _compared(words, before, place)
         if said is not None and found.get(number, ("column", ""))[0] == "column":
             found[number] = said
     return found
@@ -195,10 +206,7 @@ def _cast(words: Sequence[Word], place: int) -> tuple[str, str] | None:
     return None
 
 
-def _compared(words: Sequence[Word], place: int) -> tuple[str, str] | None:
-    before = place - 1
-    while before >= 0 and (_at(words, before) in ("(", ",") or words[before].kind is Kind.PARAMETER):
-        before -= 1  # back through a list to its IN
+def _compared(words: Sequence[Word], before: int, place: int) -> tuple[str, str] | None:
     if _at(words, before) == "AND" and before >= 2 and words[before - 1].kind is Kind.PARAMETER:
         before -= 2  # BETWEEN $1 AND $2
     operator = _at(words, before)

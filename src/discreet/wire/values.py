@@ -52,7 +52,7 @@ OF_NAMES = {
 
 _EPOCH = datetime.datetime(2000, 1, 1)
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _LONGEST_NUMBER = 400
 
 
