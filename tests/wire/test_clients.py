@@ -57,6 +57,7 @@ def test_a_question_without_a_price_spends_nothing(service: Served) -> None:
     before = spent(service.curator)
     said = psql(service, "ana", "SELECT COUNT(*) AS n FROM visits WHERE age < 41", "SELECT * FROM visits LIMIT 100")
     assert "ERROR:  the question has no price: ε" in said.stderr
+    assert "HINT:  SET discreet.epsilon = 0.1" in said.stderr
     assert spent(service.curator) == before
 
 

@@ -53,7 +53,8 @@ def trouble(problem: Mapping[str, Any]) -> Trouble:
     """An error of ours, as the service tells it (`Service.problem_of`)."""
     kind = str(problem["type"]).rpartition(":")[2]
     code = _OF_QUESTIONS.get(problem["code"]) or _OF_KINDS.get(kind, "XX000")
-    return Trouble(code, problem["detail"], detail=problem["where"], hint=problem["fix"])
+    fix = "SET discreet.epsilon = 0.1; " + problem["fix"] if problem["code"] == "price" else problem["fix"]
+    return Trouble(code, problem["detail"], detail=problem["where"], hint=fix)
 
 
 def not_here(what: str, hint: str = "") -> Trouble:
