@@ -3,6 +3,7 @@ says, and what is refused changes nothing."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
@@ -85,6 +86,8 @@ def holds(service: Served, document: Any, path: str, method: str, wrong: bool, c
 
     with session:
         one()
+        while service.call("GET", "/refresh", "owner").json["state"] == "running":
+            time.sleep(0.05)  # it goes on behind its reply
 
 
 EACH = [
