@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 
 import pytest
 
 from console_tools import Visitor, logged_in
+from discreet.console import analyst
 from discreet.console.app import PLACES
 from discreet.console.pages import HEADERS
+from discreet.release import Release
 from discreet.service.accounts import Account
 from discreet.service.roles import Role
 from face_tools import Data
@@ -233,3 +238,45 @@ def test_the_line_for_a_shell_on_its_page(service: Served) -> None:
     said = {**os.environ, "URL": service.url, "TOKEN": service.tokens["ana"], "NO_PROXY": "127.0.0.1"}
     run = subprocess.run(["bash", "-c", block.body], env=said, capture_output=True, text=True, check=True)
     assert json.loads(run.stdout)["analyst"] == "ana"
+
+
+def test_long_answers_of_one_hold_up_nobody_elses_pages(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    ana, bob = logged_in(service, "ana"), logged_in(service, "bob")
+    asked = ana.post("/console/ask", {"question": QUESTION, "epsilon": "0.01", "request": "long"})
+    written, go_on, begun = analyst._saved, threading.Event(), []
+
+    def slow(release: Release, form: str) -> bytes:
+        begun.append(form)
+        assert go_on.wait(60)
+        return written(release, form)
+
+    monkeypatch.setattr(analyst, "_saved", slow)
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(ana.get, f"{asked.headers['location']}/csv") for _ in range(8)]
+        try:
+            while not begun:
+                time.sleep(0.01)
+            for path in ("/console/balance", "/console/history"):
+                assert bob.get(path).status == 200  # it would come after all of them
+            assert len(begun) == 1
+        finally:
+            go_on.set()
+        assert {one.result().status for one in waiting} == {200}
+
+
+def test_a_question_without_a_name_is_asked_anew(service: Served) -> None:
+    said = {"question": QUESTION, "epsilon": "0.02"}
+    first, again = (service.call("POST", "/console/ask", "ana", said, Accept="application/json").json for _ in range(2))
+    assert (again["rows"], again["charged"]["epsilon"]) == (first["rows"], 0)
+    assert again["answer"] != first["answer"]  # what is kept is not taken for what the data say now
+
+
+def test_a_draft_comes_back_as_it_was_written(service: Served) -> None:
+    ana = logged_in(service, "ana")
+    page = ana.get("/console/ask?question=SELECT+'a%09b'%0AFROM+visits").content.decode()
+    assert "SELECT &#39;a\tb&#39;\nFROM visits</textarea>" in page
+    said = {"question": 'SELECT COUNT(*) AS "a\u00a0b" FROM visits', "by": "epsilon", "epsilon": "0.1"}
+    check = ana.post("/console/check", said).content.decode()
+    plain = json.loads(unescape(check.partition('data-plain="')[2].partition('"')[0]))
+    assert list(plain["errors"]) == ["a\u00a0b"]
+    assert service.call("HEAD", "/console/login", None, Accept="text/html").status == 200

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 import discreet
+from console_tools import Visitor
 from discreet.catalog import declare
 from discreet.catalog.issuer import Issuer
 from discreet.errors import DeclarationError
@@ -180,6 +181,21 @@ def test_an_account_that_is_ended_is_nobodys_at_once(service: Served, issuer: Te
 
 
 # keys
+
+
+def test_a_session_ends_with_the_account_also_where_its_name_is_given_again(
+    service: Served, issuer: TestIssuer
+) -> None:
+    accounts, enter = service.accounts, service.curator.ledger.enter
+    accounts.add(Account("sam", Role.ANALYST, "bob"), enter)
+    visitor = Visitor(service)
+    visitor.get("/console/login")
+    assert visitor.post("/console/login", {"token": issuer.token(sub="sam")}).status == 303
+    assert visitor.get("/console/tables").status == 200
+    accounts.end("sam", enter)
+    time.sleep(1.1)  # accounts are made at whole seconds
+    accounts.add(Account("sam", Role.AUDITOR), enter)
+    assert visitor.get("/console/balance").headers["location"] == "/console/login"
 
 
 def known(issuer: TestIssuer, *tokens: str, **constants: float) -> list[str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import secrets
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from discreet.console.pages import as_json, wants_json
 from discreet.console.pictures import chart, meter
@@ -26,6 +27,8 @@ from discreet.release.told import told
 from discreet.release.values import FAR
 from discreet.service.requests import Refused
 from discreet.service.roles import Role
+
+_Result = TypeVar("_Result")
 
 ASKING = frozenset({Role.OWNER, Role.ANALYST})
 ALL = ASKING | {Role.AUDITOR}
@@ -165,6 +168,14 @@ def _turn(visit: Visit) -> asyncio.Lock:
     return turn
 
 
+async def _written(visit: Visit, function: Callable[[], _Result]) -> _Result:
+    """Writes out what may be long: of whoever looks at it one thing at a time, and in threads of its own."""
+    writing = visit.kept.setdefault("writing", asyncio.Lock())
+    assert isinstance(writing, asyncio.Lock)
+    async with writing:
+        return await visit.service.write(function)
+
+
 async def check(visit: Visit) -> Reply:
     """What a question would cost and how far off its answer would be, while it is written. Of what waits only the
     latest is looked at."""
@@ -180,7 +191,9 @@ async def check(visit: Visit) -> Reply:
             raise
         return Page("check.html", {"problem": visit.service.problem_of(error, visit.account)})
     data = explained.to_dict()
-    return Page("check.html", {"problem": None, **data}, {"plain": as_json(_for_slider(data)), "far": FAR})
+    return Page(
+        "check.html", {"problem": None, **data}, {"plain": json.dumps(_for_slider(data), allow_nan=False), "far": FAR}
+    )
 
 
 def _for_slider(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,7 +223,9 @@ async def ask(visit: Visit) -> Reply:
     draft = _Draft.of(visit, sent=True)
     try:
         said = draft.said
-        once = hashlib.sha256(f"{visit.word('request')}\n{as_json(said)}".encode("utf-8", "surrogatepass")).hexdigest()
+        once = hashlib.sha256(
+            f"{visit.word('request') or secrets.token_urlsafe(12)}\n{as_json(said)}".encode("utf-8", "surrogatepass")
+        ).hexdigest()
         name = once[:32]
         visit.kept["latest"] = visit.kept.get("latest", 0) + 1  # no check comes before this
         async with _turn(visit):
@@ -224,7 +239,7 @@ async def ask(visit: Visit) -> Reply:
         if wants_json(visit.request):
             raise
         return await _editor(visit, draft, visit.service.problem_of(error, visit.account))
-    data = await visit.service.look(partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
+    data = await _written(visit, partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
     return Elsewhere(f"/console/answers/{name}", data)
 
 
@@ -243,7 +258,7 @@ def _of(visit: Visit) -> tuple[str, _Answer]:
 
 async def answer(visit: Visit) -> Reply:
     """An answer that was given: looked at again, nothing is asked and nothing is paid."""
-    return await visit.service.look(partial(_answer_page, *_of(visit)))
+    return await _written(visit, partial(_answer_page, *_of(visit)))
 
 
 def _answer_page(name: str, found: _Answer) -> Page:
@@ -291,7 +306,7 @@ async def download(visit: Visit) -> Reply:
         raise Refused(
             404, "output", "there is no such form of an answer", "answers", f"take one of {', '.join(FORMATS)}"
         )
-    content = await visit.service.look(partial(_saved, found.release, form))
+    content = await _written(visit, partial(_saved, found.release, form))
     return Download(f"answer.{form}", FORMATS[form][0], content)
 
 
@@ -309,7 +324,7 @@ async def history(visit: Visit) -> Reply:
     """What this account asked before, the latest first."""
     before = visit.query("before")
     place = int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
-    data = await visit.service.look(partial(_history, visit, place))
+    data = await _written(visit, partial(_history, visit, place))
     return Page("history.html", {**data, "answers": _named(visit)})
 
 

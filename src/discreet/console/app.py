@@ -111,7 +111,7 @@ class Console:
     async def login(self, request: Request) -> Response:
         """Takes a token once, and gives a session for it."""
         request.scope[PATH] = LOGIN
-        if request.method == "GET":
+        if request.method != "POST":
             return self._login_page(request)
         try:
             said = await sent(request, ("token",))
@@ -125,6 +125,7 @@ class Console:
             account = await self._service.holder(token)
             if not _home(account):
                 return self._login_page(request, "This account has no pages: it is for programs that watch.", 403)
+            made = await self._service.look(partial(self._service.accounts.made, account.name))
         except Refused as refused:
             words = "This token does not hold." if refused.status == 401 else refused.error.message
             return self._login_page(request, words, refused.status)
@@ -134,7 +135,7 @@ class Console:
             return self._failed(request, error, None)
         self._end(request)  # nobody goes on in a session that was there before
         ours = token.startswith(PREFIX)
-        cookie = self._sessions.begin(account, digest_of(token) if ours else None)
+        cookie = self._sessions.begin(account, digest_of(token) if ours else None, made)
         reply = replied("", status=303, more={"location": HOME})
         self._set(reply, request, SESSION, cookie)
         self._set(reply, request, PRELIMINARY, "")
@@ -194,7 +195,9 @@ class Console:
             raise _LoggedOut
         if session.token is None:
             account = await self._service.holder_of(session.account)
-            account = None if account is not None and account.role is Role.OWNER else account
+            made = await self._service.look(partial(self._service.accounts.made, session.account))
+            if account is not None and (account.role is Role.OWNER or made != session.made):
+                account = None  # one that is made anew under an old name is another account
         else:
             account = await self._service.still_holds(session.token)
         if account is None or account.name != session.account:

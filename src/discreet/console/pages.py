@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -89,8 +90,8 @@ def address(name: str) -> str:
 
 
 def kept_lines(text: str) -> Markup:
-    """A text with its line breaks, for a field in which it is edited."""
-    return escape("\n".join(visible(line.replace("\t", "  ")) for line in text.split("\n")))
+    """A text with its line breaks and tabs, for a field in which it is edited."""
+    return escape("".join(part if part in "\t\n" else visible(part) for part in re.split(r"([\t\n])", text)))
 
 
 def number(value: float | int | None, digits: int = 3) -> str:

@@ -29,11 +29,12 @@ MOST = 1_000
 
 @dataclass(eq=False)
 class Session:
-    """One login. `token`: the digest of the token that it was begun with, None for an issuer's; `form` stands in each
-    of its forms, where no page of another place can read it."""
+    """One login. `token`: the digest of the token that it was begun with, None for an issuer's; `made`: when its
+    account was; `form` stands in each of its forms, where no page of another place can read it."""
 
     account: str
     token: bytes | None
+    made: str | None
     until: float
     used: float
     form: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
@@ -49,7 +50,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, account: Account, token: bytes | None) -> str:
+    def begin(self, account: Account, token: bytes | None, made: str | None = None) -> str:
         """Begins one, and gives the cookie of it this once."""
         now = self._now()
         self._open = {key: one for key, one in self._open.items() if self._lives(one, now)}
@@ -59,7 +60,7 @@ class Sessions:
                 self._open.pop(min(keys, key=lambda key: self._open[key].used if key in self._open else now), None)
         cookie = secrets.token_urlsafe(32)
         longest = ISSUED_SECONDS if token is None else LONGEST_SECONDS
-        self._open[_digest(cookie)] = Session(account.name, token, now + longest, now)
+        self._open[_digest(cookie)] = Session(account.name, token, made, now + longest, now)
         return cookie
 
     def find(self, cookie: str) -> Session | None:

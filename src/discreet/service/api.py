@@ -169,6 +169,7 @@ class Service:
         self._open: Counter[str] = Counter()
         self._threads: anyio.CapacityLimiter | None = None
         self._looking: anyio.CapacityLimiter | None = None
+        self._showing: anyio.CapacityLimiter | None = None
         self._doors: anyio.CapacityLimiter | None = None
         self._writing: anyio.CapacityLimiter | None = None
         self.jobs = Jobs(curator, accounts, _as_told)
@@ -514,6 +515,12 @@ class Service:
         if self._looking is None:
             self._looking = anyio.CapacityLimiter(4)
         return await anyio.to_thread.run_sync(function, limiter=self._looking)
+
+    async def write(self, function: Callable[[], _Result]) -> _Result:
+        """Writes out what may be long, in other threads than those of what is looked up: logins do not wait for it."""
+        if self._showing is None:
+            self._showing = anyio.CapacityLimiter(2)
+        return await anyio.to_thread.run_sync(function, limiter=self._showing)
 
     @contextlib.contextmanager
     def one_of_few(self, account: Account) -> Iterator[None]:
