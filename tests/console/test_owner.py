@@ -102,6 +102,15 @@ def test_the_log_is_found_by_who_what_and_when(service: Served, owner: Visitor) 
     assert {one["analyst"]: one["tables"]["visits"] for one in counted} == {"ana": 2, "bob": 1}
 
 
+def test_a_saved_log_steers_no_terminal(service: Served, owner: Visitor) -> None:
+    asked = "SELECT COUNT(*) AS n\nFROM visits WHERE note = '\x1b[2J\u202e'"
+    assert service.call("POST", "/ask", "ana", {"question": asked, "epsilon": "0.1"}).status == 200
+    saved = owner.get("/console/log.csv").content.decode()
+    assert "AS n\nFROM visits WHERE note = '\\x1b[2J\\u202e'" in saved
+    assert "\x1b" not in saved
+    assert "\u202e" not in saved
+
+
 def test_an_accounts_token_is_shown_once(service: Served, owner: Visitor) -> None:
     owner.get("/console/accounts")
     said = {"account": "zoe", "role": "analyst", "analyst": "ana", "days": "7"}

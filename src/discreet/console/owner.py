@@ -24,6 +24,7 @@ from discreet.odds import best_guess_of_budget, best_guess_of_spent, chance
 from discreet.service.log import KINDS, Sought
 from discreet.service.requests import Refused
 from discreet.service.roles import Role
+from discreet.texts import visible
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.loss import Loss
@@ -292,8 +293,9 @@ def _saved(visit: Visit, sought: Sought) -> bytes:
 
 
 def _cell(value: Any) -> str:
-    """A cell that no spreadsheet takes for a formula, whatever an analyst has asked."""
+    """A cell that no spreadsheet takes for a formula and that steers no terminal, whatever an analyst has asked."""
     text = ", ".join(value) if isinstance(value, list) else str(value)
+    text = "\n".join(map(visible, text.split("\n")))
     return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
 
 
