@@ -8,6 +8,7 @@ import struct
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import psycopg
@@ -203,6 +204,27 @@ def test_a_cancelled_statement_ends_and_its_answer_is_stored(data: Data, tmp_pat
             (error,) = [fields(content) for kind, content in other.until(b"Z") if kind == b"E"]
             assert error["C"] in ("57014", "P0001")
         assert any(kind == b"D" for kind, _ in one.query(COUNT))  # waits for its turn
+
+
+@pytest.mark.storm
+def test_what_is_cancelled_before_its_turn_is_never_asked(data: Data, tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
+    price = {"options": "-c discreet.epsilon=0.01"}
+    with served(tmp_path, AT_ONCE.replace('"off"', "1")) as found, client(found, **price) as one:
+        with client(found, None) as other:
+            other.last(other.first("ana", **price), found.tokens["ana"])
+            (key,) = [content for kind, content in other.until(b"Z") if kind == b"K"]
+            one.say(frame(b"Q", f"{COUNT}\0".encode()))
+            time.sleep(0.3)  # its turn has come
+            other.say(frame(b"Q", f"{COUNT} WHERE age > 3\0".encode()))
+            time.sleep(0.2)
+            with client(found, None) as third:
+                third.say(struct.pack("!ii", 16, 80877102) + key)
+                assert third.hear() == (b"", b"")
+            assert [fields(content)["C"] for kind, content in other.until(b"Z") if kind == b"E"] == ["57014"]
+        assert any(kind == b"D" for kind, _ in one.until(b"Z"))
+        assert any(kind == b"D" for kind, _ in one.query(COUNT))  # the turn after that
+        assert spent(found.curator) == Fraction(1, 100)
 
 
 # what is none

@@ -281,6 +281,7 @@ class _Asked:
         self._user = user
         self._token = token
         self._known: Account | None = None
+        self.begun = False
 
     async def account(self) -> Account:
         self._known = None
@@ -296,13 +297,17 @@ class _Asked:
 
     async def _in_turn(self, ask: Any, said: Mapping[str, Any]) -> Any:
         """Waits for questions of the same analyst that run elsewhere, as over HTTP."""
+        self.begun = False
         account = await self.account()
         async with self._wire.turn(account):
             until = asyncio.get_running_loop().time() + TURN_SECONDS
             while True:
+                account = await self.account()  # it may have ended while it waited
+                self.begun = True
                 try:
-                    return await ask(await self.account(), said)  # it may have ended while it waited
+                    return await ask(account, said)
                 except Refused as error:
+                    self.begun = False
                     if error.error.code != "busy" or asyncio.get_running_loop().time() > until:
                         raise
                 await asyncio.sleep(0.05)

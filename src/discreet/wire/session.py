@@ -66,7 +66,9 @@ class Facts:
 
 
 class Asking(Protocol):
-    """What a session asks, as one account."""
+    """What a session asks, as one account. `begun`: whether what was asked last may be charged by now."""
+
+    begun: bool
 
     async def asked(self, said: Mapping[str, Any]) -> tuple[Release, Sequence[str]]: ...
 
@@ -162,6 +164,7 @@ class Session:
                 await self._line.flush()
             else:
                 await self._line.send(b"")  # a client that never asks for it gets what has gathered
+            await asyncio.sleep(0)  # others' messages come between
 
     async def _said(self, kind: bytes, body: Body) -> None:
         if self._skipping and kind != b"S":
@@ -578,8 +581,8 @@ class Session:
         return Result("EXPLAIN", [Column("QUERY PLAN")], [[line] for line in repr(explained).split("\n")])
 
     async def _waited(self, work: Awaitable[Any]) -> Any:
-        """What comes of work that is ours. Whoever cancels waits no longer; the work goes on, and what it charges is
-        charged, and its answer stored. Raises Trouble."""
+        """What comes of work that is ours. Whoever cancels waits no longer. What has not begun ends with that; else the
+        work goes on, and what it charges is charged, and its answer stored. Raises Trouble."""
         self._cancelled.clear()
         self._running = asyncio.ensure_future(work)
         assert self._running is not None
@@ -589,6 +592,8 @@ class Session:
             await asyncio.wait({running, cancelled}, return_when=asyncio.FIRST_COMPLETED)
             if not running.done():
                 running.add_done_callback(_forgotten)
+                if not self._asking.begun:
+                    running.cancel()
                 hint = "what had begun is charged: ask again, and its answer costs nothing more"
                 raise Trouble("57014", "the statement was cancelled, as its user asked", hint=hint)
             return running.result()
