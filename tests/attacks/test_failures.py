@@ -342,7 +342,7 @@ def test_the_owner_sees_who_is_suspended_and_lifts_it(declared: Path) -> None:
     assert '"suspended": ["ana"]' in say("ledger", "--json")
     assert say("lift") == "those who name no analyst: not suspended\n"
     assert say("lift", "--analyst", "ana") == "ana: no longer suspended on t\n"
-    assert say("lift", "--analyst", "ana", "--json") == '{"analyst": "ana", "tables": []}\n'
+    assert say("lift", "--analyst", "ana", "--json") == '{"analyst": "ana", "tables": [], "frozen": false}\n'
     assert "t: 1 of 3 failures in snapshot 1\n" in say("ledger", "--verify")
 
 

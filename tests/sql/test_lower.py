@@ -72,7 +72,9 @@ def test_a_price_in_the_clause_that_is_none(price: str, code: str, exact: Curato
 
 def test_a_question_without_a_price(exact: Curator) -> None:
     error = refused(exact, lambda: exact.ask("SELECT COUNT(*) FROM visits"))
-    assert error.fix == "name epsilon, or declare [question] epsilon = 0.1"
+    assert error.fix == (
+        "name epsilon, as in epsilon = 1e+24; or the owner declares [question] epsilon = 1e+23 for what names none"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import asyncpg
 import psycopg
 import pytest
 
@@ -165,8 +166,6 @@ def test_transactions_and_settings(service: Served) -> None:
 
 
 def test_asyncpg(service: Served) -> None:
-    asyncpg: Any = pytest.importorskip("asyncpg")
-
     async def ask() -> Any:
         connection = await asyncpg.connect(
             host="127.0.0.1",

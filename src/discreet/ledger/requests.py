@@ -150,7 +150,7 @@ class RequestsLedger(BudgetLedger):
         begins, known = False, dict.fromkeys(caps, Fraction(0))
         more = known | self._approved_of(caps)
         names, word = list(caps), raising
-        while names:
+        while True:  # once, even without accounts: who counts as a person is held against the answers so far
             whole = caps[TOTAL].epsilon if TOTAL in caps else None
             wanted = {name: with_approved(caps[name], more[name], whole) for name in names}
             begins |= super().register(
@@ -158,7 +158,8 @@ class RequestsLedger(BudgetLedger):
             )
             known, more = more, more | self._approved_of(caps)
             names, word = [name for name in names if more[name] != known[name]], True  # approved meanwhile
-        return begins
+            if not names:
+                return begins
 
     def _approved_of(self, caps: Mapping[str, Caps]) -> dict[str, Fraction]:
         with self._file.read() as transaction:
