@@ -30,7 +30,7 @@ FACADE = (
 BELOW: dict[str, set[str]] = {
     "errors": set(),
     "texts": set(),
-    "look": {"texts"},
+    "look": {"errors", "texts"},
     # what the promise rests on: ring A and the ledger beside it, ring B, ring C; whom the gate asks is the ledger
     "trusted": set(),
     "ring_a": {"errors", "budget_ledger"},

@@ -16,7 +16,7 @@ import pytest
 from console_tools import Visitor, logged_in
 from discreet.console import analyst
 from discreet.console.app import PLACES
-from discreet.console.pages import HEADERS
+from discreet.look.headers import HEADERS
 from discreet.release import Release
 from discreet.service.accounts import Account
 from discreet.service.roles import Role

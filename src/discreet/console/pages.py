@@ -18,21 +18,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discreet.look import style
+from discreet.look.headers import HEADERS
 from discreet.texts import visible
-
-HEADERS = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with no referrer, browsers would hide where a form was sent from, from us too
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
-"""With every page."""
 
 JSON, HTML = "application/json", "text/html"
 
