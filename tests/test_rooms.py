@@ -109,6 +109,7 @@ BELOW: dict[str, set[str]] = {
             "engines",
             "explanation",
             "local",
+            "look",
             "odds",
             "remote",
             "service",

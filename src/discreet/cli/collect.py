@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from typing import Any
 
 import click
 
@@ -41,15 +42,26 @@ def command(collection: str, reports: str, host: str, port: int) -> None:
 @click.option("--attribute", help="Only this one of several that are asked.")
 @click.option("--window", help="Another window than the latest, for instance 2026-11.")
 @click.option("--confidence", default=0.95, show_default=True, type=float, help="How sure the intervals are.")
+@click.option(
+    "--browser", is_flag=True, help="Show a page, for yourself at this machine alone, that follows what comes."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
-def estimate_command(reports: str, attribute: str | None, window: str | None, confidence: float, as_json: bool) -> None:
+def estimate_command(
+    reports: str, attribute: str | None, window: str | None, confidence: float, browser: bool, as_json: bool
+) -> None:
     """Estimate from the file REPORTS what respondents answered, with intervals, also while `discreet collect` runs.
 
     It costs nothing: reports are randomised before they are sent.
     """
     from discreet.local.beside import asked
 
-    found = asked(reports, {"attribute": attribute, "window": window, "confidence": confidence})
+    said = {"attribute": attribute, "window": window, "confidence": confidence}
+    if browser:
+        if as_json:
+            raise click.UsageError("--browser and --json do not go together")
+        _show(reports, said)
+        return
+    found = asked(reports, said)
     if as_json:
         for one in found["estimates"]:
             del one["text"]
@@ -57,5 +69,17 @@ def estimate_command(reports: str, attribute: str | None, window: str | None, co
         return
     for one in found["estimates"]:
         if one["attribute"]:
-            click.echo(visible(one["attribute"]))
+            click.echo(visible(f"{one['attribute']}: {one['question']}" if one["question"] else one["attribute"]))
         click.echo("\n".join(visible(line) for line in one["text"].splitlines()))
+
+
+def _show(reports: str, said: dict[str, Any]) -> None:
+    from discreet.cli.estimates import Estimates
+    from discreet.local.beside import asked
+    from discreet.look.loopback import Loopback
+
+    found = asked(reports, {**said, "empty": True})  # what is wrong is said here, before there is a page
+    with Loopback("estimate") as page:
+        click.echo(f"{visible(found['collection'])}: {page.address}", err=True)
+        click.echo("this address is for you alone, in a browser at this machine; Ctrl-C ends the page", err=True)
+        page.run(Estimates(reports, said))

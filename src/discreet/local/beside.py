@@ -17,8 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import Error, QuestionError
+from discreet.errors import Error, LedgerError, QuestionError
+from discreet.local.collection import Collection
 from discreet.local.collector import Collector
+from discreet.local.ranges import Ranges
 
 LARGEST = 65_536
 """Bytes of a request."""
@@ -31,8 +33,21 @@ SECONDS = 10
 
 
 def answered(collector: Collector, said: Mapping[str, Any]) -> dict[str, Any]:
-    """Estimates of the named attribute, or of each that there are reports of, as plain values. Raises QuestionError."""
-    names = [one.name for one in collector.collection.attributes]
+    """What is asked, how many reports there are, and estimates of the named attribute, or of each that there are
+    reports of, as plain values.
+
+    With `sizes` it is the numbers of reports alone; with `empty`, attributes without a report have no rows, in place of
+    an error. Raises QuestionError."""
+    collection = collector.collection
+    facts = {
+        "collection": collection.name,
+        "question": collection.question,
+        "window": collection.window,
+        "windows": [{"window": window, "reports": reports} for window, reports in collector.sizes.items()],
+    }
+    if said.get("sizes"):
+        return facts
+    names = [one.name for one in collection.attributes]
     chosen, missing = names if said.get("attribute") is None else [said["attribute"]], None
     found = []
     for name in chosen:
@@ -42,31 +57,58 @@ def answered(collector: Collector, said: Mapping[str, Any]) -> dict[str, Any]:
             if error.code != "reports":
                 raise
             missing = error
+            if said.get("empty"):
+                found.append({**_asked(collection, name), "reports": 0, "rows": [], "warnings": []})
             continue
-        found.append({"attribute": name, **one.to_dict(), "text": repr(one)})
+        more = {"ranges": one.grouped(), "quartiles": one.quartiles()} if isinstance(one, Ranges) else {}
+        found.append({**_asked(collection, name), **one.to_dict(), **more, "text": repr(one)})
     if missing is not None and not found:
         raise missing
-    return {"collection": collector.collection.name, "estimates": found}
+    return {**facts, "estimates": found}
+
+
+def _asked(collection: Collection, name: str) -> dict[str, Any]:
+    one = next(one for one in collection.attributes if one.name == name)
+    return {"attribute": name, "question": one.question, "kind": one.answer.kind}
 
 
 def asked(path: str | Path, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The same from the collector that runs with this file, or from the file where none does.
+    """The same from the collector that runs with this file, or from the file where none does; `running` says which.
 
     Raises QuestionError, LedgerError."""
+    with _connected(path) as client:
+        if client is None:
+            with Collector.of(path) as collector:
+                return {"running": False, **answered(collector, said)}
+        try:
+            client.sendall(json.dumps(said).encode())
+            client.shutdown(socket.SHUT_WR)
+            with client.makefile("rb") as stream:
+                reply: dict[str, Any] = json.loads(stream.read())
+        except (OSError, ValueError):
+            what = "the collector ended before it answered"
+            raise LedgerError("store", what, where=str(path), fix="ask again") from None
+    if (told := reply.get("error")) is not None:
+        raise QuestionError(told["code"], told["message"], where=told["where"], fix=told["fix"])
+    return {"running": True, **reply}
+
+
+def running(path: str | Path) -> bool:
+    """Whether a collector runs with this file. Raises QuestionError where its folder is missing."""
+    with _connected(path) as client:
+        return client is not None
+
+
+@contextmanager
+def _connected(path: str | Path) -> Iterator[socket.socket | None]:
     with _place(path) as place, socket.socket(socket.AF_UNIX) as client:
         try:
             client.connect(place)
         except OSError:
             client.close()
-            with Collector.of(path) as collector:
-                return answered(collector, said)
-        client.sendall(json.dumps(said).encode())
-        client.shutdown(socket.SHUT_WR)
-        with client.makefile("rb") as stream:
-            reply: dict[str, Any] = json.loads(stream.read())
-    if (told := reply.get("error")) is not None:
-        raise QuestionError(told["code"], told["message"], where=told["where"], fix=told["fix"])
-    return reply
+            yield None
+        else:
+            yield client
 
 
 @contextmanager

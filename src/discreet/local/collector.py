@@ -70,7 +70,12 @@ class Collector:
     @property
     def windows(self) -> list[str]:
         """The windows of which there are reports, the latest last. Raises QuestionError."""
-        return self._store.windows()
+        return list(self._store.sizes())
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many reports there are of each window, the latest last. Raises QuestionError."""
+        return self._store.sizes()
 
     def estimate(self, confidence: float = 0.95, *, attribute: str = "", window: str | None = None) -> Estimate:
         """Estimates one attribute in one window, the latest one where none is named.

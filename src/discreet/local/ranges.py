@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +97,15 @@ class Tree:
         return float(self.known[first:end].sum()), max(0.0, variance)
 
 
+def _between(one: Mapping[str, float]) -> str:
+    return f"{one['from']:g}" if one["from"] == one["to"] else f"{one['from']:g} to {one['to']:g}"
+
+
+def _sizes() -> Iterator[int]:
+    """1, 2, 5, 10, 20, 50, …"""
+    return (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+
+
 @dataclass(frozen=True, repr=False)
 class Ranges(Estimate):
     """Estimates for bins in an order, and for what follows from them. `rows` are the bins, each called by its value.
@@ -107,6 +117,40 @@ class Ranges(Estimate):
     lattice: Ordered | None = None
     tree: Tree | None = None
 
+    def grouped(self, most: int = 20) -> list[dict[str, float]]:
+        """Lists ranges of alike many bins, `most` at most, from first to last: estimate, low and high of the share."""
+        lattice, tree = self._known()
+        size = next(size for size in _sizes() if tree.bins <= most * size)
+        found = []
+        for first in range(0, tree.bins, size):
+            low, high = lattice.value(first), lattice.value(min(first + size, tree.bins) - 1)
+            found.append({"from": low, "to": high, **self._share(first, min(first + size, tree.bins))})
+        return found
+
+    def _share(self, first: int, end: int) -> dict[str, float]:
+        share, variance = self._known()[1].between(first, end)
+        wide = quantile_of(self.confidence) * math.sqrt(variance)
+        return {"estimate": share, "low": share - wide, "high": share + wide}
+
+    def quartiles(self) -> list[dict[str, float]]:
+        """Lists the values at or below which a quarter, half and three quarters of the respondents lie, as `quantile`
+        gives them, each with its `share`."""
+        return [{"share": share, **self.quantile(share)} for share in (0.25, 0.5, 0.75)]
+
+    def __repr__(self) -> str:
+        lines = [f"{self.window}: {self.reports:,} reports, ε {self.epsilon:g}; `rows` has each value by itself"]
+        names = [_between(one) for one in self.grouped()]
+        wide = max(20, *map(len, names))
+        lines += [
+            f"  {name:<{wide}} {one['estimate']:>9.4f}  [{one['low']:.4f}, {one['high']:.4f}]"
+            for name, one in zip(names, self.grouped(), strict=True)
+        ]
+        lines += [
+            f"  {one['share']:.0%} are at or below {one['estimate']:g}  [{one['low']:g}, {one['high']:g}]"
+            for one in self.quartiles()
+        ]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
+
     def _known(self) -> tuple[Ordered, Tree]:
         assert self.lattice is not None
         assert self.tree is not None
@@ -114,13 +158,11 @@ class Ranges(Estimate):
 
     def range(self, low: Any, high: Any) -> dict[str, float]:
         """estimate, low and high of the share of those who lie from low to high, both included."""
-        lattice, tree = self._known()
+        lattice, _ = self._known()
         first, last = lattice.code(low), lattice.code(high)
         if first > last:
             raise QuestionError("range", "low is above high", where="range", fix="write the smaller one first")
-        share, variance = tree.between(first, last + 1)
-        wide = quantile_of(self.confidence) * math.sqrt(variance)
-        return {"estimate": share, "low": share - wide, "high": share + wide}
+        return self._share(first, last + 1)
 
     def quantile(self, share: float) -> dict[str, float]:
         """estimate, low and high of the least value at or below which this share of the respondents lie: where the

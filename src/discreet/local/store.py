@@ -106,9 +106,9 @@ class Store:
         return int(new)
 
     @_alone
-    def windows(self) -> list[str]:
-        """All windows of which there are reports, the latest last."""
-        return [window for (window,) in self.query("SELECT DISTINCT window_ FROM reports ORDER BY window_")]
+    def sizes(self) -> dict[str, int]:
+        """How many reports there are of each window, the latest last."""
+        return dict(self.query("SELECT window_, COUNT(*) FROM reports GROUP BY window_ ORDER BY window_"))
 
     @_alone
     def has(self, window: str, part: int) -> bool:

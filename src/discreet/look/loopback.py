@@ -11,7 +11,7 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -68,7 +68,7 @@ class Loopback:
         more = {"access_log": False, "log_level": "error", "server_header": False, "lifespan": "off"}
         config = self._uvicorn.Config(self.guarded(app), timeout_graceful_shutdown=2, **more)
         self._server = self._uvicorn.Server(config)
-        with _shown(self.address):
+        with _shown(self.address), suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:

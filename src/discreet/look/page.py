@@ -33,10 +33,17 @@ def document(title: str, body: str, *, narrow: bool = False) -> str:
 
 
 def table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: Sequence[bool] = (), keys: int = 1
+    caption: str,
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers: Sequence[bool] = (),
+    keys: int = 1,
+    name: str = "",
 ) -> str:
     """A table of texts in a box that scrolls, a long one also upwards. The first `keys` cells of a row say what it is
-    about; `numbers` says of each column whether it stands at the right."""
+    about; `numbers` says of each column whether it stands at the right. Where several boxes of a page have one caption,
+    each has a `name`."""
     sides = [" class=number" if number else "" for number in numbers] or [""] * len(heads)
     head = "".join(f"<th scope=col{side}>{escape(name)}</th>" for name, side in zip(heads, sides, strict=True))
     begun = [f"<th scope=row{side}>" for side in sides[:keys]] + [f"<td{side}>" for side in sides[keys:]]
@@ -48,17 +55,18 @@ def table(
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     kind = "box high" if len(lines) > _HIGH else "box"
     return (
-        f'<div class="{kind}" role="region" tabindex="0" aria-label="{escape(caption)}"><table>'
+        f'<div class="{kind}" role="region" tabindex="0" aria-label="{escape(name or caption)}"><table>'
         f"<caption>{escape(caption)}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
     )
 
 
-def figure(picture: str, told: str) -> str:
-    """A picture, SVG or an img, in a box that scrolls, with what it shows in words below it."""
+def figure(picture: str, told: str, *, name: str = "Picture") -> str:
+    """A picture, SVG or an img, in a box that scrolls, with what it shows in words below it. Of several boxes on a page
+    each has another name."""
     if not picture:
         return ""
     return (
-        f'<figure><div class="box" role="region" tabindex="0" aria-label="Picture">{picture}</div>'
+        f'<figure><div class="box" role="region" tabindex="0" aria-label="{escape(name)}">{picture}</div>'
         f"<figcaption>{escape(told)}</figcaption></figure>"
     )
 
