@@ -126,7 +126,7 @@ def test_few_reports_many_values_and_none_at_all(tmp_path: Path) -> None:
         found.add(some(few, ["yes"] * 10, "2026-11"))
     text = look(Estimates(str(tmp_path / "few.duckdb"), SAID))[1]
     assert "There are few reports, so intervals are wide" in text
-    assert "adding up to 100" in text
+    assert "Fitted shares" in text
     many = Collection("many", "Which?", [f"v{place}" for place in range(MOST_ROWS + 40)], epsilon=4, window="ever")
     with Collector(many, tmp_path / "many.duckdb") as found:
         found.add(some(many, ["v120"] * 200, "ever"))

@@ -150,7 +150,7 @@ def test_the_page_says_what_is_done_and_loads_nothing_from_elsewhere(tmp_path: P
         assert "<img" not in text
         assert "<i>" not in text
         assert "http" not in text
-        for words in ("at random", "country", "ε = 1", record.hash, "(0.5 to 3, what lies outside"):
+        for words in ("by chance", "country", "ε = 1", record.hash, "From 0.5 to 3. A number outside"):
             assert words in text
         assert text.count('<input type="number" step="any" class="answer"') == 2
         assert not any(refuses in text for refuses in ("min=", "max=", "pattern="))

@@ -88,7 +88,7 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
     with served(poll, tmp_path) as address, Browser(tmp_path / "profile") as browser:
         browser.go(address)
         browser.until("document.body?.dataset.ready")
-        assert "at random" in browser.run('document.getElementById("explained").textContent')
+        assert "by chance" in browser.run('document.getElementById("explained").textContent')
         said: list[str] = []
         sent: list[dict[str, object]] = []
         for drink, age, word in (("3", 41.5, "köln"), ("3", 41.5, "köln"), ("59", 120, "bonn")):
@@ -96,7 +96,7 @@ def test_a_respondent_answers_in_a_browser(tmp_path: Path) -> None:
             browser.until('document.getElementById("said").textContent')
             said.append(browser.run('document.getElementById("said").textContent'))
             sent.append(json.loads(browser.run('document.getElementById("sent").textContent')))
-        assert said == ["The randomised report of this window was sent. Your answer stayed here."] * 3
+        assert said == ["Your report was sent. What you chose stays on this device."] * 3
         assert sent[0] == sent[1] == sent[2]  # even if the answer has changed
         report = Report.of(sent[0])
         assert (report.collection, report.window, report.public) == (poll.hash, "ever", {"country": "DE"})

@@ -41,10 +41,8 @@ _PAGE = """<!doctype html>
 <script src="estimates.js" defer></script>
 <main>
 <h1>{title}</h1>
-<div class="row soft">
-<span id="looked">Looked at {moment}.</span> <a href="{again}">Look again</a>
-<label class="beside" hidden id="following"><input type="checkbox" id="follow" checked> every 5 seconds</label>
-</div>
+<p class="soft"><span id="looked">Looked at {moment}.</span> <a href="{again}">Look again</a>
+<label class="beside" hidden id="following"><input type="checkbox" id="follow" checked> every 5 seconds</label></p>
 <div id="live" data-stamp="{stamp}">
 {body}
 </div>
@@ -218,7 +216,7 @@ def _drawn(one: Mapping[str, Any], sure: str) -> tuple[list[str], list[list[str]
     named = [(_between(row) if "ranges" in one else visible(row["value"]), _percents(row)) for row in chosen]
     rows = [[name, _number(row), _ends(row)] for name, row in named]
     if one["kind"] == "values":
-        heads.append("adding up to 100")
+        heads.append("fitted")
         rows = [[*cells, f"{row['consistent']:,.{_digits(row)}f}"] for cells, (_, row) in zip(rows, named, strict=True)]
     drawn = [
         Point(name, at, row["estimate"], row["low"], row["high"], f"{_number(row)} %")
@@ -286,7 +284,9 @@ def _misleading(one: Mapping[str, Any], confidence: float) -> list[str]:
     if one["kind"] != "number" and any(row["estimate"] < 0 or row["estimate"] > 1 for row in rows):
         lines.append("Shares below 0 % or above 100 % are no mistake: chance makes them. Add them up as they are.")
     if one["kind"] == "values":
-        lines.append("The last column is good for pictures and not for sums: it makes small shares too small.")
+        lines.append(
+            "Fitted shares add up to 100 and are never below 0, which makes small ones too small: good for pictures."
+        )
     if one["kind"] == "text":
         lines.append("Texts that few people share are not found. Those at the end of the list are a little too high.")
     elif len(one["rows"]) > MOST_ROWS and one["kind"] == "values":

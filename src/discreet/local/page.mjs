@@ -22,7 +22,7 @@ async function send() {
   if (!reply.ok) throw new Error((await reply.json()).message);
   at("sent").textContent = body;
   at("shown").hidden = false;
-  return "The randomised report of this window was sent. Your answer stayed here.";
+  return "Your report was sent. What you chose stays on this device.";
 }
 
 function say(text, kind) {

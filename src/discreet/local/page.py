@@ -20,11 +20,12 @@ _PAGE = """<!DOCTYPE html>
 <main class="narrow">
 <h1>{name}</h1>
 <p id="question">{question}</p>
-<p>Your answer is changed by chance on this device, before anything is sent. Nobody else ever sees it.</p>
+<p>Chance changes your answer on this device, before anything is sent. Nobody else sees whether the report is true.</p>
 <form id="form">
 {fields}
-<button class="first" id="send">Randomise and send</button>
-<noscript><p class="note warn">A script on your device randomises answers; without it nothing is sent.</p></noscript>
+<button class="first" id="send">Change by chance and send</button>
+<noscript><p class="note warn">This page needs JavaScript, which changes your answer on your device.
+Without it nothing is sent.</p></noscript>
 </form>
 <p id="said" role="status"></p>
 <details hidden id="shown"><summary>What was sent</summary><pre id="sent"></pre></details>
@@ -39,8 +40,8 @@ _PAGE = """<!DOCTYPE html>
 <ul id="explained">
 {explained}
 </ul>
-<p>The rules are in <a href="collection.json">one document</a>, the program in <a href="client.mjs">one file</a>.
-Document: <code>{hash}</code></p>
+<p>All rules are in <a href="collection.json">one document</a>, and the program is <a href="client.mjs">one file</a>.
+The document's SHA-256: <code>{hash}</code></p>
 </section>
 </main>
 </html>
@@ -49,10 +50,10 @@ Document: <code>{hash}</code></p>
 
 def page(collection: Collection) -> str:
     """The page as HTML. What the collection says is escaped; no address of another origin is in it."""
-    lines = explained(collection).splitlines()[1:]
+    lines = [line for line in explained(collection).splitlines()[1:] if line != guess(collection)]
     fields = [_field(place, one) for place, one in enumerate(collection.attributes)]
     fields += [
-        f'<div class="field"><label for="{name}">{name} (sent as it is, not randomised)</label> '
+        f'<div class="field"><label for="{name}">{name} (sent as you write it)</label> '
         f'<input class="public" id="{name}" name="{name}" maxlength="100" required></div>'
         for name in collection.public  # letters and _ alone
     ]
@@ -78,11 +79,13 @@ def _field(place: int, attribute: Attribute) -> str:
         )
         control = f'<select {start}><option value="">choose …</option>{options}</select>'
     elif isinstance(answer, Number | Ordered):
-        hint = f"({show(answer.low, 25)} to {show(answer.high, 25)}, what lies outside counts as the nearest)"
+        hint = (
+            f"From {show(answer.low, 25)} to {show(answer.high, 25)}. A number outside counts as the nearest of these."
+        )
         # a browser that refused what the client takes would keep some people's reports back, because of their answers
         control = f'<input type="number" step="any" {start} aria-describedby="hint{place}">'
     else:
-        hint = f"Only the first {answer.length} bytes count: one for a plain letter, two to four for any other."
+        hint = f"Only the beginning counts: {answer.length} letters from a to z, or fewer others."
         control = f'<input type="text" maxlength="1000" {start} aria-describedby="hint{place}">'
     below = f'<p class="hint" id="hint{place}">{hint}</p>' if hint else ""
     return f'<div class="field">{asked}{control}{below}</div>'
