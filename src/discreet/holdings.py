@@ -371,7 +371,9 @@ class Holdings:
             return Turn(held)
         turn = self._ledger.turn()
         LedgerError.unless(turn.renewal == self._renewal, "renewal")  # another process may have changed it
-        return turn if begin or not turn.before else replace(turn, begins=None)
+        if turn.before and not begin:
+            return replace(turn, begins=None)
+        return replace(turn, declared={name: one.epsilon for name, one in self._declaration.analysts.items()})
 
     def _first_seen(
         self, tables: Sequence[Table], loaded: dict[str, str], anew: Collection[str], turn: Turn, salt: bytes

@@ -113,19 +113,28 @@ def test_a_saved_log_steers_no_terminal(service: Served, owner: Visitor) -> None
 
 def test_an_accounts_token_is_shown_once(service: Served, owner: Visitor) -> None:
     owner.get("/console/accounts")
-    said = {"account": "zoe", "role": "analyst", "analyst": "ana", "days": "7"}
+    said = {"account": "zoe", "role": "analyst", "analyst": "ana", "days": "7", "reason": NASTY}
     made = owner.post("/console/accounts", said)
     secret = re.findall(r"discreet_[\w-]{20,}", made.content.decode())[0]
     assert service.call("GET", "/balance", secret).status == 200
     again = owner.post("/console/accounts", said)
     assert again.status == 422
     assert 'value="zoe"' in again.content.decode()
+    assert "make a new token of <bdi>zoe</bdi>" in again.content.decode()
     assert secret not in owner.get("/console/accounts").content.decode()
     assert owner.post("/console/accounts", {**said, "account": "o", "role": "owner"}).status == 422
     assert owner.post("/console/accounts", {**said, "account": "o", "days": "x"}).status == 422
+    assert owner.post("/console/accounts", {**said, "account": "o", "reason": ""}).status == 422
+    for other in ({"reason": " "}, {"days": "x"}, {"account": "owner"}, {"account": "nobody"}):
+        assert owner.post("/console/accounts/token", {"account": "zoe", "reason": "lost", **other}).status == 422
+    assert "A new token of <bdi>zoe</bdi>" in owner.get("/console/accounts/token?account=zoe").content.decode()
+    page = owner.post("/console/accounts/token", {"account": "zoe", "days": "", "reason": "lost"})
+    second = re.findall(r"discreet_[\w-]{20,}", page.content.decode())[0]
+    for token in (secret, second):
+        assert service.call("GET", "/balance", token).json["analyst"] == "ana"
     owner.get("/console/accounts/end?account=zoe")
     assert owner.post("/console/accounts/end", {"account": "zoe", "reason": "gone"}).status == 303
-    assert service.call("GET", "/balance", secret).status == 401
+    assert {service.call("GET", "/balance", token).status for token in (secret, second)} == {401}
 
 
 def test_a_refresh_is_confirmed_and_said(service: Served, owner: Visitor) -> None:

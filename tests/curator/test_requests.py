@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,7 +14,9 @@ from discreet.catalog import read
 from discreet.cli.history import raised
 from discreet.errors import BudgetError, LedgerError, QuestionError
 from discreet.ledger import Ledger
-from discreet.ledger.requests import LONGEST_REASON, MOST_OPEN, RequestsLedger
+from discreet.ledger.requests import MOST_OPEN, RequestsLedger
+from discreet.ledger.words import LONGEST_REASON
+from discreet.trusted.ledger import chain
 from face_tools import Command
 
 COUNT = "SELECT COUNT(*) AS n FROM people WHERE age > {}"
@@ -31,11 +35,22 @@ epsilon = 2
 """
 
 
-@pytest.fixture
-def declared(tmp_path: Path) -> Path:
+@pytest.fixture(params=["file", "server"])
+def declared(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (tmp_path / "people.csv").write_text("age\n" + "".join(f"{place % 90}\n" for place in range(200)))
-    (tmp_path / "people.toml").write_text(DECLARATION)
+    ledger = "people.ledger"
+    if request.param == "server":
+        at = request.getfixturevalue("at_server")[1](tmp_path)
+        ledger = f"{at.server}::{at.schema}"
+    (tmp_path / "people.toml").write_text(f"ledger = {json.dumps(ledger)}\n{DECLARATION}")
     return tmp_path / "people.toml"
+
+
+def declare(declared: Path, before: str, after: str) -> None:
+    """Writes something else into the declaration."""
+    text = declared.read_text()
+    assert before in text
+    declared.write_text(text.replace(before, after))
 
 
 def cap(curator: discreet.Curator, name: str = "ana") -> Fraction:
@@ -70,11 +85,13 @@ def test_a_declared_cap_and_what_was_approved_add_up(declared: Path) -> None:
     with discreet.open(declared, owner=True) as curator:
         number = curator.request_more("0.5", "why not", analyst="ana").number
         curator.approve(number, "yes")
-    declared.write_text(DECLARATION.replace("epsilon = 1\n", "epsilon = 0.4\n"))
+    declare(declared, "epsilon = 1\n", "epsilon = 0.4\n")
     with discreet.open(declared, owner=True) as curator:
         assert cap(curator) == Fraction(9, 10)
-    declared.write_text(DECLARATION)
-    with pytest.raises(LedgerError, match=r"is ε 0.9 in the ledger, and the declaration says ε 1.5"):
+    declare(declared, "epsilon = 0.4\n", "epsilon = 1\n")
+    with pytest.raises(
+        LedgerError, match=r"is ε 0.9 in the ledger, and the declaration says ε 1: with what was approved that is ε 1.5"
+    ):
         discreet.open(declared, owner=True)
     assert [line.partition(";")[0] for line in raised(str(declared))] == ["analyst ana: ε 0.9 → ε 1.5"]
     with discreet.Curator.of(read(declared), owner=True, raise_budget=True) as curator:
@@ -94,9 +111,79 @@ def test_never_above_the_whole_budget(declared: Path) -> None:
         assert cap(curator, "ben") == Fraction(29, 10)
         whole = curator.ledger.filter("").epsilon
     assert whole == 3
-    declared.write_text(DECLARATION.replace("[budget]\nepsilon = 3", "[budget]\nepsilon = 2.5"))
+    declare(declared, "[budget]\nepsilon = 3", "[budget]\nepsilon = 2.5")
     with discreet.open(declared, owner=True) as curator:
         assert cap(curator, "ben") == Fraction(5, 2)
+
+
+def test_nobody_is_given_more_than_was_asked_for(declared: Path) -> None:
+    with discreet.open(declared, owner=True) as curator:
+        asked = curator.request_more("0.1234567", "why not", analyst="ana")
+        assert asked.to_dict()["epsilon"] == "0.123456"
+        for more in ("2", "0.123457"):
+            with pytest.raises(QuestionError, match=r"asks for less → name at most epsilon = 0\.123456"):
+                curator.approve(asked.number, "a slip of the keys", epsilon=more)
+        assert cap(curator) == 1
+        assert curator.approve(asked.number, "yes", epsilon="0.123456").approved == asked.epsilon
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets the clock to noon of a day."""
+    return lambda day: monkeypatch.setattr(chain, "now", lambda: f"{day}T12:00:00Z")
+
+
+def test_where_the_budget_renews_it_counts_in_its_own_period(declared: Path, clock: Callable[[str], None]) -> None:
+    declare(declared, "[budget]\n", '[budget]\nperiod = "1 month"\nrenews = "everybody"\n')
+    clock("2026-10-02")
+    with discreet.Curator.of(read(declared), owner=True, load=False) as curator:
+        asked = curator.request_more("0.5", "before the first period", analyst="ana")
+        assert curator.approve(asked.number, "yes", epsilon="0.1").period == ""
+    with discreet.open(declared, owner=True) as curator:
+        first = curator.requests()[0]
+        assert (first.period, cap(curator)) == ("2026-10", Fraction(11, 10))
+        asked = curator.request_more("1.9", "the second wave", analyst="ana")
+        assert curator.approve(asked.number, "all of it").period == "2026-10"
+        assert cap(curator) == 3
+        curator.ask(COUNT.format(1), 2, analyst="ana")
+        clock("2026-11-01")
+        assert cap(curator) == 3
+        later = curator.request_more("0.2", "the third", analyst="ben")
+        with discreet.open(declared, owner=True) as other:
+            other.refresh()
+            assert [cap(one, "ana") for one in (other, curator)] == [1, 1]
+            with pytest.raises(BudgetError):
+                other.ask(COUNT.format(1), 2, analyst="ana")
+        assert curator.approve(later.number, "yes").period == "2026-11"
+        assert curator.ledger.approved() == {"ben": Fraction(1, 5)}
+        curator.ledger.verify()
+    with discreet.open(declared, owner=True) as curator:
+        assert (cap(curator), cap(curator, "ben")) == (1, Fraction(11, 5))
+        assert "approved" not in repr(curator.budget.analysts["ana"])
+        assert [one.period for one in curator.requests()] == ["2026-10", "2026-10", "2026-11"]
+
+
+def test_a_period_that_begins_while_another_process_opens(
+    declared: Path, clock: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(declared, "[budget]\n", '[budget]\nperiod = "1 month"\nrenews = "everybody"\n')
+    clock("2026-10-02")
+    with discreet.open(declared, owner=True) as curator:
+        curator.approve(curator.request_more("0.5", "now", analyst="ana").number, "yes")
+        clock("2026-11-01")
+        found = RequestsLedger._approved_of
+        times = []
+
+        def late(ledger: Ledger, caps: object) -> dict[str, Fraction]:
+            known = found(ledger, caps)  # type: ignore[arg-type]
+            if not times:
+                times.append(curator.refresh())
+            return known
+
+        monkeypatch.setattr(RequestsLedger, "_approved_of", late)
+        with discreet.open(declared, owner=True) as other:
+            assert times
+            assert (cap(other), other.ledger.approved()) == (1, {})
 
 
 def test_few_are_open_and_the_same_is_the_same(declared: Path) -> None:

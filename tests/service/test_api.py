@@ -95,7 +95,7 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
             shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
             shapes |= {"request_more": requests.MORE, "decide": requests.DECIDED}
             acts = {"freeze": requests.ACT, "lift": requests.ACT, "refresh": requests.REFRESH}
-            acts |= {"add": requests.ACCOUNT, "end": requests.END}
+            acts |= {"add": requests.ACCOUNT, "end": requests.END, "new_token": requests.TOKEN}
             shape = (shapes | acts).get(one.name, requests.PRICED)
             assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
     assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)

@@ -32,6 +32,7 @@ CHANGING = {
     "/refresh",
     "/accounts",
     "/accounts/{name}/end",
+    "/accounts/{name}/token",
 }
 """What is done there is an entry of the ledger."""
 WHO = (*HOLDERS, None, "discreet_no-such-token")

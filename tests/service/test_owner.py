@@ -135,17 +135,32 @@ def test_a_refresh_that_fails_says_why_and_leaves_what_was(service: Served, tmp_
 
 
 def test_an_account_is_made_with_a_token_and_ended(service: Served) -> None:
-    made = service.call("POST", "/accounts", "owner", {"account": "ana@example.org", "analyst": "ana", "days": 3})
+    made = service.call(
+        "POST", "/accounts", "owner", {"account": "ana@example.org", "analyst": "ana", "days": 3, **WHY}
+    )
     assert made.status == 201
     secret = made.json["secret"]
     assert service.call("GET", "/balance", secret).json["analyst"] == "ana"
     assert made.json["token"]["expires"] is not None
-    assert service.call("POST", "/accounts", "owner", {"account": "ana@example.org", "analyst": "ana"}).status == 422
+    again = service.call("POST", "/accounts", "owner", {"account": "ana@example.org", "analyst": "ana", **WHY})
+    assert (again.status, "POST /accounts/NAME/token" in again.json["fix"]) == (422, True)
     ended = service.call("POST", "/accounts/ana@example.org/end", "owner", {"reason": "has left"})
     assert ended.json == {"account": "ana@example.org", "ended": True, "revoked": [made.json["token"]["token"]]}
     assert service.call("GET", "/balance", secret).status == 401
     assert "by owner: has left" in notes(service)[-1]
     assert secret not in str(list(service.curator.ledger.entries()))
+    service.accounts.hold_against(service.curator.ledger.acts())
+
+
+def test_a_new_token_revokes_no_other(service: Served) -> None:
+    made = service.call("POST", "/accounts/ana/token", "owner", {"days": 3, "reason": "the first was lost"})
+    assert (made.status, made.json["account"], made.json["role"]) == (201, "ana", "analyst")
+    assert made.json["token"]["expires"] is not None
+    for token in (made.json["secret"], "ana"):
+        assert service.call("GET", "/balance", token).json["analyst"] == "ana"
+    note = notes(service)[-1]
+    assert note.startswith(f"token {made.json['token']['token']} made for ana, until ")
+    assert note.endswith(", by owner: the first was lost")
     service.accounts.hold_against(service.curator.ledger.acts())
 
 
@@ -164,10 +179,17 @@ def test_an_account_is_made_with_a_token_and_ended(service: Served) -> None:
         ("/refresh", {"tables": {"visits": 7}, **WHY}, 422, "snapshot"),
         ("/refresh", {"tables": {"visits": 1.5}, **WHY}, 400, "body"),
         ("/refresh", {"tables": {"visits": "1"}, **WHY}, 400, "body"),
-        ("/accounts", {"account": "o2", "role": "owner"}, 422, "account"),
-        ("/accounts", {"account": "a b", "role": "auditor"}, 422, "account"),
-        ("/accounts", {"account": "x", "role": "analyst"}, 422, "account"),
-        ("/accounts", {"account": "x", "role": "auditor", "days": 0}, 422, "account"),
+        ("/accounts", {"account": "o2", "role": "owner", **WHY}, 422, "account"),
+        ("/accounts", {"account": "a b", "role": "auditor", **WHY}, 422, "account"),
+        ("/accounts", {"account": "x", "role": "analyst", **WHY}, 422, "account"),
+        ("/accounts", {"account": "x", "role": "auditor", "days": 0, **WHY}, 422, "account"),
+        ("/accounts", {"account": "x", "role": "auditor", "reason": " "}, 422, "reason"),
+        ("/accounts", {"account": "x", "role": "auditor"}, 400, "body"),
+        ("/accounts/owner/token", WHY, 422, "account"),
+        ("/accounts/nobody/token", WHY, 422, "account"),
+        ("/accounts/ana/token", {"days": 0, **WHY}, 422, "account"),
+        ("/accounts/ana/token", {"reason": ""}, 422, "reason"),
+        ("/accounts/ana/token", {}, 400, "body"),
         ("/accounts/owner/end", WHY, 422, "account"),
         ("/accounts/nobody/end", WHY, 422, "account"),
         ("/accounts/ana/end", {"reason": ""}, 422, "reason"),
@@ -183,7 +205,13 @@ def test_what_is_refused_changes_nothing(service: Served, path: str, said: Any, 
 def test_nobody_else_does_or_sees_it(service: Served) -> None:
     head = service.curator.ledger.head
     for who in ("ana", "eve", "max"):
-        for method, path in (("GET", "/analysts"), ("GET", "/refresh"), ("POST", "/freeze"), ("POST", "/accounts")):
+        for method, path in (
+            ("GET", "/analysts"),
+            ("GET", "/refresh"),
+            ("POST", "/freeze"),
+            ("POST", "/accounts"),
+            ("POST", "/accounts/ana/token"),
+        ):
             assert service.call(method, path, who, WHY if method == "POST" else None).status == 403
     assert service.curator.ledger.head == head
 

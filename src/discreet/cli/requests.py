@@ -76,7 +76,8 @@ def _line(one: Mapping[str, Any]) -> str:
     said = f"request {one['number']} of {one['analyst']}, {one['time']}: ε {one['epsilon']} more: {one['reason']}"
     if one["state"] == "open":
         return visible(f"{said} · open")
-    what = f"approved with ε {one['approved']}" if one["approved"] else "denied"
+    when = f" in {one['period']}" if one["period"] else ""
+    what = f"approved with ε {one['approved']}{when}" if one["approved"] else "denied"
     return visible(f"{said} · {what}: {one['answer']}")
 
 

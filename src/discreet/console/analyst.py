@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from discreet.console.pages import as_json, wants_json
 from discreet.console.pictures import chart, meter
+from discreet.console.requests import count_open
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.curator.history import as_entry
 from discreet.dialect.table import BY_NAME
@@ -357,7 +358,9 @@ def _named(visit: Visit) -> list[dict[str, Any]]:
 async def balance(visit: Visit) -> Reply:
     """What is spent and what is left."""
     found = await visit.service.balance(visit.account)
-    return Page("balance.html", found, {"bar": meter(found["used"])})
+    mine = found["analyst"]
+    known = await visit.service.look(partial(visit.service.curator.ledger.requests, mine))
+    return Page("balance.html", {**found, "requests": count_open(known)}, {"bar": meter(found["used"])})
 
 
 PLACES = (

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from discreet.console import analyst, owner
+from discreet.console import analyst, owner, requests
 from discreet.console.pages import HTML, JSON, as_json, rendered, replied, static, wants_json
 from discreet.console.sessions import Session, Sessions
 from discreet.console.visits import (
@@ -35,7 +35,7 @@ from discreet.service.roles import Role
 from discreet.service.serving import Address
 from discreet.service.watching import CODE, PATH
 
-PLACES: tuple[Place, ...] = (*owner.PLACES, *analyst.PLACES)
+PLACES: tuple[Place, ...] = (*owner.PLACES, *analyst.PLACES, *requests.PLACES)
 """The pages, in the order of the menu."""
 
 HOME = "/console"

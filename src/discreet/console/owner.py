@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 from discreet.accounting.pace import part
 from discreet.console.pictures import between, parts
+from discreet.console.requests import count_open
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
 from discreet.curator.history import as_entry, tables
 from discreet.errors import Error
@@ -65,7 +66,8 @@ def _overview(visit: Visit) -> dict[str, Any]:
         if one["budget"] is not None:
             account = curator.ledger.filter(one["analyst"])
             budget = _budget(one["analyst"], account, reserved, one["budget"]["room"], one["pace"], None)
-            budgets.append({**budget, "frozen": one["frozen"], "windows": one["budget"]["windows"]})
+            own = {"approved": one["budget"]["approved"], "windows": one["budget"]["windows"]}
+            budgets.append({**budget, "frozen": one["frozen"], **own})
     now, total = best_guess_of_spent(balance.total.spent), balance.total
     whole = max(now, best_guess_of_budget(total.epsilon, total.promised_delta))
     words = (
@@ -76,6 +78,7 @@ def _overview(visit: Visit) -> dict[str, Any]:
     return {
         "budgets": budgets,
         "odds": {"now": now, "whole": whole, "words": words},
+        "requests": count_open(curator.ledger.requests()),
         "frozen": known["frozen"],
         "suspended": {one["analyst"]: one["suspended"] for one in known["analysts"] if one["suspended"]},
         "tables": tables(curator),
@@ -107,6 +110,7 @@ def _budget(
         "room": room,
         "pace": dict(pace),
         "frozen": False,
+        "approved": "0",
         "windows": {},
     }
 
@@ -187,7 +191,8 @@ END = _act(
     ("account", "reason"),
 )
 
-ACCOUNT = ("account", "role", "analyst", "days")
+ACCOUNT = ("account", "role", "analyst", "days", "reason")
+TOKEN = ("account", "days", "reason")
 
 
 async def accounts(visit: Visit) -> Reply:
@@ -201,14 +206,37 @@ async def add(visit: Visit) -> Reply:
     given: dict[str, Any] = {name: value for name, value in said.items() if value}
     given.setdefault("account", "")
     try:
-        if "days" in given:
-            if not re.fullmatch(r"[0-9]{1,5}", given["days"]):
-                raise Refused(422, "account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
-            given["days"] = Decimal(given["days"])
+        given["days"] = _days(said["days"])
         made = await visit.service.look(partial(visit.service.owner.add, visit.account, given))
     except (Error, Refused) as error:
         return await _accounts(visit, said, visit.service.problem_of(error, visit.account))
     return await _accounts(visit, dict.fromkeys(ACCOUNT, ""), None, made)
+
+
+async def new_token(visit: Visit) -> Reply:
+    """Asks for how long, and why."""
+    said = {"account": visit.query("account"), "days": "", "reason": ""}
+    return Page("token.html", {**said, "problem": None, "made": None})
+
+
+async def make_token(visit: Visit) -> Reply:
+    """Makes one more token of an account, which stands on this page alone, this once."""
+    said = {name: visit.word(name) for name in TOKEN}
+    problem = made = None
+    try:
+        given: dict[str, Any] = {**said, "days": _days(said["days"])}
+        made = await visit.service.look(partial(visit.service.owner.new_token, visit.account, said["account"], given))
+    except (Error, Refused) as error:
+        problem = visit.service.problem_of(error, visit.account)
+    status = 200 if problem is None else problem["status"]
+    return Page("token.html", {**said, "problem": problem, "made": made}, status=status)
+
+
+def _days(text: str) -> Decimal | None:
+    """For how many days a token holds. Raises Refused."""
+    if text and not re.fullmatch(r"[0-9]{1,5}", text):
+        raise Refused(422, "account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
+    return Decimal(text) if text else None
 
 
 async def _accounts(
@@ -217,6 +245,7 @@ async def _accounts(
     known = await visit.service.look(visit.service.owner.analysts)
     data = {"accounts": known["accounts"], "made": made, "said": dict(said), "problem": problem}
     words = {
+        "known": {one["account"] for one in known["accounts"]},
         "declared": list(visit.service.curator.declaration.analysts),
         "roles": [role.value for role in Role if role is not Role.OWNER],
         "query": urlencode,
@@ -407,6 +436,7 @@ PLACES = (
         "/console/refresh", "New snapshots", OWNING, refresh, renew, "Refresh", ("table", "numbers", "reason", "sure")
     ),
     Place("/console/accounts", "Accounts", OWNING, accounts, add, "Accounts", ACCOUNT),
+    Place("/console/accounts/token", "A new token", OWNING, new_token, make_token, "", TOKEN),
     Place("/console/accounts/end", "End an account", OWNING, *END, "", ("account", "reason")),
     Place("/console/health", "Health", AUDITING, health, None, "Health"),
 )

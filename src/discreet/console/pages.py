@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
+from discreet.ledger.words import LONGEST_REASON
 from discreet.look import style
 from discreet.look.headers import HEADERS
 from discreet.texts import visible
@@ -148,5 +149,5 @@ def _templates() -> Any:
         "kept_lines": kept_lines,
     }
     made.filters |= shapes
-    made.globals |= {"address": address}
+    made.globals |= {"address": address, "longest_reason": LONGEST_REASON}
     return made

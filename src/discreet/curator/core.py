@@ -30,7 +30,7 @@ from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
-from discreet.ledger.store import check_text, reasoned
+from discreet.ledger.words import check_text, reasoned
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
 from discreet.plan.measurement import Measurement, Plan, Price

@@ -8,7 +8,7 @@ from discreet.catalog.declare import MINIMUM_EPSILON
 from discreet.curator.core import Asking
 from discreet.errors import QuestionError
 from discreet.ledger.requests import MoreRequest
-from discreet.ledger.store import check_text
+from discreet.ledger.words import check_text
 from discreet.procedures.arguments import amount
 from discreet.trusted.ring_a.exact import Number
 
@@ -36,9 +36,10 @@ class Requesting(Asking):
     def approve(self, number: int, reason: str, *, epsilon: Number | None = None, by: str = "") -> MoreRequest:
         """Approves a request, with `epsilon` or what was asked for.
 
-        The owner's act: it raises the analyst's own cap for good, within the whole budget. Caps by day and month stay
-        as they are. Once more with the same amount changes nothing. Raises QuestionError where it was decided
-        otherwise, or the whole budget is smaller, LedgerError.
+        The owner's act: it raises the analyst's own cap, within the whole budget; for good, or where the budget renews,
+        in the period that runs. Caps by day and month stay as they are. Once more with the same amount changes nothing.
+        Raises QuestionError where it was decided otherwise, less was asked for, or the whole budget is smaller,
+        LedgerError.
         """
         wanted = None if epsilon is None else _amount(epsilon)
         check_text(_name(by))

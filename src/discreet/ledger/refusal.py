@@ -49,7 +49,8 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
     many rows of one the declaration speaks."""
     match error.code, dict(error.facts):
         case "raised", {"account": str(account), "known": Caps() as known, "wanted": Caps() | None as wanted}:
-            longer = raised(account, known, wanted, str(error.facts.get("window", "")))
+            declared = error.facts.get("declared")
+            longer = raised(account, known, wanted, str(error.facts.get("window", "")), declared)
         case "apart", {"account": str(account), "most": Caps() as most, "wanted": Caps() as wanted}:
             longer = apart(account, most, wanted)
         case "unit", {"table": str(table), "known": str(known), "total": PrivacyFilter() as total} if table in persons:
@@ -60,19 +61,19 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
     return longer
 
 
-def raised(account: str, known: Caps, wanted: Caps | None, window: str = "") -> LedgerError:
-    """The error of a declaration that allows an account more than the ledger does, at all or in one window."""
+def raised(account: str, known: Caps, wanted: Caps | None, window: str = "", declared: object = None) -> LedgerError:
+    """The error of a declaration that allows an account more than the ledger does, at all or in one window; with what
+    is `declared`, where the account would have more than that, since more was approved."""
     whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
     whose += f" of a {window}" if window else ""
     fix = (
         "if another declaration names the same ledger, give both the same budget; to raise it for good, the owner runs"
         " `discreet ledger DECLARATION --raise-budget`"
     )
-    return LedgerError(
-        "raised",
-        f"{whose} is {_caps(known)} in the ledger, and the declaration says {_caps(wanted) if wanted else 'none'}",
-        fix=fix,
-    )
+    says = _caps(wanted) if wanted else "none"
+    if isinstance(declared, Caps):
+        says = f"{_caps(declared)}: with what was approved that is {says}"
+    return LedgerError("raised", f"{whose} is {_caps(known)} in the ledger, and the declaration says {says}", fix=fix)
 
 
 def apart(account: str, most: Caps, wanted: Caps) -> LedgerError:

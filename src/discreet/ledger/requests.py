@@ -2,7 +2,8 @@
 
 An approved amount is the owner's word, as a declaration is: what an account may spend is its declared cap and all that
 was approved, within the whole budget, whichever is opened later. So an approval outlives a restart, and no registration
-takes it back or counts it twice. The whole budget is never raised here.
+takes it back or counts it twice. Where the budget renews, it counts in the period in which it was approved, and no
+longer; what was approved before the first period counts in that. The whole budget is never raised here.
 """
 
 from __future__ import annotations
@@ -14,27 +15,27 @@ from typing import Any
 
 from discreet.errors import LedgerError, QuestionError
 from discreet.ledger.refusal import explained
+from discreet.ledger.words import reason_of
 from discreet.texts import visible
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps
 from discreet.trusted.ledger.ledger import BudgetLedger, _check_raise
 from discreet.trusted.ledger.transaction import Transaction
 from discreet.trusted.ring_a.exact import floor, show
+from discreet.trusted.ring_a.periods import Period
 
 MOST_OPEN = 3
 """How many requests of one analyst are open at once."""
 
-LONGEST_REASON = 500
-"""Characters of a reason."""
-
 _DIGITS = 6
-_SELECT = f"{chain.SELECT} WHERE e.kind = 'service' AND e.seq > $1 ORDER BY e.seq"
+_SELECT = f"{chain.SELECT} WHERE e.kind IN ('service', 'period') ORDER BY e.seq"
 
 
 @dataclass(frozen=True)
 class MoreRequest:
     """A request for more, by the number of its entry. `state` is "open", "approved" or "denied"; `approved` is the
-    amount that was, `answer` why, `decided` when and `decided_by` by whom."""
+    amount that was, `answer` why, `decided` when and `decided_by` by whom, `period` the one in which that was and
+    in which alone it counts; empty where the budget does not renew."""
 
     number: int
     time: str
@@ -47,19 +48,17 @@ class MoreRequest:
     answer: str = ""
     decided: str = ""
     decided_by: str = ""
+    period: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
-        approved = None if self.approved is None else show(self.approved)
-        return {**vars(self), "epsilon": show(self.epsilon), "approved": approved}
+        approved = None if self.approved is None else whole(self.approved)
+        return {**vars(self), "epsilon": whole(self.epsilon), "approved": approved}
 
 
-def reason_of(text: object, where: str = "reason") -> str:
-    """A reason, made fit to be printed. Raises QuestionError."""
-    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_REASON:
-        message = f"a reason is a text of 1 to {LONGEST_REASON} characters"
-        raise QuestionError("reason", message, where=where, fix="say in a sentence what it is for")
-    return visible(text.strip())
+def whole(amount: Fraction) -> str:
+    """An amount that was asked for or approved, with all its digits: what is written is that very amount."""
+    return show(amount, 15)
 
 
 class RequestsLedger(BudgetLedger):
@@ -72,10 +71,12 @@ class RequestsLedger(BudgetLedger):
         return tuple(one for one in found.values() if analyst in (None, one.analyst))
 
     def approved(self) -> dict[str, Fraction]:
-        """How much was approved for each analyst, above the declared caps."""
+        """How much was approved for each analyst, above the declared caps; in this period, where the budget renews."""
+        with self._file.read() as transaction:
+            requests, period = _requests(transaction), transaction.period
         found: dict[str, Fraction] = {}
-        for one in self.requests():
-            if one.approved is not None:
+        for one in requests.values():
+            if one.approved is not None and one.period == period:
                 found[one.analyst] = found.get(one.analyst, Fraction(0)) + one.approved
         return found
 
@@ -84,7 +85,7 @@ class RequestsLedger(BudgetLedger):
 
         Raises QuestionError where the analyst has no account of its own, asks for more than the whole budget leaves
         beside it, or has too many open."""
-        reason, epsilon = reason_of(reason), floor(epsilon, _DIGITS)
+        reason, epsilon = visible(reason_of(reason)), floor(epsilon, _DIGITS)
         with self._file.write() as transaction:
             _room(transaction, analyst, epsilon)
             open_ = [one for one in _requests(transaction).values() if one.analyst == analyst and one.state == "open"]
@@ -104,9 +105,9 @@ class RequestsLedger(BudgetLedger):
         """Enter that the owner approves a request, with `epsilon` or what was asked for, which raises the analyst's own
         cap at once; or denies it. The same decision again changes nothing.
 
-        Raises QuestionError where there is no such request, it was decided otherwise, or the cap would be above the
-        whole budget; LedgerError "apart" as where a declaration raises it."""
-        reason = reason_of(reason)
+        Raises QuestionError where there is no such request, it was decided otherwise, less was asked for, or the cap
+        would be above the whole budget; LedgerError "apart" as where a declaration raises it."""
+        reason = visible(reason_of(reason))
         with self._file.write() as transaction:
             found = _requests(transaction).get(number)
             if found is None:
@@ -119,6 +120,9 @@ class RequestsLedger(BudgetLedger):
                     return found
                 message = f"request {number} is {found.state} already"
                 raise QuestionError("decided", message, where="request", fix="the analyst makes a new request")
+            if amount is not None and amount > found.epsilon:
+                message, fix = f"request {number} asks for less", f"name at most epsilon = {whole(found.epsilon)}"
+                raise QuestionError("more", message, where="epsilon", fix=fix)
             facts: dict[str, object] = {"request": number, "analyst": found.analyst, "by": by, "reason": reason}
             if amount is not None:
                 known, wanted = _room(transaction, found.analyst, amount)
@@ -126,12 +130,8 @@ class RequestsLedger(BudgetLedger):
                     _check_raise(transaction, found.analyst, known, wanted, raising=True)
                 except LedgerError as error:
                     raise explained(error, {}) from None
-                registered = transaction.find("e.kind = 'register' ORDER BY e.seq DESC")
-                assert registered is not None
                 transaction.append("service", {"act": "approve", "facts": {**facts, "epsilon": str(amount)}})
-                changes = [(found.analyst, known.to_json(), wanted.to_json())]
-                said = {"changes": changes, "declaration": registered.body["declaration"]}
-                transaction.append("register", said)
+                _change(transaction, {found.analyst: wanted})
             else:
                 transaction.append("service", {"act": "deny", "facts": facts})
             return _requests(transaction)[number]
@@ -147,16 +147,22 @@ class RequestsLedger(BudgetLedger):
         renewal: Mapping[str, str] | None = None,
     ) -> bool:
         """Make accounts and set their caps, `BudgetLedger.register`: the declared ones, and what was approved."""
-        begins, known = False, dict.fromkeys(caps, Fraction(0))
-        more = known | self._approved_of(caps)
+        begins, none = False, dict.fromkeys(caps, Fraction(0))
+        more = none | self._approved_of(caps)
         names, word = list(caps), raising
         while True:  # once, even without accounts: who counts as a person is held against the answers so far
             whole = caps[TOTAL].epsilon if TOTAL in caps else None
             wanted = {name: with_approved(caps[name], more[name], whole) for name in names}
-            begins |= super().register(
-                wanted, declaration, persons=persons, raising=word, allowances=allowances, renewal=renewal
-            )
-            known, more = more, more | self._approved_of(caps)
+            try:
+                begins |= super().register(
+                    wanted, declaration, persons=persons, raising=word, allowances=allowances, renewal=renewal
+                )
+            except LedgerError as error:
+                known, more = more, none | self._approved_of(caps)
+                if more == known:
+                    raise _of_declared(error, caps, more) from None
+                continue  # another period has begun meanwhile
+            known, more = more, none | self._approved_of(caps)
             names, word = [name for name in names if more[name] != known[name]], True  # approved meanwhile
             if not names:
                 return begins
@@ -176,17 +182,49 @@ def with_approved(cap: Caps, more: Fraction | None, whole: Fraction | None) -> C
     return replace(cap, epsilon=most if whole is None else max(cap.epsilon, min(most, whole)))
 
 
+def lapse(transaction: Transaction, declared: Mapping[str, Fraction]) -> None:
+    """Takes back, with a new period, what was approved in the one before: no analyst has more ε than is declared."""
+    known = {name: transaction.caps(name) for name in sorted(declared)}
+    _change(
+        transaction,
+        {
+            name: replace(caps, epsilon=declared[name])
+            for name, caps in known.items()
+            if caps is not None and caps.epsilon > declared[name]
+        },
+    )
+
+
+def _change(transaction: Transaction, wanted: Mapping[str, Caps]) -> None:
+    """Gives accounts other caps, under the declaration that holds."""
+    changes = []
+    for name, caps in wanted.items():
+        known = transaction.caps(name)
+        changes.append((name, known and known.to_json(), caps.to_json()))
+    registered = transaction.find("e.kind = 'register' ORDER BY e.seq DESC")
+    if changes and registered is not None:
+        transaction.append("register", {"changes": changes, "declaration": registered.body["declaration"]})
+
+
+def _of_declared(error: LedgerError, caps: Mapping[str, Caps], more: Mapping[str, Fraction]) -> LedgerError:
+    """The same error, which also knows what is declared, where that is less than what the account would have."""
+    name = error.facts.get("account")
+    if error.code == "raised" and "window" not in error.facts and isinstance(name, str) and more.get(name):
+        error.facts = {**error.facts, "declared": caps[name]}
+    return error
+
+
 def _room(transaction: Transaction, analyst: str, epsilon: Fraction) -> tuple[Caps, Caps]:
     """An analyst's cap, and the same with so much more. Raises QuestionError where it cannot have that."""
-    known, whole = transaction.caps(analyst), transaction.caps(TOTAL)
-    if known is None or whole is None or analyst == TOTAL:
+    known, total = transaction.caps(analyst), transaction.caps(TOTAL)
+    if known is None or total is None or analyst == TOTAL:
         fix = "the owner declares [analysts] with budgets of their own"
         raise QuestionError("analyst", "there is no account of this analyst to raise", where="analyst", fix=fix)
     wanted = replace(known, epsilon=known.epsilon + epsilon)
-    if epsilon <= 0 or wanted.epsilon > whole.epsilon:
-        most = whole.epsilon - known.epsilon
-        message = f"an analyst's budget is at most the whole one, ε {show(whole.epsilon)}, and this one is {known}"
-        fix = f"name at most epsilon = {show(floor(most, _DIGITS))}" if most > 0 else "nothing can be added"
+    if epsilon <= 0 or wanted.epsilon > total.epsilon:
+        most = total.epsilon - known.epsilon
+        message = f"an analyst's budget is at most the whole one, ε {show(total.epsilon)}, and this one is {known}"
+        fix = f"name at most epsilon = {whole(floor(most, _DIGITS))}" if most > 0 else "nothing can be added"
         raise QuestionError("more", message, where="epsilon", fix=fix)
     return known, wanted
 
@@ -194,22 +232,29 @@ def _room(transaction: Transaction, analyst: str, epsilon: Fraction) -> tuple[Ca
 def _requests(transaction: Transaction) -> dict[int, MoreRequest]:
     """All requests and what became of them, by number."""
     found: dict[int, MoreRequest] = {}
-    for row in transaction.connection.execute(_SELECT, (0,)).fetchall():
+    period = ""
+    for row in transaction.connection.execute(_SELECT).fetchall():
         record = chain.read(row)
-        act, facts = record.body["act"], record.body["facts"]
-        if record.body["kind"] != "service":
-            raise chain.broken(record.seq)
+        body = record.body
+        if body["kind"] == "period":
+            begun = Period(body["length"], body["start"]).name
+            if not period:
+                found = {number: replace(one, period=one.decided and begun) for number, one in found.items()}
+            period = begun
+            continue
+        act, facts = body["act"], body["facts"]
         if act == "request":
             amount = Fraction(facts["epsilon"])
-            time = record.body["time"]
-            found[record.seq] = MoreRequest(record.seq, time, facts["analyst"], facts["by"], amount, facts["reason"])
+            asked = MoreRequest(record.seq, body["time"], facts["analyst"], facts["by"], amount, facts["reason"])
+            found[record.seq] = asked
         elif act in ("approve", "deny"):
             found[facts["request"]] = replace(
                 found[facts["request"]],
                 state="approved" if act == "approve" else "denied",
                 approved=Fraction(facts["epsilon"]) if act == "approve" else None,
                 answer=facts["reason"],
-                decided=record.body["time"],
+                decided=body["time"],
                 decided_by=facts["by"],
+                period=period,
             )
     return found

@@ -11,17 +11,19 @@ import logging
 import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from discreet.errors import EngineError, LedgerError, QuestionError
+from discreet.errors import EngineError, LedgerError
 from discreet.ledger.history import Entry, Verification, answered_keys, entry
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import explained, refusal
-from discreet.ledger.requests import RequestsLedger
+from discreet.ledger.requests import RequestsLedger, lapse
+from discreet.ledger.words import check_text
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
 from discreet.trusted.ledger.allowances import renewing
@@ -33,10 +35,6 @@ from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
-LONGEST = 50_000
-"""Letters of a question, an analyst's name or a request that the ledger keeps: it keeps them for ever."""
-LONGEST_REASON = 1_000
-"""Letters of what an owner says of an act."""
 _PAGE = 500  # entries read at a time
 _log = logging.getLogger("discreet")
 
@@ -67,6 +65,8 @@ class Turn:
     """How the budget renews."""
     persons: bytes | None = None
     """The keyed ids of persons who were first seen for the next snapshots; None where nobody is listed."""
+    declared: Mapping[str, Fraction] = field(default_factory=dict)
+    """The ε that each analyst is declared: with a new period nobody has more."""
 
     @property
     def name(self) -> str:
@@ -169,6 +169,8 @@ class Ledger(RequestsLedger):
                 LedgerError.unless(turning.persons is None or transaction.lists == turning.lists, "period")
                 if turning.begins is not None:
                     transaction.append("period", vars(turning.begins))
+                    if turning.before:
+                        lapse(transaction, turning.declared)
                 if turning.persons is not None:
                     # some bytes of chance before them: nobody sees by its hash that a list is empty
                     listed = secrets.token_bytes(ID - 1) + turning.persons
@@ -486,27 +488,3 @@ def _end() -> None:
 
 
 atexit.register(_end)
-
-
-def check_text(*texts: str) -> None:
-    """Raises QuestionError where one is no text, or too long to keep."""
-    try:
-        "".join(texts).encode()
-    except (TypeError, UnicodeEncodeError):
-        fix = "write it in Unicode, without lone surrogates"
-        message = "the question, the analyst or the request is not a string"
-        raise QuestionError("text", message, fix=fix) from None
-    if any(len(text) > LONGEST for text in texts):
-        message = f"the question, the analyst or the request has more than {LONGEST:,} characters"
-        raise QuestionError("long", message, fix="ask something shorter")
-
-
-def reasoned(reason: str | None, by: str | None) -> dict[str, str]:
-    """Who does something, and why, as the ledger keeps it. Raises QuestionError."""
-    if reason is None and by is None:
-        return {}
-    if not isinstance(reason, str) or not reason.strip() or len(reason) > LONGEST_REASON:
-        fix = f"write why in 1 to {LONGEST_REASON:,} letters"
-        raise QuestionError("reason", "the ledger keeps the reason of this", where="reason", fix=fix)
-    check_text(reason, *(() if by is None else (by,)))
-    return {"reason": reason, **({} if by is None else {"by": by})}

@@ -166,7 +166,7 @@ class Accounts:
         self._make()
         with self._open(write=True) as file:
             if _account(file, account.name) is not None:
-                fix = "take another name; or make a token for it: `discreet token new`"
+                fix = "take another name; or make a new token of it: `discreet token new`, or POST /accounts/NAME/token"
                 raise _refused("there is an account of this name", account.name, fix)
             values = (account.name, account.role.value, account.analyst, int(time.time()))
             file.execute(

@@ -51,6 +51,7 @@ from discreet.service.requests import (
     PUBLISH,
     QUESTION,
     REFRESH,
+    TOKEN,
     WORKLOAD,
     Refused,
     Shape,
@@ -144,6 +145,7 @@ PATHS = (
     Path("/refresh", "GET", OWNING, "refreshed"),
     Path("/accounts", "POST", OWNING, "add"),
     Path("/accounts/{name}/end", "POST", OWNING, "end"),
+    Path("/accounts/{name}/token", "POST", OWNING, "new_token"),
     Path("/metrics", "GET", WATCHING, "metrics"),
     Path("/health", "GET", frozenset(), "health"),
     Path("/ready", "GET", frozenset(), "ready"),
@@ -460,7 +462,11 @@ class Service:
         return _json(await self.look(self.owner.refreshed))
 
     async def _add(self, account: Account, request: Request) -> Response:
-        return await self._done(partial(self.owner.add, account), request, ACCOUNT, "account", status=201)
+        return await self._done(partial(self.owner.add, account), request, ACCOUNT, "account", "reason", status=201)
+
+    async def _new_token(self, account: Account, request: Request) -> Response:
+        act = partial(self.owner.new_token, account, request.path_params["name"])
+        return await self._done(act, request, TOKEN, "reason", status=201)
 
     async def _end(self, account: Account, request: Request) -> Response:
         return await self._done(partial(self.owner.end, account, request.path_params["name"]), request, END, "reason")

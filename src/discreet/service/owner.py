@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from discreet.curator import Curator
 from discreet.errors import QuestionError, refused
 from discreet.holdings import Refreshed
 from discreet.ledger import TOTAL
-from discreet.ledger.store import reasoned
+from discreet.ledger.words import reasoned
 from discreet.service.accounts import Account, Accounts, bound
 from discreet.service.log import Log
 from discreet.service.roles import Role
@@ -74,14 +75,27 @@ class Owner:
 
     def add(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
         """Makes an account with a token, which is given this once. Raises QuestionError, LedgerError."""
-        role, days = _role(said.get("role", Role.ANALYST.value)), said.get("days")
-        if days is not None and not (days == days.to_integral_value() and 1 <= days <= 36_500):
-            raise refused("account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
+        role, days = _role(said.get("role", Role.ANALYST.value)), _days(said.get("days"))
+        facts = reasoned(said.get("reason", ""), account.name)
         made = Account(said["account"], role, bound(self._curator.declaration, role, said.get("analyst")))
-        entered = partial(self._curator.ledger.enter, by=account.name)
-        self._accounts.add(made, entered)
-        secret, token = self._accounts.new_token(made.name, None if days is None else int(days), entered)
-        return {**made.to_dict(), "token": token.to_dict(), "secret": secret}
+        self._accounts.add(made, partial(self._curator.ledger.enter, **facts))
+        return self._with_token(made, days, {"by": account.name})
+
+    def new_token(self, account: Account, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Makes one more token of an account, which is given this once, and revokes none. Raises QuestionError,
+        LedgerError."""
+        days, facts = _days(said.get("days")), reasoned(said.get("reason", ""), account.name)
+        known = self._accounts.named(name)
+        if known is None:
+            fix = "GET /analysts has them; POST /accounts makes one"
+            raise refused("account", "there is no such account", "account", fix)
+        _role(known.role.value)
+        return self._with_token(known, days, facts)
+
+    def _with_token(self, account: Account, days: int | None, facts: Mapping[str, str]) -> dict[str, Any]:
+        entered = partial(self._curator.ledger.enter, **facts)
+        secret, token = self._accounts.new_token(account.name, days, entered)
+        return {**account.to_dict(), "token": token.to_dict(), "secret": secret}
 
     def end(self, account: Account, name: str, said: Mapping[str, Any]) -> dict[str, Any]:
         """Ends another's account with all its tokens. Raises QuestionError, LedgerError."""
@@ -215,11 +229,18 @@ def _in_words(done: Refreshed) -> dict[str, Any]:
 
 
 def _role(name: str) -> Role:
-    """The role of a new account. Raises QuestionError: whoever holds an owner's token for a moment makes no other."""
+    """The role of who gets a token. Raises QuestionError: whoever has an owner's token for a moment makes no other."""
     allowed = [role.value for role in Role if role is not Role.OWNER]
+    if name == Role.OWNER:
+        message = "an owner's account, and its tokens, are made on the machine"
+        raise refused("account", message, "role", "run `discreet account add` or `discreet token new` there")
     if name not in allowed:
-        message = "an owner's account is made on the machine" if name == Role.OWNER else "there is no such role"
-        raise refused(
-            "account", message, "role", f"write one of {', '.join(allowed)}; `discreet account add` makes all"
-        )
+        raise refused("account", "there is no such role", "role", f"write one of {', '.join(allowed)}")
     return Role(name)
+
+
+def _days(days: Decimal | None) -> int | None:
+    """For how many days a token holds. Raises QuestionError."""
+    if days is not None and not (days == days.to_integral_value() and 1 <= days <= 36_500):
+        raise refused("account", "a token holds for whole days", "days", "write 1 to 36500, or nothing")
+    return None if days is None else int(days)

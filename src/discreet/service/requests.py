@@ -171,7 +171,8 @@ def texts(body: bytes, names: Sequence[str]) -> dict[str, str]:
 
 ACT: Shape = {"analyst": str, "reason": str}
 REFRESH: Shape = {"tables": dict, "reason": str}
-ACCOUNT: Shape = {"account": str, "role": str, "analyst": str, "days": Decimal}
+TOKEN: Shape = {"days": Decimal, "reason": str}
+ACCOUNT: Shape = {"account": str, "role": str, "analyst": str, **TOKEN}
 END: Shape = {"reason": str}
 """What the bodies of the owner's acts may have."""
 
