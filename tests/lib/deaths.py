@@ -16,6 +16,7 @@ import os
 import runpy
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,13 +84,17 @@ def install(point: str) -> None:
         )
 
 
+_begun = threading.local()
+"""The name of the transaction that this thread began last."""
+
+
 def _moments(statements: str, arguments: tuple[Any, ...]) -> tuple[str, str]:
     """The names of the points before and after a statement."""
     if statements.startswith("BEGIN"):
-        name = _writing() if "IMMEDIATE" in statements or "LOCK" in statements else "read"
-        return f"{name}-before-begin", f"{name}-after-begin"
-    if statements.startswith("COMMIT"):
-        return f"{_writing()}-before-commit-transaction", f"{_writing()}-after-commit-transaction"
+        _begun.name = _writing() if "IMMEDIATE" in statements or "LOCK" in statements else "read"
+        return f"{_begun.name}-before-begin", f"{_begun.name}-after-begin"
+    if statements.startswith("COMMIT"):  # of what was begun last: a method may read before it writes
+        return f"{_begun.name}-before-commit-transaction", f"{_begun.name}-after-commit-transaction"
     if statements.startswith("INSERT INTO entries"):
         kind = arguments[0][1]
         return f"{kind}-before-insert", f"{kind}-after-insert"
