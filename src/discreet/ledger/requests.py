@@ -158,6 +158,8 @@ class RequestsLedger(BudgetLedger):
                     wanted, declaration, persons=persons, raising=word, allowances=allowances, renewal=renewal
                 )
             except LedgerError as error:
+                if error.code != "raised":
+                    raise
                 known, more = more, none | self._approved_of(caps)
                 if more == known:
                     raise _of_declared(error, caps, more) from None
@@ -209,7 +211,7 @@ def _change(transaction: Transaction, wanted: Mapping[str, Caps]) -> None:
 def _of_declared(error: LedgerError, caps: Mapping[str, Caps], more: Mapping[str, Fraction]) -> LedgerError:
     """The same error, which also knows what is declared, where that is less than what the account would have."""
     name = error.facts.get("account")
-    if error.code == "raised" and "window" not in error.facts and isinstance(name, str) and more.get(name):
+    if "window" not in error.facts and isinstance(name, str) and more.get(name):
         error.facts = {**error.facts, "declared": caps[name]}
     return error
 
