@@ -166,6 +166,8 @@ def test_where_the_budget_renews_it_says_for_how_long(data: Data, tmp_path: Path
         period = service.curator.budget.period["name"]
         for visitor in (owner, ana):
             assert f"counts in the period {period} alone" in shown(visitor)
+        assert "spent all of ε 4 in one year" in shown(owner)
+        assert "after the whole budget of one year" in shown(owner, "/console/overview")
         owner.post(PAGE, {"number": number, "decision": "approve", "epsilon": "0.3", "reason": "yes"})
         for visitor in (owner, ana):
             assert f"approved: ε&nbsp;0.3 in {period}" in shown(visitor)

@@ -70,9 +70,11 @@ def _overview(visit: Visit) -> dict[str, Any]:
             budgets.append({**budget, "frozen": one["frozen"], **own})
     now, total = best_guess_of_spent(balance.total.spent), balance.total
     whole = max(now, best_guess_of_budget(total.epsilon, total.promised_delta))
+    renewal = curator.declaration.budget.renewal
+    whole_of = "the whole budget" if renewal is None else f"the whole budget of one {renewal.length}"
     words = (
         f"An attacker who knows everybody else's data guesses whether one person is in it, and is right at most"
-        f" {chance(now)} of the time after all that was charged so far, at most {chance(whole)} after the whole budget;"
+        f" {chance(now)} of the time after all that was charged so far, at most {chance(whole)} after {whole_of};"
         " 50 % is a coin."
     )
     return {

@@ -139,11 +139,13 @@ def _account(visit: Visit, request: Mapping[str, Any], approved: Mapping[str, Fr
             (total.epsilon, total.promised_delta),
         )
     ]
+    renewal = visit.service.curator.declaration.budget.renewal
+    once = "" if renewal is None else f" in one {renewal.length}"
     words = (
         f"An attacker who knows everybody else's data guesses whether one person is in it, and is right at most"
-        f" {chance(odds[0])} of the time once {name} has spent all of ε {show(own.epsilon)}, at most {chance(odds[1])}"
-        f" with ε {whole(floor(more, 6))} more; 50 % is a coin. The whole budget stays as it is:"
-        f" ε {show(total.epsilon)}, at most {chance(odds[2])}."
+        f" {chance(odds[0])} of the time once {name} has spent all of ε {show(own.epsilon)}{once}, at most"
+        f" {chance(odds[1])} with ε {whole(floor(more, 6))} more; 50 % is a coin. The whole budget stays as it is:"
+        f" ε {show(total.epsilon)}{once}, at most {chance(odds[2])}."
     )
     return {
         "epsilon": show(own.epsilon),
