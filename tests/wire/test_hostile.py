@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import struct
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from discreet.wire import line
 from discreet.wire.refusals import Trouble
 from discreet.wire.settings import Settings
 from discreet.wire.statements import beside, statements
@@ -71,16 +74,125 @@ def test_what_within_says_is_read_once() -> None:
         f"COPY ({COUNT}) TO STDOUT (FORMAT csv, DELIMITER ';')",
         f"COPY ({COUNT}) TO STDOUT DELIMITER ';'",
         f"COPY ({COUNT}) TO STDOUT (FORMAT parquet)",
-        f"{COUNT} LIMIT 0",
-        f"SELECT * FROM ({COUNT}) AS t LIMIT 0",
     ],
 )
-def test_what_gives_no_answer_is_not_charged(service: Served, text: str) -> None:
+def test_what_cannot_be_copied_is_not_charged(service: Served, text: str) -> None:
     before = spent(service.curator)
     with client(service) as one:
-        kinds = [kind for kind, _ in one.query(text)]
-    assert kinds == ([b"E", b"Z"] if text.startswith("COPY") else [b"T", b"C", b"Z"])
+        assert [kind for kind, _ in one.query(text)] == [b"E", b"Z"]
     assert spent(service.curator) == before
+
+
+PROBES = {
+    f"{COUNT} LIMIT 0": "n",
+    f"{COUNT} LIMIT 0 OFFSET 3 -- no rows": "n",
+    f"SELECT * FROM ({COUNT}) AS t LIMIT 0": "n",
+    f"SELECT * FROM ({COUNT}) AS t WHERE 1=0": "n",
+    "SELECT * FROM visits LIMIT 0": "person city smoker age cost note",
+    'SELECT "v".* FROM "public"."visits" AS "v" FETCH FIRST 0 ROWS ONLY': "person city smoker age cost note",
+    "SELECT age, city AS c FROM visits WHERE (0 = 1)": "age c",
+    "SELECT age FROM visits WHERE false": "age",
+    'SELECT TRUE AS "_" FROM "public"."visits" WHERE 1 <> 1 LIMIT 0': "_",
+    "SELECT 1 AS one, LOWER(city) FROM visits WHERE age > 3 AND 'a' = 'b'": "one lower",
+    "SELECT city, COUNT(*) AS n FROM visits WHERE 1=0 GROUP BY city": "city n",
+    "SELECT * FROM (SELECT age, cost FROM visits) AS virtual_table LIMIT 0": "age cost",
+    "WITH v AS (SELECT age FROM visits) SELECT * FROM v LIMIT 0": "age",
+}
+
+
+def names(content: bytes) -> list[str]:
+    """The names of the columns that a description says."""
+    (count,) = struct.unpack("!h", content[:2])
+    found, at = [], 2
+    for _ in range(count):
+        end = content.index(b"\0", at)
+        found.append(content[at:end].decode())
+        at = end + 19
+    return found
+
+
+@pytest.mark.parametrize("price", ["", "0.01"])
+def test_what_gives_no_row_is_neither_asked_nor_charged(service: Served, price: str) -> None:
+    before = spent(service.curator), list(service.curator.ledger.entries())
+    with client(service) as one:
+        one.query(f"SET discreet.epsilon = '{price}'")
+        for text, columns in PROBES.items():
+            said = one.query(text)
+            assert [kind for kind, _ in said] == [b"T", b"C", b"Z"], (text, said)
+            assert names(said[0][1]) == columns.split(), text
+            one.say(prepared("", text) + frame(b"D", b"S\0") + frame(b"B", bytes(8)) + frame(b"D", b"P\0"))
+            one.say(frame(b"E", bytes(5)) + frame(b"S"))
+            said = one.until(b"Z")
+            assert [kind for kind, _ in said] == [b"1", b"t", b"T", b"2", b"T", b"C", b"Z"], (text, said)
+            assert names(said[2][1]) == names(said[4][1]) == columns.split()
+    assert (spent(service.curator), list(service.curator.ledger.entries())) == before
+
+
+def test_no_row_may_be_what_a_parameter_says(service: Served) -> None:
+    before = spent(service.curator)
+    with client(service) as one:
+        one.query("SET discreet.epsilon = ''")
+        for text, columns in ((f"{COUNT} LIMIT $1", ["n"]), ("SELECT age FROM visits WHERE 1 = $1", ["age"])):
+            for number, kinds in ((b"0", [b"1", b"2", b"T", b"C", b"Z"]), (b"1", [b"1", b"2", b"E", b"Z"])):
+                one.say(frame(b"P", f"\0{text}\0".encode() + struct.pack("!hI", 1, 20)))
+                one.say(frame(b"B", b"\0\0" + struct.pack("!hhi", 0, 1, 1) + number + bytes(2)))
+                one.say(frame(b"D", b"P\0") + frame(b"E", bytes(5)) + frame(b"S"))
+                said = one.until(b"Z")
+                assert [kind for kind, _ in said] == kinds, said
+                assert number == b"1" or names(said[2][1]) == columns
+    assert spent(service.curator) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    {
+        "SELECT nothing FROM visits LIMIT 0": "42703",
+        "SELECT * FROM nowhere LIMIT 0": "42P01",
+        "SELECT unheard_of(age) FROM visits LIMIT 0": "0A000",
+        "SELECT COUNT(*) FROM visits WHERE 1=0": "P0001",
+        "SELECT age FROM visits WHERE smoker = FALSE": "42803",
+        "SELECT city, COUNT(*) FROM visits WHERE false GROUP BY ROLLUP (city)": "",
+        "SELECT * FROM visits LIMIT 1": "0A000",
+    }.items(),
+)
+def test_what_may_give_a_row_is_a_question(service: Served, text: str, code: str) -> None:
+    with client(service) as one:
+        one.query("SET discreet.epsilon = ''")
+        said = [(kind, fields(content)) for kind, content in one.query(text) if kind != b"Z"]
+        assert [kind for kind, _ in said] == [b"E"]
+        assert said[0][1]["C"] == (code or said[0][1]["C"])
+
+
+def test_prepared_texts_are_kept_without_their_words(service: Served) -> None:
+    with client(service) as one:
+        one.say(prepared("first", "SELECT " + "(" * 60_000) + frame(b"H"))
+        assert one.hear()[0] == b"1"
+        tracemalloc.start()
+        before, _ = tracemalloc.get_traced_memory()
+        for place in range(2):
+            one.say(
+                prepared(f"s{place}", "SELECT " + "(" * 60_000)
+                + frame(b"B", f"p{place}\0s{place}\0".encode() + bytes(6))
+            )
+            one.say(frame(b"H"))
+            assert [one.hear()[0], one.hear()[0]] == [b"1", b"2"]
+        kept, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert kept - before < 1_000_000
+
+
+def test_who_takes_nothing_does_not_hold_up_the_end(
+    data: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "TAKEN_SECONDS", 3_600)
+    monkeypatch.setattr(line, "ENDING_SECONDS", 0.2)
+    (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
+    much = "SELECT a.*, c.relname FROM pg_attribute a, pg_class c LIMIT 40000"
+    with contextlib.ExitStack() as later, served(tmp_path, AT_ONCE) as found:
+        one = later.enter_context(client(found))  # is there until the service has ended
+        one.connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        one.say(frame(b"Q", f"{much}\0".encode()))
+        assert one.hear()[0] == b"T"  # and nobody takes the rest
 
 
 def test_formats_that_are_too_few_are_an_error(service: Served) -> None:

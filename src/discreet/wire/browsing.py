@@ -36,6 +36,11 @@ class Browsing:
             return None
         return [kind if kind in _SENT else TEXT for kind in found.parameters], _columns(found)
 
+    async def probed(self, text: str, facts: Any) -> Sequence[tuple[str, int | None]] | None:
+        """The columns of a statement that gives no row whatever the tables hold, each with its type where that is
+        known; None where it may give one."""
+        return await self._catalog.probed(text, Session(facts.user, facts.database, facts.settings, facts.process))
+
     async def _asked(self, text: str, parameters: Sequence[str | None] | None, facts: Any) -> Rows | None:
         session = Session(facts.user, facts.database, facts.settings, facts.process)
         try:

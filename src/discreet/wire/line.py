@@ -23,6 +23,9 @@ MESSAGE_SECONDS = 10
 TAKEN_SECONDS = 120
 """How long a client may leave what was sent to it."""
 
+ENDING_SECONDS = 5
+"""How long it may take altogether what is sent once the service ends."""
+
 _ENOUGH = 65_536
 """Bytes that wait on either side."""
 
@@ -45,6 +48,9 @@ class Line(asyncio.Protocol):
         self._room.set()
         self._paused = False
         self._gone = False
+        self._ending = False
+        self._until: float | None = None
+        self._taking: asyncio.Timeout | None = None
 
     # as asyncio calls it
 
@@ -143,11 +149,28 @@ class Line(asyncio.Protocol):
             self._written.clear()
         if not self._room.is_set():
             try:
-                async with asyncio.timeout(TAKEN_SECONDS):
+                async with asyncio.timeout_at(self._taken_until()) as self._taking:
                     await self._room.wait()
             except TimeoutError:
                 self.transport.abort()
                 raise Gone from None
+            finally:
+                self._taking = None
+
+    def hasten(self) -> None:
+        """The service ends: what is sent from now on is taken soon, or the line ends."""
+        self._ending = True
+        if self._taking is not None:
+            self._taking.reschedule(self._taken_until())
+
+    def _taken_until(self) -> float:
+        """When a client must have taken what is sent now."""
+        now = asyncio.get_running_loop().time()
+        if not self._ending:
+            return now + TAKEN_SECONDS
+        if self._until is None:  # counted once: who takes a little now and then has no more time
+            self._until = now + ENDING_SECONDS
+        return self._until
 
     async def encrypt(self, context: ssl.SSLContext) -> None:
         """Speaks TLS from now on. Whatever came before it does is nobody's word: raises Trouble."""

@@ -75,6 +75,7 @@ class Wire:
         self._connections = Connections(MOST if loopback(address.host) else MOST_OF_ONE, MOST // 2)
         self._context, self._certificate = _encrypting(address)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._lines: set[Line] = set()
         self._sessions: dict[int, tuple[bytes, Session]] = {}
         self._of_account: Counter[str] = Counter()
         self._turns: dict[str | None, _Turn] = {}
@@ -91,13 +92,16 @@ class Wire:
         self._server = await loop.create_server(lambda: Line(self._connected, self._tasks), sock=listening)
 
     async def stop(self) -> None:
-        """Takes nobody more, and ends what is there: first what waits for its client, the rest once it is answered."""
+        """Takes nobody more, and ends what is there: first what waits for its client, the rest once it is answered and
+        the client has had a few seconds to take that."""
         self._ending = True
         if self._server is not None:
             self._server.close()
         self._connections.hasten()
         for _, session in self._sessions.values():
             session.end()
+        for line in self._lines:
+            line.hasten()
         while self._tasks:
             await asyncio.wait(set(self._tasks))
         self._catalog.close()
@@ -105,6 +109,9 @@ class Wire:
     # one connection
 
     async def _connected(self, line: Line) -> None:
+        self._lines.add(line)
+        if self._ending:
+            line.hasten()
         try:
             await self._begun(line)
         except Gone:
@@ -119,6 +126,7 @@ class Wire:
             line.write(messages.said(b"E", "FATAL", Trouble("XX000", "a fault of discreet itself")))
         finally:
             await line.close()
+            self._lines.discard(line)
 
     async def _begun(self, line: Line) -> None:
         body = await line.startup()
@@ -326,6 +334,9 @@ class _Asked:
 
     async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None:
         return await self._wire.catalog.described(text, facts)
+
+    async def probed(self, text: str, facts: Facts) -> Sequence[tuple[str, int | None]] | None:
+        return await self._wire.catalog.probed(text, facts)
 
 
 async def _password(line: Line) -> messages.Body:

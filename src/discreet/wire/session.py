@@ -26,7 +26,7 @@ from discreet.wire.messages import Body, said
 from discreet.wire.refusals import Trouble, not_here, trouble
 from discreet.wire.results import Column, Result, described, of_explanation, of_release, rows_of
 from discreet.wire.settings import OURS, Settings
-from discreet.wire.statements import Kind, Statement, Word, beside, name_of, statements, unquoted
+from discreet.wire.statements import Kind, Statement, Word, beside, may_give_no_row, name_of, statements, unquoted
 from discreet.wire.values import INT8, NUMERIC, OF_NAMES, TEXT, TEXTS, VOID, literal, oid_of, plain
 
 MOST_PREPARED = 512
@@ -39,6 +39,8 @@ MOST_CELLS = 2_000_000
 
 _log = logging.getLogger("discreet")
 _QUESTIONS = {"SELECT", "WITH", "TABLE", "VALUES", "(", "FROM"}
+_NO_QUESTION = {"0A000", "42803", "53400", "P0001"}
+"""Codes of what is refused as a question, though there are such columns: its form, and its price."""
 _WRITING = {
     "INSERT",
     "UPDATE",
@@ -84,21 +86,28 @@ class Asking(Protocol):
 
     async def catalog_described(self, text: str, facts: Facts) -> tuple[Sequence[int], Sequence[Column]] | None: ...
 
+    async def probed(self, text: str, facts: Facts) -> Sequence[tuple[str, int | None]] | None: ...
+
 
 @dataclass
 class Prepared:
-    """A prepared statement, with the types of its parameters."""
+    """A prepared statement, with the types of its parameters. Its words are found anew where they are needed: they take
+    a hundred times the place of the text."""
 
-    statement: Statement
+    text: str
     types: tuple[int, ...]
     columns: Sequence[Column] | None = None
+
+    @property
+    def statement(self) -> Statement:
+        return _only(self.text)
 
 
 @dataclass
 class Portal:
     """A statement with its parameters; its result, once it was executed, and how many rows were given."""
 
-    statement: Statement
+    text: str
     types: tuple[int, ...] = ()
     values: tuple[bytes | None, ...] = ()
     formats: Sequence[int] = ()
@@ -110,6 +119,10 @@ class Portal:
     told: bool = False
     expected: Sequence[Column] | None = None
     """The columns that were described before it was executed."""
+
+    @property
+    def statement(self) -> Statement:
+        return _only(self.text)
 
 
 class Session:
@@ -229,7 +242,7 @@ class Session:
         if not found:
             self._line.write(messages.EMPTY)
         for one in found:
-            result = await self._perform(one, Portal(one))
+            result = await self._perform(one, Portal(one.text))
             form: tuple[int, ...] = ()
             if one.begins("FETCH"):
                 form = self._fetched_formats(one)
@@ -279,7 +292,7 @@ class Session:
             if asked.name:
                 raise Trouble("42P05", "there is a prepared statement of this name", hint="close it first")
             del self._prepared[""]
-        held = sum(len(prepared.statement.text) + len(prepared.types) for prepared in self._prepared.values())
+        held = sum(len(prepared.text) + len(prepared.types) for prepared in self._prepared.values())
         wanted = len(one.text) + max(one.parameters, len(asked.types))
         if len(self._prepared) >= MOST_PREPARED or held + wanted > MOST_TEXT:
             raise Trouble("53400", "too many statements are prepared", hint="DEALLOCATE some of them")
@@ -293,7 +306,7 @@ class Session:
                 named += [0] * (len(beside_them) - len(named))
                 near = [*beside_them, *[TEXT] * (len(named) - len(beside_them))]
                 types = tuple(given or other for given, other in zip(named, near, strict=True))
-        self._prepared[asked.name] = Prepared(one, types, columns)
+        self._prepared[asked.name] = Prepared(one.text, types, columns)
         self._line.write(messages.PARSED)
 
     def _stand_ins(self, prepared: Prepared) -> tuple[bytes | None, ...]:
@@ -347,7 +360,7 @@ class Session:
         if len(self._portals) >= MOST_PORTALS:
             raise Trouble("53400", "too many portals are open", hint="close some of them")
         formats = [messages.format_of(asked.formats, place) for place in range(len(asked.values))]
-        made = Portal(prepared.statement, prepared.types, tuple(asked.values), formats, asked.results)
+        made = Portal(prepared.text, prepared.types, tuple(asked.values), formats, asked.results)
         made.expected = prepared.columns
         self._portals[asked.portal] = made
         self._line.write(messages.BOUND)
@@ -365,7 +378,7 @@ class Session:
             raise Trouble("26000", "there is no prepared statement of this name", hint="prepare it again")
         columns = prepared.columns
         if columns is None:
-            columns = await self._columns(Portal(prepared.statement, prepared.types, self._stand_ins(prepared)))
+            columns = await self._columns(Portal(prepared.text, prepared.types, self._stand_ins(prepared)))
         prepared.columns = columns
         self._line.write(messages.parameter_description(prepared.types))
         self._line.write(described(columns))
@@ -389,8 +402,9 @@ class Session:
             known = await self._catalogue(statement, portal)
             if known is not None:
                 return known.columns
-            explained = await self._waited(self._asking.explained(self._said_of(statement, portal)))
-            return of_explanation(explained, intervals=self.settings.intervals)
+            said = self._said_of(statement, portal)
+            columns = await self._probed(said)
+            return columns or await self._explained(said)
         if first == "SHOW":
             return (await self._show(statement)).columns
         if first == "EXPLAIN":
@@ -404,9 +418,10 @@ class Session:
         portal = self._portal(name)
         first = portal.result is None
         if portal.result is None:
-            portal.result = _as_described(await self._perform(portal.statement, portal), portal.expected)
-            if portal.statement.begins("FETCH"):
-                portal.results = self._fetched_formats(portal.statement) or portal.results
+            statement = portal.statement
+            portal.result = _as_described(await self._perform(statement, portal), portal.expected)
+            if statement.begins("FETCH"):
+                portal.results = self._fetched_formats(statement) or portal.results
         result = portal.result
         if describe:
             self._line.write(self._description(portal, result))
@@ -519,14 +534,36 @@ class Session:
         known = await self._catalogue(one, portal)
         if known is not None:
             return known
-        if [word.text.upper() for word in one.words[-2:]] == ["LIMIT", "0"]:  # programs look which columns there are
-            explained = await self._waited(self._asking.explained(self._said_of(one, portal)))
-            return Result("SELECT 0", of_explanation(explained, intervals=self.settings.intervals))
-        release, warnings = await self._waited(self._asking.asked(self._said_of(one, portal)))
+        said = self._said_of(one, portal)
+        if (probed := await self._probed(said)) is not None:
+            return Result("SELECT 0", probed)
+        release, warnings = await self._waited(self._asking.asked(said))
         columns, rows = of_release(release, intervals=self.settings.intervals)
         paid = f"{release.charged} charged" if release.charged else f"nothing charged (price {release.cost})"
         notices = [f"{paid}; {release.left}", *release.bounds, *warnings]
         return Result(f"SELECT {len(rows)}", columns, rows, notices)
+
+    async def _explained(self, said: Mapping[str, Any]) -> Sequence[Column]:
+        """The columns of a question. Nothing is charged."""
+        explained = await self._waited(self._asking.explained(said))
+        return of_explanation(explained, intervals=self.settings.intervals)
+
+    async def _probed(self, said: Mapping[str, Any]) -> Sequence[Column] | None:
+        """The columns of a statement that gives no row whatever the tables hold: programs look which columns there are.
+        Nothing is charged, nothing is measured. What no question may ask has them too, such as `SELECT * … LIMIT 0`,
+        where its columns are those of the tables. Gives None where it may give a row."""
+        text = said["question"]
+        if not may_give_no_row(_only(text)):
+            return None
+        columns = await self._asking.probed(text, self._now())
+        if columns is None:
+            return None
+        try:
+            return await self._explained(said if self.settings.price() else {**said, "epsilon": "1"})  # of any price
+        except Trouble as error:
+            if error.code not in _NO_QUESTION or not columns or any(kind is None for _, kind in columns):
+                raise
+        return [Column(name, kind) for name, kind in columns if kind is not None]
 
     async def _catalogue(self, one: Statement, portal: Portal) -> Result | None:
         """What is answered without any row of anybody's: of the catalogue, and of the session."""
@@ -709,7 +746,7 @@ class Session:
             raise Trouble("53400", "too many portals are open", hint="close some of them")
         result = await self._question(one.part(at + 1), portal)
         self._portals[name] = Portal(
-            one, results=[messages.BINARY] if "BINARY" in options else (), result=result, cursor=True, hold=hold
+            "", results=[messages.BINARY] if "BINARY" in options else (), result=result, cursor=True, hold=hold
         )
         self._hold_cells()
         return Result("DECLARE CURSOR", notices=result.notices)
@@ -761,6 +798,11 @@ class Session:
             options = {"FORMAT": rest[0].text}
         check(options)
         return copy_rows(await self._question(one.part(2, behind - 1), portal), options)
+
+
+def _only(text: str) -> Statement:
+    """The statement of a text that has one, or none."""
+    return next(iter(statements(text)), Statement("", ()))
 
 
 def _as_described(result: Result, expected: Sequence[Column] | None) -> Result:

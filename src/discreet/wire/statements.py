@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from discreet.wire.refusals import Trouble
 
@@ -38,8 +39,7 @@ class Kind(StrEnum):
     SIGN = "sign"
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     """A word of a statement: `text` as it stands, or what stands between double quotes; `start` and `end` are its place
     in the text."""
 
@@ -76,6 +76,8 @@ class Statement:
         if not words:
             return Statement("", ())
         first = words[0].start
+        if not first:
+            return Statement(self.text[: words[-1].end], words)
         moved = tuple(Word(one.kind, one.text, one.start - first, one.end - first) for one in words)
         return Statement(self.text[first : words[-1].end], moved)
 
@@ -170,6 +172,21 @@ def unquoted(word: Word) -> str:
 def name_of(word: Word) -> str:
     """A name: folded to small letters, unless it stands in double quotes."""
     return word.text if word.kind is Kind.QUOTED else word.text.lower()
+
+
+def may_give_no_row(statement: Statement) -> bool:
+    """Whether the words could say that there is no row whatever the tables hold. Who reads the text knows more."""
+    words = statement.words
+    for place, word in enumerate(words):
+        if word.upper == "FALSE" or (word.upper == "NOT" and _at(words, place + 1) in ("TRUE", "(")):
+            return True
+        if word.upper in ("LIMIT", "FIRST", "NEXT") and place + 1 < len(words) and not words[place + 1].text.strip("0"):
+            return True
+        if word.upper in _COMPARING and 0 < place < len(words) - 1:
+            sides = {words[place - 1].kind, words[place + 1].kind}
+            if sides <= {Kind.NUMBER, Kind.STRING}:
+                return True
+    return False
 
 
 _COMPARING = {"=", "<", ">", "<=", ">=", "<>", "!=", "LIKE", "ILIKE"}

@@ -82,8 +82,8 @@ class Catalog:
             return _setting(" ".join(words[1].lower().replace('"', "").split()), session)
         if self._of_people.search(statement) and not _ABOUT.search(statement):
             return None
-        loop = asyncio.get_running_loop()
-        found = await loop.run_in_executor(self._turns, self._asked, statement, parameters, session)
+        values = None if parameters is None else list(parameters)
+        found = await self._asked("answer", session, statement, values)
         if "elsewhere" in found:
             return None
         if "wrong" in found:
@@ -96,7 +96,17 @@ class Catalog:
             found["sets"],
         )
 
-    def _asked(self, statement: str, parameters: Sequence[str | None] | None, session: Session) -> dict[str, Any]:
+    async def probed(self, statement: str, session: Session) -> Sequence[tuple[str, int | None]] | None:
+        """Names and types, as far as they are known, of the columns of a statement that gives no row, whatever the
+        tables hold. Gives None where it may give one."""
+        found = await self._asked("probe", session, statement)
+        return None if "columns" not in found else [(name, kind) for name, kind in found["columns"]]
+
+    async def _asked(self, operation: str, session: Session, *arguments: Any) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._turns, self._called, operation, session, *arguments)
+
+    def _called(self, operation: str, session: Session, *arguments: Any) -> dict[str, Any]:
         facts = {
             "user": session.user,
             "database": session.database,
@@ -109,8 +119,7 @@ class Catalog:
             if self._process is None or not self._process.usable:
                 self._process = EngineProcess(WORKER)
                 self._process.call("declare", self._declared, seconds=START_SECONDS)
-            values = None if parameters is None else list(parameters)
-            found: dict[str, Any] = self._process.call("answer", statement, values, facts, seconds=SECONDS)
+            found: dict[str, Any] = self._process.call(operation, *arguments, facts, seconds=SECONDS)
         except (Failed, Refused, Lost, Stopped):
             if self._process is not None:
                 self._process.kill()

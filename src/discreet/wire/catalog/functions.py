@@ -79,8 +79,20 @@ MACROS = {
     "array_remove": "(given, sought) AS list_filter(given, lambda one: one <> sought)",
     "array_append": "(given, more) AS list_append(given, more)",
     "array_cat": "(given, more) AS list_concat(given, more)",
-    "format": "(pattern, a := NULL, b := NULL, c := NULL) AS replace(replace(pattern, '%s', coalesce(a::VARCHAR, '')), "
-    "'%I', coalesce(a::VARCHAR, ''))",
+    "in_place": (
+        "(place, value) AS CASE place WHEN '%s' THEN coalesce(value, '') WHEN '%I' THEN pg__quote_ident(value) "
+        "WHEN '%L' THEN coalesce(pg__quote_literal(value), 'NULL') ELSE '' END"
+    ),
+    "format": (
+        "(pattern, a := NULL, b := NULL, c := NULL) AS "
+        "regexp_split_to_array(pattern, '%[sIL]')[1] || "
+        "pg__in_place(regexp_extract_all(pattern, '%[sIL]')[1], a::VARCHAR) || "
+        "coalesce(regexp_split_to_array(pattern, '%[sIL]')[2], '') || "
+        "pg__in_place(regexp_extract_all(pattern, '%[sIL]')[2], b::VARCHAR) || "
+        "coalesce(regexp_split_to_array(pattern, '%[sIL]')[3], '') || "
+        "pg__in_place(regexp_extract_all(pattern, '%[sIL]')[3], c::VARCHAR) || "
+        "coalesce(regexp_split_to_array(pattern, '%[sIL]')[4], '')"
+    ),
 }
 """By name the definition of a macro in DuckDB, where its name is the same with `pg__` before it."""
 
@@ -160,6 +172,8 @@ TRUTHS = {
     "pg_try_advisory_lock": True,
     "pg_advisory_unlock": True,
     "row_security_active": False,
+    "pg_column_is_updatable": False,
+    "pg_relation_is_updatable": False,
 }
 """Functions that say the same of everything."""
 
@@ -217,5 +231,6 @@ KNOWN = {*MACROS, *NULLS, *ZEROS, *TRUTHS, *PASSED, *TABLES, *SPOKEN} - {
     "number_of_called",
     "number_of_named",
     "text_of",
+    "in_place",
 }
 """All that may be called."""

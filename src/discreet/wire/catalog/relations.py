@@ -87,6 +87,17 @@ class Catalogue:
         self.roles = {OWNER: OWNER_ROLE}
 
     @cached_property
+    def of_people(self) -> dict[str, Relation]:
+        """The declared tables by their names in small letters."""
+        return {
+            name.lower(): Relation(
+                "public", name, self.tables[name], "r", self.tables[name] + 2, self.tables[name] + 1,
+                tuple((column, KINDS.get(kind or "", TEXT), False) for column, kind, _, _ in columns),
+            )
+            for name, _, columns in self.declared
+        }  # fmt: skip
+
+    @cached_property
     def information(self) -> int:
         """The number of the schema information_schema: the first that a server gives before its relations."""
         return int(next(row["typnamespace"] for row in self._parts["types"] if row["typname"] == "sql_identifier"))

@@ -12,8 +12,10 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
 
 from discreet.wire.catalog import functions
+from discreet.wire.catalog.probes import gives_no_row
 from discreet.wire.catalog.relations import (
     BOOL,
     INT2,
@@ -125,6 +127,19 @@ _KINDS = {
 _LISTED = re.compile(r"(::\s*)((?:oid|regclass|regtype|regproc|regnamespace|regrole|name|xid)\s*\[)", re.I)
 
 
+def _with_quoted_names(text: str) -> str:
+    """The text with the words SELECT and TABLE in quotes where they are names of columns behind AS."""
+    tokens = sqlglot.tokenize(text, read="postgres")
+    for before, token, after in reversed(list(zip(tokens, tokens[1:], tokens[2:], strict=False))):
+        if (
+            before.token_type is TokenType.ALIAS
+            and token.token_type in (TokenType.SELECT, TokenType.TABLE)
+            and after.token_type in (TokenType.COMMA, TokenType.FROM)
+        ):
+            text = f'{text[: token.start]}"{token.text.lower()}"{text[token.end + 1 :]}'
+    return text
+
+
 class Statement:
     """One statement over one catalogue."""
 
@@ -132,11 +147,13 @@ class Statement:
         self._catalogue, self._values, self._facts = catalogue, values, facts
         self._sets: dict[str, str] = {}
         self._parameters: dict[int, int] = {}
+        self._of_people = False
         self._about = re.search(r"\bpg_|information_schema", text, re.I) is not None
         if len(text) > LONGEST:
             raise self._unknown("the statement is too long", "write less at once")
         try:
-            trees = [tree for tree in sqlglot.parse(_LISTED.sub(r"\1pg_catalog.\2", text), dialect="postgres") if tree]
+            text = _with_quoted_names(_LISTED.sub(r"\1pg_catalog.\2", text))
+            trees = [tree for tree in sqlglot.parse(text, dialect="postgres") if tree]
         except (SqlglotError, RecursionError):
             raise self._unknown("the statement cannot be read", "write it more simply") from None
         if len(trees) != 1 or not isinstance(trees[0], exp.Select | exp.SetOperation | exp.Subquery | exp.Values):
@@ -161,6 +178,18 @@ class Statement:
         text = tree.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE)
         most = max(self._parameters, default=0)
         return Written(text, columns, [self._parameters.get(place, TEXT) for place in range(1, most + 1)], self._sets)
+
+    def probed(self) -> list[tuple[str, int | None]]:
+        """Names and types of the columns of a statement that gives no row, also of one that reads declared tables: it
+        is never run. Types that are not known are None. Raises Elsewhere where it may give a row, and Refusal."""
+        if not gives_no_row(self._tree) or any(one.args.get("into") for one in self._tree.find_all(exp.Select)):
+            raise Elsewhere
+        self._of_people = True
+        self._simplify()
+        calls = (node for node in self._tree.find_all(exp.Func) if type(node).__name__ not in _DIRECT)
+        if any(called(node) not in functions.KNOWN for node in calls):
+            return []
+        return self._columns(self._tree) or []
 
     # What it names
 
@@ -189,6 +218,10 @@ class Statement:
                     raise self._unknown("an operator that the catalogue does not have", "write another")
                 found = made(this=node.this, expression=node.expression)
                 return exp.Not(this=exp.Paren(this=found)) if negated else found
+            if isinstance(node, exp.NEQ) and isinstance(node.expression, exp.Anonymous):
+                call = node.expression
+                if call.name.upper() == "ALL" and len(call.expressions) == 1:  # of an array: of none of them
+                    return exp.Not(this=exp.EQ(this=node.this, expression=exp.Any(this=call.expressions[0])))
             if isinstance(node, exp.Collate):
                 inner: exp.Expr = node.this
                 return inner
@@ -232,6 +265,8 @@ class Statement:
     def _relation(self, table: exp.Table) -> Relation | None:
         if table.catalog and table.catalog.lower() != self._facts.database.lower():
             return None
+        if self._of_people and table.db.lower() in ("", "public"):
+            return self._catalogue.of_people.get(table.name.lower())
         schema = table.db.lower() or "pg_catalog"
         return self._catalogue.relations.get((schema, table.name.lower()))
 
@@ -339,6 +374,8 @@ class Statement:
             return BOOL
         if isinstance(node, exp.DPipe):
             return TEXT
+        if isinstance(node, exp.Literal) and self._of_people:
+            return TEXT if node.is_string else INT4 if node.is_int else NUMERIC
         if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
             columns = self._columns(node)
             return columns[0][1] if columns else None

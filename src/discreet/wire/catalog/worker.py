@@ -106,6 +106,12 @@ _INFORMATION = {
         "JOIN pg.pg_type t ON t.oid = a.atttypid JOIN pg.pg_namespace n2 ON n2.oid = t.typnamespace "
         "JOIN pg.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, pg.pg_database d"
     ),
+    "character_sets": (
+        "SELECT NULL::VARCHAR AS character_set_catalog, NULL::VARCHAR AS character_set_schema, "
+        "'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use, "
+        "d.datname AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C' AS default_collate_name "
+        "FROM pg.pg_database d"
+    ),
     "table_privileges": (
         "SELECT 'discreet' AS grantor, current.user_ AS grantee, d.datname AS table_catalog, n.nspname AS "
         "table_schema, "
@@ -147,7 +153,14 @@ class Worker:
             self._catalogue = Catalogue(*arguments)
             self._database = _made(self._catalogue)
             return {}
-        return self._answer(*arguments)
+        return self._probed(*arguments) if operation == "probe" else self._answer(*arguments)
+
+    def _probed(self, text: str, facts: dict[str, Any]) -> dict[str, Any]:
+        assert self._catalogue is not None
+        try:
+            return {"columns": Statement(self._catalogue, text, None, Facts(now=moment(), **facts)).probed()}
+        except (Elsewhere, Refusal, RecursionError):
+            return {"elsewhere": True}
 
     def _answer(self, text: str, values: Sequence[str | None] | None, facts: dict[str, Any]) -> dict[str, Any]:
         assert self._catalogue is not None
