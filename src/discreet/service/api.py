@@ -269,6 +269,11 @@ class Service:
         """The tables, as they are declared."""
         return self._curator.tables
 
+    @property
+    def schema(self) -> str:
+        """The name of the schema that they are in."""
+        return self._curator.declaration.schemas[0]
+
     async def holder_of(self, name: str) -> Account | None:
         """The account of this name, for whoever has proved to be called so: None where it was ended, or its analyst is
         no longer declared."""

@@ -18,8 +18,8 @@ _SENT = {*SIZES, *INTEGERS, *ARRAYS, TEXT}
 class Browsing:
     """The catalogue of the declared tables, for all sessions of a port."""
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
-        self._catalog = Catalog(tables)
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]], schema: str) -> None:
+        self._catalog = Catalog(tables, schema)
 
     async def answer(self, text: str, parameters: Sequence[str | None], facts: Any) -> Result | None:
         """The answer, or None where the statement is not about the catalogue. Raises Trouble."""

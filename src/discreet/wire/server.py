@@ -71,7 +71,7 @@ class Wire:
         self._service = service
         self._accounts = accounts
         self._bound = bound
-        self._catalog = Browsing(service.tables)
+        self._catalog = Browsing(service.tables, service.schema)
         self._connections = Connections(MOST if loopback(address.host) else MOST_OF_ONE, MOST // 2)
         self._context, self._certificate = _encrypting(address)
         self._tasks: set[asyncio.Task[None]] = set()

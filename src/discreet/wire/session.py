@@ -588,7 +588,6 @@ class Session:
         known: dict[str, tuple[Column, Any]] = {
             "select 1": (Column("?column?", 23), 1),
             "select version ( )": (Column("version"), f"PostgreSQL {self.settings.get('server_version')}"),
-            "select current_schema ( )": (Column("current_schema", 19), "public"),
             "select current_database ( )": (Column("current_database", 19), self._facts.database),
             "select pg_backend_pid ( )": (Column("pg_backend_pid", 23), self._facts.process),
             "select pg_advisory_unlock_all ( )": (Column("pg_advisory_unlock_all", VOID), ""),

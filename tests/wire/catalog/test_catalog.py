@@ -11,13 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 
 from discreet.errors import QuestionError
 from discreet.wire.catalog import SQLSTATES, Catalog, Rows, Session
+from discreet.wire.catalog.probes import gives_no_row
+from discreet.wire.statements import may_give_no_row, statements
 
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text("utf-8"))
-"""What clients sent to a PostgreSQL 15 with these tables, and what it answered where ours is the same; elsewhere they
-differ on purpose: sizes, privileges, versions, other databases, indexes of the catalogue itself, operators."""
+"""What clients sent to a PostgreSQL 15 with these tables, or what they ask in other words ("as … asks"), and what it
+answered where ours is the same; elsewhere they differ on purpose: sizes, privileges, versions, other databases, indexes
+of the catalogue itself, operators."""
 
 
 def column(kind: str, nulls: bool = True, **known: Any) -> dict[str, Any]:
@@ -216,6 +220,73 @@ def test_names_with_quotes_and_signs() -> None:
         assert rows(catalog, "SELECT relname FROM pg_class WHERE relname = $1", "it's") == (("it's",),)
     finally:
         catalog.close()
+
+
+def test_the_schema_has_its_declared_name() -> None:
+    catalog = Catalog(TABLES, "ward")
+    try:
+        known = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema NOT LIKE '%\\_%'"
+        assert {schema for schema, _ in rows(catalog, known)} == {"ward"}
+        named = "SELECT current_schema(), 'ward.adult'::regclass::oid::int, 'adult'::regclass::text FROM pg_am LIMIT 1"
+        assert rows(catalog, named) == (("ward", 16385, "adult"),)
+        assert rows(catalog, "SHOW search_path") == (("ward",),)
+        asked = catalog.probed("SELECT age FROM ward.adult LIMIT 0", ANN)
+        assert asyncio.run(asked) == [("age", 20)]
+    finally:
+        catalog.close()
+
+
+NO_ROW = [
+    "SELECT * FROM t LIMIT 0",
+    "SELECT * FROM t OFFSET 5 LIMIT 0",
+    "SELECT * FROM t FETCH FIRST 0 ROWS ONLY",
+    "SELECT a FROM t WHERE (0 = 1)",
+    "SELECT a FROM t WHERE a > 1 AND 1 <> 1",
+    "SELECT a FROM t WHERE NOT true",
+    "SELECT a FROM t WHERE NOT (1 = 1 OR a = 2)",
+    "SELECT a FROM t WHERE 'a' = 'b'",
+    "SELECT a, count(*) FROM t WHERE false GROUP BY a",
+    "SELECT * FROM (SELECT count(*) AS n FROM t) x WHERE 1=0",
+    "SELECT * FROM (SELECT a FROM t LIMIT 0) AS x LEFT JOIN t ON true",
+    "SELECT a FROM t WHERE false UNION ALL SELECT a FROM t WHERE 1 > 2",
+    "(SELECT a FROM t) LIMIT 0",
+    "WITH x AS (SELECT a FROM t) SELECT * FROM x LIMIT 0",
+    "SELECT count(*) FROM t HAVING 1=0",
+    "(SELECT a FROM t WHERE false) INTERSECT SELECT a FROM t",
+]
+PERHAPS_ROWS = [
+    "SELECT count(*) FROM t WHERE 1=0",
+    "SELECT unheard_of(a) FROM t WHERE 1=0",
+    "SELECT a FROM t LIMIT 1",
+    "SELECT a FROM t WHERE 1=1",
+    "SELECT a FROM t WHERE 1=0 OR a = 1",
+    "SELECT a, count(*) FROM t WHERE false GROUP BY ROLLUP (a)",
+    "SELECT a, count(*) FROM t WHERE false GROUP BY GROUPING SETS ((a), ())",
+    "SELECT count(*) FROM t WHERE false GROUP BY ()",
+    "SELECT a FROM t UNION SELECT a FROM t WHERE 1=0",
+    "SELECT count(*) FROM (SELECT a FROM t LIMIT 0) x",
+    "SELECT a FROM (SELECT a FROM t LIMIT 0) x RIGHT JOIN t ON true",
+    "SELECT a FROM t WHERE NOT (a = 0)",
+    "SELECT a FROM t ORDER BY (SELECT 1 LIMIT 0)",
+    "SELECT a FROM t WHERE EXISTS (SELECT 1 LIMIT 0) LIMIT 10",
+    "SELECT string_agg(a, ',') FROM t WHERE false",
+    "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM t WHERE false",
+]
+
+
+def test_which_statements_give_no_row() -> None:
+    for text in NO_ROW:
+        assert gives_no_row(sqlglot.parse_one(text, dialect="postgres")), text
+        assert all(may_give_no_row(one) for one in statements(text)), text
+    for text in PERHAPS_ROWS:
+        assert not gives_no_row(sqlglot.parse_one(text, dialect="postgres")), text
+
+
+def test_a_backslash_takes_its_meaning_from_a_sign_of_a_pattern(catalog: Catalog) -> None:
+    named = "SELECT relname FROM pg_class WHERE relname"
+    assert rows(catalog, f"{named} LIKE 'pg\\_cl_ss'") == (("pg_class",),)
+    assert rows(catalog, f"{named} LIKE 'pg\\_cl\\_ss'") == rows(catalog, f"{named} LIKE $1", "pg_cl\\_ss") == ()
+    assert rows(catalog, f"{named} NOT ILIKE $1 AND relname = 'adult'", "a\\_%") == (("adult",),)
 
 
 def test_settings(catalog: Catalog) -> None:

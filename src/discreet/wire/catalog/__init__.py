@@ -60,10 +60,11 @@ class Rows:
 
 
 class Catalog:
-    """The catalogue of these declared tables (as `Curator.tables` gives them), for all sessions: one child answers them
-    in turn, and is started when it is first needed."""
+    """The catalogue of these declared tables (as `Curator.tables` gives them) in their schema, for all sessions: one
+    child answers them in turn, and is started when it is first needed."""
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]], schema: str = "public") -> None:
+        self._schema = schema
         self._declared = [
             (name, str(table["rows"]), [(column, known["type"], said(known), known["nulls"])
                                         for column, known in table["columns"].items()])
@@ -79,7 +80,7 @@ class Catalog:
         are None it is only described: its columns and parameters, and no rows to be shown. Raises QuestionError."""
         words = re.fullmatch(r"\s*show\s+(.*?)\s*;?\s*", statement, re.IGNORECASE | re.DOTALL)
         if words:
-            return _setting(" ".join(words[1].lower().replace('"', "").split()), session)
+            return _setting(" ".join(words[1].lower().replace('"', "").split()), self._settings(session))
         if self._of_people.search(statement) and not _ABOUT.search(statement):
             return None
         values = None if parameters is None else list(parameters)
@@ -110,15 +111,15 @@ class Catalog:
         facts = {
             "user": session.user,
             "database": session.database,
-            "schemas": _schemas(session.settings.get("search_path", "public")),
+            "schemas": self._schemas(session.settings.get("search_path", self._schema)),
             "version": f"PostgreSQL 15.0 (discreet {version('discreet')})",
             "process": session.process,
-            "settings": settled(session.settings),
+            "settings": self._settings(session),
         }
         try:
             if self._process is None or not self._process.usable:
                 self._process = EngineProcess(WORKER)
-                self._process.call("declare", self._declared, seconds=START_SECONDS)
+                self._process.call("declare", self._declared, self._schema, seconds=START_SECONDS)
             found: dict[str, Any] = self._process.call(operation, *arguments, facts, seconds=SECONDS)
         except (Failed, Refused, Lost, Stopped):
             if self._process is not None:
@@ -127,6 +128,14 @@ class Catalog:
             return {"wrong": ["catalog_time", "the statement takes too long, or too much memory", "ask for less"]}
         return found
 
+    def _settings(self, session: Session) -> dict[str, str]:
+        return settled({"search_path": self._schema, **session.settings})
+
+    def _schemas(self, path: str) -> list[str]:
+        """The schemas of a search path that are here."""
+        named = [one.strip().strip('"') for one in path.split(",")]
+        return [one for one in named if one in (self._schema, "pg_catalog", "information_schema")]
+
     def close(self) -> None:
         """Ends the child."""
         self._turns.shutdown(cancel_futures=True)
@@ -134,21 +143,14 @@ class Catalog:
             self._process.close()
 
 
-def _schemas(path: str) -> list[str]:
-    """The schemas of a search path that are here."""
-    named = [one.strip().strip('"') for one in path.split(",")]
-    return [one for one in named if one in ("public", "pg_catalog", "information_schema")]
-
-
 WORKER = "discreet.wire.catalog.worker"
 
 _ABOUT = re.compile(r"pg_|information_schema", re.IGNORECASE)
 
 
-def _setting(name: str, session: Session) -> Rows | None:
+def _setting(name: str, settings: Mapping[str, str]) -> Rows | None:
     if name.startswith("discreet."):
         return None
-    settings = settled(session.settings)
     if name == "all":
         rows = tuple((written(one), value, "") for one, value in sorted(settings.items()))
         return Rows((("name", 25), ("setting", 25), ("description", 25)), rows)

@@ -55,7 +55,7 @@ Row = dict[str, Any]
 class Catalogue:
     """The relations, types and rows for these declared tables."""
 
-    def __init__(self, declared: Declared) -> None:
+    def __init__(self, declared: Declared, schema: str = "public") -> None:
         text = files(__package__).joinpath("postgresql_15.json").read_text("utf-8")
         self._parts: dict[str, list[Row]] = {
             name: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for name, rows in json.loads(text).items()
@@ -68,7 +68,7 @@ class Catalogue:
             )
             for row in self._parts["relations"]
         }  # fmt: skip
-        self.declared = declared
+        self.declared, self.schema = declared, schema
         self.tables = {name: FIRST + 6 * place for place, (name, _, _) in enumerate(declared)}
         self._bases: dict[int, int] = {
             row["oid"]: row["typbasetype"] for row in self._parts["types"] if row["typbasetype"]
@@ -80,7 +80,7 @@ class Catalogue:
         self.functions: dict[int, str] = {row["oid"]: row["proname"] for row in self._parts["functions"]}
         self.schemas = {
             SYSTEM: "pg_catalog",
-            PUBLIC: "public",
+            PUBLIC: schema,
             TOAST: "pg_toast",
             self.information: "information_schema",
         }
@@ -91,7 +91,7 @@ class Catalogue:
         """The declared tables by their names in small letters."""
         return {
             name.lower(): Relation(
-                "public", name, self.tables[name], "r", self.tables[name] + 2, self.tables[name] + 1,
+                self.schema, name, self.tables[name], "r", self.tables[name] + 2, self.tables[name] + 1,
                 tuple((column, KINDS.get(kind or "", TEXT), False) for column, kind, _, _ in columns),
             )
             for name, _, columns in self.declared
@@ -125,8 +125,9 @@ class Catalogue:
         for oid, (schema, name) in self._rows_of.items():
             for number, ending in ((oid, ""), (self._array_of[oid], "[]")):
                 if number:
-                    shown = name if schema in ("pg_catalog", "public") else f"{schema}.{name}"
-                    written[number] = quoted(shown) + ending if schema == "public" else shown + ending
+                    ours = schema == self.schema
+                    shown = quoted(name) if ours else name if schema == "pg_catalog" else f"{schema}.{name}"
+                    written[number] = shown + ending
         return written
 
     @cached_property
@@ -144,7 +145,7 @@ class Catalogue:
     def _rows_of(self) -> dict[int, tuple[str, str]]:
         """The types that are rows of a relation."""
         found = {one.rowtype: (one.schema, one.name) for one in self.relations.values() if one.rowtype}
-        return found | {oid + 2: ("public", name) for name, oid in self.tables.items()}
+        return found | {oid + 2: (self.schema, name) for name, oid in self.tables.items()}
 
     @cached_property
     def _array_of(self) -> dict[int, int]:
@@ -166,7 +167,7 @@ class Catalogue:
         found: dict[str, int] = {}
         for name, oid in self.tables.items():
             for one in (name, quoted(name), f'"{name}"'):
-                found |= {one: oid, f"public.{one}": oid, f'"public".{one}': oid}
+                found |= {one: oid, f"{self.schema}.{one}": oid, f'"{self.schema}".{one}': oid}
         for (schema, name), relation in self.relations.items():
             if schema == "pg_catalog":
                 found[name] = relation.oid

@@ -12,7 +12,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from discreet.wire.catalog import functions
 from discreet.wire.catalog.probes import gives_no_row
@@ -265,7 +265,7 @@ class Statement:
     def _relation(self, table: exp.Table) -> Relation | None:
         if table.catalog and table.catalog.lower() != self._facts.database.lower():
             return None
-        if self._of_people and table.db.lower() in ("", "public"):
+        if self._of_people and table.db.lower() in ("", self._catalogue.schema.lower()):
             return self._catalogue.of_people.get(table.name.lower())
         schema = table.db.lower() or "pg_catalog"
         return self._catalogue.relations.get((schema, table.name.lower()))
@@ -553,6 +553,10 @@ class Statement:
             found = exp.table_("keywords" if name == "pg_get_keywords" else "nothing", db="own")
             found.set("alias", exp.TableAlias(this=exp.to_identifier(node.alias or name, quoted=True)))
             return found
+        if isinstance(node, exp.Like | exp.ILike) and not isinstance(node.parent, exp.Escape):
+            pattern = node.expression
+            if not isinstance(pattern, exp.Literal) or "\\" in pattern.name:  # PostgreSQL's own sign for the next sign
+                return exp.Escape(this=node.copy(), expression=exp.Literal.string("\\"))
         if isinstance(node, exp.Func) and type(node).__name__ not in _DIRECT:
             return self._call(node)
         return node

@@ -117,7 +117,7 @@ _INFORMATION = {
         "table_schema, "
         "c.relname AS table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS with_hierarchy "
         "FROM pg.pg_class c JOIN pg.pg_namespace n ON n.oid = c.relnamespace, pg.pg_database d, own.current current "
-        "WHERE n.nspname = 'public'"
+        "WHERE n.oid = 2200"
     ),
 }
 
