@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +12,10 @@ from sqlglot import exp
 from sqlglot.dialects import Postgres
 
 from discreet.sql.grammar import parse
+from discreet.wire.messages import BINARY
 from discreet.wire.refusals import Trouble
 from discreet.wire.statements import beside, statements
-from discreet.wire.values import literal, quoted
+from discreet.wire.values import NUMERIC, encoded, literal, quoted
 
 
 def test_statements_are_apart_at_semicolons_that_stand_in_no_text() -> None:
@@ -67,6 +71,12 @@ def test_a_value_is_one_word_to_whoever_reads_the_question(value: str) -> None:
 def test_our_own_words_are_those_of_the_reader(value: str) -> None:
     (one,) = statements(f"SELECT {quoted(value)}")
     assert len(one.words) == 2
+
+
+@pytest.mark.parametrize("text", ["0", "-0.5", "10000", "0.00012", "1234567890" * 4 + "." + "0987654321" * 3, "-1e20"])
+def test_binary_numbers_keep_all_their_digits(text: str) -> None:
+    said = literal(NUMERIC, encoded(NUMERIC, Decimal(text), BINARY), BINARY)
+    assert Fraction(said.strip("()")) == Fraction(text)
 
 
 def test_what_parameters_stand_beside() -> None:

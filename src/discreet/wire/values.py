@@ -304,11 +304,13 @@ def _from_binary(oid: int, content: bytes) -> Any:
 
 def _from_numeric(content: bytes) -> Decimal:
     count, weight, sign, scale = struct.unpack_from("!hhHh", content)
-    groups = struct.unpack(f"!{max(0, count)}h", content[8:])
-    if sign not in (0, 0x4000) or not 0 <= scale <= 400 or abs(weight) > 100 or not set(groups) <= set(range(10_000)):
+    if sign not in (0, 0x4000) or not (0 <= scale <= 400 and abs(weight) <= 100 and 0 <= count <= 201):
         raise ValueError
-    whole = sum((Decimal(one) * Decimal(10_000) ** (weight - place) for place, one in enumerate(groups)), Decimal(0))
-    return -whole if sign else whole
+    groups = struct.unpack(f"!{count}h", content[8:])
+    if not set(groups) <= set(range(10_000)):
+        raise ValueError
+    digits = tuple(int(digit) for one in groups for digit in f"{one:04}")  # sums would be rounded to 28 digits
+    return Decimal((int(bool(sign)), digits, 4 * (weight - count + 1))) if digits else Decimal(0)
 
 
 def _utc(moment: datetime.datetime) -> datetime.datetime:
