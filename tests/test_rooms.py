@@ -89,6 +89,8 @@ BELOW: dict[str, set[str]] = {
     # pages of the service: no engine and no plan either
     "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
     | {"accounting", "odds", "errors", "texts"},
+    # a form for a first declaration: no source and no curator; of the service and its pages how one is asked over HTTP
+    "beginning": {"console", "service", "catalog", "odds", "errors"},
     # another way in to the service: no curator, no ledger, no tree of a question; of the engines a child process alone,
     # in which what clients ask of the catalogue is answered
     "wire": {"service", "release", "explanation", "catalog", "engines", "errors", "texts"},
@@ -105,6 +107,7 @@ BELOW: dict[str, set[str]] = {
             "procedures",
             "agents",
             "audit",
+            "beginning",
             "console",
             "engines",
             "explanation",

@@ -113,6 +113,7 @@ class Browser:
             return
         said = {"key": key, "code": key, "windowsVirtualKeyCode": codes[key], "modifiers": 8 * shift + 2 * control}
         said |= {"text": "\r"} if key == "Enter" else {}
+        said |= {"key": " ", "text": " "} if key == "Space" and not control else {}
         self._ask("Input.dispatchKeyEvent", self._session, type="keyDown", **said)
         self._ask("Input.dispatchKeyEvent", self._session, type="keyUp", **said)
 

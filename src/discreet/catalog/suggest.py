@@ -3,12 +3,17 @@ except the keys of columns that the owner calls public; what a CSV file's first 
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+import secrets
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
 from discreet.trusted.ring_a.table import Source, Type
 
@@ -17,7 +22,7 @@ from discreet.trusted.ring_a.table import Source, Type
 class Suggested:
     """What is known of a source's columns, and what the owner said of the table. `looks` is the type that the first
     rows of a CSV file seem to have, by column, and `dates` how those in the columns `dated` may be written: it decides
-    nothing."""
+    nothing. The columns `full` have a value in every row; a `public` table is about nobody."""
 
     name: str
     source: str
@@ -26,12 +31,24 @@ class Suggested:
     looks: Mapping[str, Type] = field(default_factory=dict)
     dates: Sequence[str] = ()
     dated: Sequence[str] = ()
-    ranges: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     person: str | None = None
     one_row_per_person: bool = False
     rows_per_person: int | None = None
     groups_per_person: int | None = None
+    full: Collection[str] = ()
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """An analyst's part of the budget, and the most of it in one day and in one month; numbers as TOML writes them."""
+
+    name: str
+    epsilon: str
+    day: str | None = None
+    month: str | None = None
 
 
 def table_name(source: str) -> str:
@@ -42,29 +59,87 @@ def table_name(source: str) -> str:
     return f"t_{name}" if name[0].isdigit() else name
 
 
-def written(tables: Sequence[Suggested], epsilon: str, delta: str) -> str:
-    """The declaration as TOML."""
+_READ = (
+    "# Nothing here was computed from values, except the `values` of columns you called public, and whether",
+    "# they are all there is (nulls = false). What stands behind a column as a comment decides nothing.",
+)
+_SAID = (
+    "# Nothing here was computed from values: ranges, values and numbers are what you said. What stands behind a",
+    "# column as a comment decides nothing.",
+)
+
+
+def written(
+    tables: Sequence[Suggested],
+    epsilon: str,
+    delta: str,
+    *,
+    question: str = "0.1",
+    renewal: tuple[str, str] | None = None,
+    analysts: Sequence[Allowed] = (),
+    said: bool = False,
+) -> str:
+    """The declaration as TOML. A `renewal` is a period and for whom; `said` is where the owner has said all values."""
     lines = [
         "# What may be asked about these people, and how much of their privacy may be spent.",
-        "# Nothing here was computed from values, except the `values` of columns you called public, and whether",
-        "# they are all there is (nulls = false). What stands behind a column as a comment decides nothing.",
+        *(_SAID if said else _READ),
         "",
-        "[budget]                      # for all time, over all analysts",
+        f"[budget]                      # {'over' if renewal else 'for all time, over'} all analysts",
         f"epsilon = {epsilon}",
         f"delta = {delta}",
-        "",
-        "[question]                    # the price of a question that names none",
-        "epsilon = 0.1",
     ]
+    if renewal:
+        lines += [f"period = {_text(renewal[0])}", f"renews = {_text(renewal[1])}"]
+    lines += ["", "[question]                    # the price of a question that names none", f"epsilon = {question}"]
     for table in tables:
         lines += ["", *_table(table)]
+    for one in analysts:
+        lines += ["", f"[analysts.{_key(one.name)}]", f"epsilon = {one.epsilon}"]
+        lines += [f"{window} = {most}" for window, most in (("day", one.day), ("month", one.month)) if most is not None]
     return "\n".join(lines) + "\n"
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a file that is not there yet, whole or not at all. Raises DeclarationError where something is there, or it
+    cannot be written."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.new")
+    try:
+        with beside.open("x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        _link(beside, path, text)
+    except FileExistsError:
+        raise _unwritten(path, "this file exists", "remove it, or name another with --output", "exists") from None
+    except FileNotFoundError:
+        raise _unwritten(path, "there is no such folder", "make it, or name another with --output", "folder") from None
+    except OSError:
+        fix = "check the disk and the rights of the folder, or name another with --output"
+        raise _unwritten(path, "it cannot be written", fix, "unwritable") from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+def _link(beside: Path, path: Path, text: str) -> None:
+    """Gives a file its name, which unlike a rename never takes the place of another file."""
+    try:
+        os.link(beside, path)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:  # where files have no second names
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _unwritten(path: Path, message: str, fix: str, code: str) -> DeclarationError:
+    return DeclarationError([Fault(str(path), message, fix)], code=code)
 
 
 def _table(table: Suggested) -> list[str]:
     lines = [f"[tables.{table.name}]", f"source = {_text(table.source)}"]
     usual = Source("csv")
-    dialect = {key: getattr(table.dialect, key) for key in ("delimiter", "decimal", "encoding")}
+    dialect = {key: getattr(table.dialect, key) for key in ("delimiter", "decimal", "dates", "encoding")}
     other = [f"{key} = {_text(value)}" for key, value in dialect.items() if value != getattr(usual, key)]
     declared = any(table.types.get(name) in (Type.DATE, Type.TIMESTAMP) for name in table.dated)
     so = ", ".join([*other, *(f"dates = {_text(form)}" for form in table.dates[:1])])
@@ -76,6 +151,8 @@ def _table(table: Suggested) -> list[str]:
     if table.dates and not declared:
         where = visible(", ".join(table.dated))
         lines.append(f"# csv = {{ {so} }}    # dates in {where} look like this{either}: uncomment it if that is right")
+    if table.public:
+        lines.append("public = true    # about nobody: free to join, free to read")
     if table.person is not None:
         lines.append(f"person = {_text(table.person)}")
     if table.one_row_per_person:
@@ -96,8 +173,8 @@ def _table(table: Suggested) -> list[str]:
 def _column(table: Suggested, name: str, kind: Type | None) -> str:
     parts = [f'type = "{kind or Type.TEXT}"']
     if name in table.ranges:
-        low, high = table.ranges[name]
-        parts += [f"min = {low}", f"max = {high}"]
+        ends = zip(("min", "max"), table.ranges[name], strict=True)
+        parts += [f"{key} = {end}" for key, end in ends if end is not None]
     if name in table.values:
         keys = ", ".join(
             _text(value) if isinstance(value, str) and kind in (Type.TEXT, None) else _bare(value)
@@ -105,8 +182,8 @@ def _column(table: Suggested, name: str, kind: Type | None) -> str:
             if value is not None
         )
         parts.append(f"values = [{keys}]")
-        if None not in table.values[name]:
-            parts.append("nulls = false")
+    if name in table.full or (name in table.values and None not in table.values[name]):
+        parts.append("nulls = false")
     comments = []
     if (table.person or "").partition("->")[0].strip().casefold() != name.casefold() and identifies(name):
         comments.append("identifies a person? leave this line out unless it is needed")

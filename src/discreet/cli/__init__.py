@@ -552,14 +552,31 @@ def ledger(
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write it; by default the first source's name with .toml."
 )
+@click.option(
+    "--browser",
+    is_flag=True,
+    help="Say all this in a form, at an address of this machine: it goes with --epsilon, --delta and --output alone.",
+)
 @_machine
-def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: Any) -> None:
+@click.pass_context
+def init(
+    context: click.Context,
+    /,
+    sources: tuple[str, ...],
+    output: str | None,
+    browser: bool,
+    as_json: bool,
+    **said: Any,
+) -> None:
     """Write a declaration for SOURCES: .csv, .parquet, folder/, file.duckdb::table, postgresql://….
 
     A CSV file's first rows are looked at for delimiter, decimal comma and encoding, and for types, which are written
-    as comments: none is taken until you write it.
+    as comments: none is taken until you write it. No other value is read, but for those of columns named --public.
+
+    With --browser you say the same in a form, which shows what will be written. It needs the extra `server`.
     """
-    from discreet.cli.start import named, suggest
+    from discreet.catalog.suggest import write_new
+    from discreet.cli.start import found, named, suggest
 
     target = Path(output or f"{named(sources[0])}.toml")
     if not target.parent.is_dir():
@@ -569,8 +586,20 @@ def init(sources: tuple[str, ...], output: str | None, as_json: bool, **said: An
         fault = Fault(str(target), "this file exists", "remove it, or name another with --output")
         raise DeclarationError([fault], code="exists")
     told: list[str] = []
-    text = suggest(sources, target.parent, **said, tell=told.append)
-    target.write_text(text, "utf-8")
+    if browser:
+        if any(value for name, value in said.items() if name not in ("epsilon", "delta")):
+            raise click.UsageError("--browser goes with --epsilon, --delta and --output alone: the form asks the rest")
+        from discreet.beginning.serving import asked
+
+        tables = found(sources, target.parent, told.append)
+        for line in told:
+            click.echo(visible(line), err=True)
+        if not asked(tables, target, said["epsilon"], said["delta"], screen.opened):
+            click.echo("nothing was written", err=True)
+            context.exit(1)
+        told = []
+    else:
+        write_new(target, suggest(sources, target.parent, **said, tell=told.append))
     if as_json:
         click.echo(json.dumps({"declaration": str(target), "told": told}, ensure_ascii=False))
     else:

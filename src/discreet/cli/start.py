@@ -68,6 +68,10 @@ def suggest(
     engine = chosen.sources()
     try:
         tables = _tables(sources, engine, tell)
+        for source, one in zip(sources, tables, strict=True):
+            if one.dates:
+                message = f"{source}: dates in {visible(', '.join(one.dated))} look like {' or '.join(one.dates)}"
+                tell(f"{message} → if that is right, uncomment the line with `dates`; without it they are texts")
         for said in person:
             written_column, arrow, target = said.partition("->")
             for table, column in _meant("--person", written_column.strip(), tables):
@@ -103,6 +107,20 @@ def suggest(
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
 
 
+def found(sources: Sequence[str], base: Path, tell: Callable[[str], None] = lambda _: None) -> list[Suggested]:
+    """What sources say of themselves: names of columns, types that they state, and of a CSV file how its first rows
+    look. Nothing is said of the tables yet, and no value is in it. Raises DeclarationError where a source is wrong."""
+    engine = chosen.sources()
+    try:
+        tables = _tables(sources, engine, tell)
+    finally:
+        engine.close()
+    return [
+        Suggested(one.name, _written(one.place, base), one.place, one.types, one.looks, one.dates, one.dated)
+        for one in tables
+    ]
+
+
 def named(source: str) -> str:
     """What the declaration of a source is called, without its suffix: as its file; else as its table, so that nothing
     of a server's URL is in it."""
@@ -128,9 +146,6 @@ def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]
                 message = f"its first line is read as column names, but looks like values: {some}"
                 tell(f"{source}: {message} → if these are not names, add a line of column names before it")
             dates, dated = _dates(place)
-            if dates:
-                message = f"{source}: dates in {visible(', '.join(dated))} look like {' or '.join(dates)}"
-                tell(f"{message} → if that is right, uncomment the line with `dates`; without it they are texts")
             looks |= dated
             table = _Table(name, place, dict.fromkeys(names, Type.TEXT), looks, tuple(dates), tuple(dated))
             tables.append(table)

@@ -37,9 +37,9 @@ def wants_json(request: Request) -> bool:
     return HTML not in wanted and (JSON in wanted or "authorization" in request.headers)
 
 
-def rendered(template: str, words: Mapping[str, Any]) -> str:
-    """A page as HTML."""
-    text: str = _templates().get_template(template).render(words)
+def rendered(template: str, words: Mapping[str, Any], package: str = "discreet.console") -> str:
+    """A page as HTML, of a package's templates; what it does not have is the console's."""
+    text: str = _templates(package).get_template(template).render(words)
     return text
 
 
@@ -122,8 +122,8 @@ def percent(value: float) -> str:
 
 
 @cache
-def _templates() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def _templates(package: str) -> Any:
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     def shown(value: Any) -> Any:
         """What is put into a page: text that somebody may have written, with nothing hidden in it."""
@@ -132,7 +132,7 @@ def _templates() -> Any:
         return value if isinstance(value, Markup) else visible(str(value))
 
     made = Environment(
-        loader=PackageLoader("discreet.console"),
+        loader=ChoiceLoader([PackageLoader(one) for one in dict.fromkeys((package, "discreet.console"))]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=shown,

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from discreet.console.sessions import Session
 from discreet.service.accounts import Account
 from discreet.service.api import Service
-from discreet.service.requests import JSON, Refused, body, kind_of, texts
+from discreet.service.requests import JSON, LARGEST, Refused, body, kind_of, texts
 from discreet.service.roles import Role
 
 FORM = "application/x-www-form-urlencoded"
@@ -91,19 +91,19 @@ class Place:
     """What a POST may have."""
 
 
-async def sent(request: Request, known: tuple[str, ...]) -> dict[str, str]:
+async def sent(request: Request, known: tuple[str, ...], largest: int = LARGEST) -> dict[str, str]:
     """The fields of a form, or of a JSON object, as texts. Raises Refused."""
     known = (*known, FORM_FIELD)
     if kind_of(request) == JSON:
-        return texts(await body(request), known)
-    text = await body(request, FORM)
+        return texts(await body(request, JSON, largest), known)
+    text = await body(request, FORM, largest)
     try:
         pairs = parse_qsl(
             text.decode("ascii"),
             keep_blank_values=True,
             strict_parsing=bool(text),
             errors="strict",
-            max_num_fields=MOST_FIELDS,
+            max_num_fields=max(MOST_FIELDS, len(known)),
         )
     except ValueError:
         raise Refused(400, "body", "the form cannot be read", "body", "send it from the page") from None

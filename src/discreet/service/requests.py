@@ -53,7 +53,7 @@ def unknown_token() -> Refused:
     return Refused(401, "token", "there is no token, or it does not hold (any more)", "Authorization", fix)
 
 
-async def body(request: Request, kind: str = JSON) -> bytes:
+async def body(request: Request, kind: str = JSON, largest: int = LARGEST) -> bytes:
     """The whole body. Raises Refused where it is not of this kind, too large or too slow; what comes after the limit is
     read and dropped, up to a limit of its own."""
     if kind_of(request) != kind:
@@ -65,14 +65,14 @@ async def body(request: Request, kind: str = JSON) -> bytes:
         async with asyncio.timeout(BODY_SECONDS):
             async for piece in request.stream():
                 size += len(piece)
-                if size <= LARGEST:
+                if size <= largest:
                     found += piece
                 elif size > 16 * LARGEST:
                     break
     except TimeoutError:
         raise Refused(408, "slow", "the body took too long to arrive", "body", "send it again") from None
-    if size > LARGEST:
-        raise Refused(413, "size", f"a body has at most {LARGEST:,} bytes", "body", "ask something shorter")
+    if size > largest:
+        raise Refused(413, "size", f"a body has at most {largest:,} bytes", "body", "ask something shorter")
     return bytes(found)
 
 

@@ -133,27 +133,10 @@ def enter(declaration: Declaration, ledger: Ledger) -> None:
         ledger.enter("serve", **facts)
 
 
-def server(
-    curator: Curator,
-    accounts: Accounts,
-    address: Address,
-    workers: Asked | None = None,
-    pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
-    beside: Callable[[Service], Beside] | None = None,
-) -> Any:
-    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
-
-    `pages` are what it shows people beside the paths of programs; what `beside` makes starts and ends with it.
-    """
-    uvicorn = needed()
-    from discreet.service.api import Service
-    from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
-
-    shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
-    connections = Connections(MOST if shared else MOST_OF_ONE)
-    service = Service(curator, accounts, workers)
-    config = uvicorn.Config(
-        Watched(service.watch.around(service.app(pages(service, address))), connections),
+def configured(app: Any, address: Address) -> Any:
+    """How the server's module runs an application at an address: it logs nothing, and names nobody."""
+    return needed().Config(
+        app,
         http="h11",
         loop="asyncio",
         ws="none",
@@ -168,6 +151,29 @@ def server(
         ssl_certfile=address.certificate,
         ssl_keyfile=address.key,
     )
+
+
+def server(
+    curator: Curator,
+    accounts: Accounts,
+    address: Address,
+    workers: Asked | None = None,
+    pages: Callable[[Service, Address], Sequence[BaseRoute]] = lambda _service, _address: (),
+    beside: Callable[[Service], Beside] | None = None,
+) -> Any:
+    """A server that is not started: `server.run(sockets=[…])` ends after SIGTERM, once what runs is answered.
+
+    `pages` are what it shows people beside the paths of programs; what `beside` makes starts and ends with it.
+    """
+    needed()
+    from discreet.service.api import Service
+    from discreet.service.connections import MOST, MOST_OF_ONE, Connections, Server, Watched
+
+    shared = address.behind_proxy or loopback(address.host)  # by strangers to each other, who have one address
+    connections = Connections(MOST if shared else MOST_OF_ONE)
+    service = Service(curator, accounts, workers)
+    watched = Watched(service.watch.around(service.app(pages(service, address))), connections)
+    config = configured(watched, address)
     running = Server(config, connections, () if beside is None else (beside(service),))
     service.jobs.ending = lambda: running.should_exit  # who listens to a job is let go
     return running

@@ -1,0 +1,319 @@
+"""The form's pages over HTTP: for one browser, at an address with a secret, until the declaration is written.
+
+Names of columns and what the owner says are all that is here: no row, and nothing that follows from one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from discreet.beginning.draft import (
+    DATES,
+    LENGTHS,
+    MANY,
+    NOBODY,
+    ONE,
+    Draft,
+    analysts,
+    drafted,
+    fields,
+    first,
+)
+from discreet.catalog import Type
+from discreet.catalog.suggest import Suggested, identifies, write_new
+from discreet.console import pages
+from discreet.console.pages import JSON, as_json, replied, wants_json
+from discreet.console.visits import FORM_FIELD, from_here, sent
+from discreet.errors import DeclarationError
+from discreet.odds import best_guess_of_budget, chance
+from discreet.service.requests import Refused
+
+LARGEST = 1 << 20
+"""Bytes of a form: some thousand columns."""
+
+WORDS = {
+    Type.INTEGER: "whole number",
+    Type.NUMBER: "number, with decimals",
+    Type.TEXT: "text",
+    Type.BOOLEAN: "yes or no",
+    Type.DATE: "date",
+    Type.TIMESTAMP: "date and time",
+}
+
+EXAMPLES = (("0.1", "nobody's mind is changed"), ("1", "a usual choice for health records"), ("3", "weak"))
+"""What some ε mean, beside the attacker's odds."""
+
+_PACKAGE = "discreet.beginning"
+
+
+class Beginning:
+    """One form: its secret is in each address. Only the browser that opens it first can go on, by a cookie: who reads
+    the address later, from a list of processes, has nothing. `ended` is called once there is nothing more to do."""
+
+    def __init__(self, tables: Sequence[Suggested], target: Path, epsilon: str, delta: str) -> None:
+        self.secret = secrets.token_urlsafe(32)
+        self.written: bool | None = None
+        """Whether it was written or ended without; None before."""
+        self.ended: Callable[[], None] = lambda: None
+        self._tables = tuple(tables)
+        self._target = target
+        self._known = ("act", *fields(tables))
+        self._first = first(tables, epsilon, delta)
+        self._word = secrets.token_urlsafe(32)
+        self._cookie: str | None = None
+
+    def app(self, port: int) -> ASGIApp:
+        """Gives the application, for the port that it is called at on this machine."""
+        here = f"/{self.secret}"
+        return Starlette(
+            routes=[
+                Route(path, partial(self._reply, port, shown), methods=methods)
+                for path, shown, methods in (
+                    (here, self._form, ["GET", "POST"]),
+                    (f"{here}/check", self._check, ["POST"]),
+                    ("/static/{name}", self._shared, ["GET"]),
+                    ("/{path:path}", _nothing, ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
+                )
+            ]
+        )
+
+    async def _reply(self, port: int, shown: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
+        """What a request gets, if it was sent to this machine by its own name: another name may be a stranger's, whose
+        page would otherwise be of one origin with this one."""
+        try:
+            if request.headers.getlist("host") not in ([f"127.0.0.1:{port}"], [f"localhost:{port}"]):
+                raise _refused(421, "host", "this is another's name", "Host", "open the address that was printed")
+            reply = await shown(request)
+            if shown == self._form and reply.status_code < 500:
+                self._let_in(request, reply)
+        except Refused as refused:
+            return _failed(request, refused)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return reply
+
+    # who it is
+
+    def _name(self, request: Request) -> str:
+        return f"discreet-{request.scope['server'][1]}"
+
+    def _admit(self, request: Request) -> None:
+        """Raises Refused unless the browser is the one that came first, or nobody came yet."""
+        if self._cookie is None:
+            if request.method == "GET" and "prefetch" not in request.headers.get("sec-purpose", ""):
+                return
+            raise _refused(403, "first", "this address was not opened yet", "request", "open it in a browser")
+        cookie = request.cookies.get(self._name(request), "").encode("utf-8", "replace")
+        if not hmac.compare_digest(cookie, self._cookie.encode()):
+            fix = "go on there; if that was not you, end the command with Ctrl-C and start it again"
+            raise _refused(403, "taken", "this address was opened already, in another browser", "request", fix)
+
+    def _let_in(self, request: Request, reply: Response) -> None:
+        """The first browser gets the cookie: it is never sent to another path, such as another program's."""
+        if self._cookie is None:
+            self._cookie = secrets.token_urlsafe(32)
+            name, path = self._name(request), f"/{self.secret}"
+            reply.set_cookie(name, self._cookie, path=path, httponly=True, samesite="strict")
+
+    async def _said(self, request: Request) -> Mapping[str, str]:
+        """What the form's own page sent. Raises Refused."""
+        said = await sent(request, self._known, LARGEST)
+        word = said.pop(FORM_FIELD, "").encode("utf-8", "replace")
+        if not from_here(request) or not hmac.compare_digest(word, self._word.encode()):
+            raise _refused(403, "form", "this was not sent by the form's page", "request", "send it from there")
+        return said
+
+    # what it shows
+
+    async def _form(self, request: Request) -> Response:
+        self._admit(request)
+        if request.method != "POST":
+            return self._end(request) if self.written is not None else self._page(request, self._first)
+        said = dict(await self._said(request))
+        act = said.pop("act", "")
+        if self.written is not None:
+            return self._end(request)
+        if act == "cancel":
+            return self._done(request, written=False)
+        if act == "more":
+            return self._page(request, said | {"analysts": str(analysts(said) + 1)})
+        draft = self._drafted(said)
+        if act != "write" or draft.lacks:
+            return self._page(request, said, draft, 400 if act == "write" else 200)
+        try:
+            write_new(self._target, draft.text)
+        except DeclarationError as error:
+            return self._page(request, said, draft, 409, error)
+        return self._done(request, written=True)
+
+    async def _check(self, request: Request) -> Response:
+        """What the fields come to, while they are filled in."""
+        self._admit(request)
+        draft = self._drafted(await self._said(request))
+        if wants_json(request):
+            return replied(as_json(self._plain(draft)), JSON)
+        return _shown("check.html", self._words(draft))
+
+    async def _shared(self, request: Request) -> Response:
+        found = _static(request.path_params["name"])
+        if found is None:
+            raise _refused(404, "path", "there is nothing here", "request", "open the address that was printed")
+        return replied(found[0], found[1], more={"cache-control": "private, max-age=600"})
+
+    def _drafted(self, said: Mapping[str, str]) -> Draft:
+        return drafted(self._tables, said, self._target.parent)
+
+    def _page(
+        self,
+        request: Request,
+        said: Mapping[str, str],
+        draft: Draft | None = None,
+        status: int = 200,
+        problem: DeclarationError | None = None,
+    ) -> Response:
+        """The form, with what was said in it. What is only not said yet stands beside a field once it is written."""
+        seen = draft or self._drafted(said)
+        faults = {} if draft is None else {one.field: one for one in seen.lacks if status == 400 or not one.unsaid}
+        plain = self._plain(seen)
+        if wants_json(request):
+            shapes = [_shape(table) for table in self._tables]
+            return replied(as_json({**plain, "tables": shapes, "form": self._word, "fields": dict(said)}), JSON, status)
+        words = {
+            **self._words(seen),
+            "title": f"Write {self._target.name}",
+            "tables": [_shape(table) for table in self._tables],
+            "said": {name: said.get(name, "") for name in self._known},
+            "faults": faults,
+            "refused": status == 400,
+            "problem": None if problem is None else _problem(problem, "This could not be written", status),
+            "words": {kind.value: words for kind, words in WORDS.items()},
+            "lengths": LENGTHS,
+            "about": (ONE, MANY, NOBODY),
+            "analysts": analysts(said),
+            "examples": [(one, chance(_odds(one)), what) for one, what in EXAMPLES],
+            "csv": any(table.dialect.kind == "csv" for table in self._tables),
+        }
+        return _shown("form.html", words, status)
+
+    def _words(self, draft: Draft) -> dict[str, Any]:
+        """What the templates need of a draft."""
+        found = draft.declaration
+        renewal = None if found is None else found.budget.renewal
+        return {
+            "secret": self.secret,
+            "form": self._word,
+            "target": str(self._target),
+            "name": self._target.name,
+            "lacks": draft.lacks,
+            "text": None if draft.lacks else draft.text,
+            "odds": None if found is None else chance(best_guess_of_budget(found.budget.epsilon, found.budget.delta)),
+            "period": renewal.length if renewal else None,
+            "renewal": renewal and renewal.in_words(found.budget.epsilon, found.budget.delta) if found else None,
+        }
+
+    def _plain(self, draft: Draft) -> dict[str, Any]:
+        """The same for a program."""
+        known = self._words(draft)
+        shown = {key: known[key] for key in ("target", "text", "odds", "period", "renewal")}
+        return {**shown, "lacks": [asdict(one) for one in draft.lacks]}
+
+    def _done(self, request: Request, *, written: bool) -> Response:
+        self.written = written
+        self.ended()
+        return self._end(request)
+
+    def _end(self, request: Request) -> Response:
+        """The last page."""
+        name = shlex.quote(str(self._target))
+        following = [f"discreet check {name}", f"discreet serve {name}"] if self.written else []
+        if wants_json(request):
+            return replied(as_json({"written": self.written, "target": str(self._target), "next": following}), JSON)
+        words = {"title": "Written" if self.written else "Nothing was written", "target": str(self._target)}
+        return _shown("end.html", {**words, "written": self.written, "next": following})
+
+
+def _shape(table: Suggested) -> dict[str, Any]:
+    """What is known of a table: its name, where it is, and its columns."""
+    forms = sorted({*DATES, *table.dates}, key=lambda form: (form not in table.dates, form))
+    return {
+        "name": table.name,
+        "source": table.source,
+        "csv": table.dialect.kind == "csv",
+        "dates": [{"form": form, "example": _example(form), "fits": form in table.dates} for form in forms],
+        "columns": [
+            {
+                "name": name,
+                "type": kind.value if kind is not None and name not in table.looks else None,
+                "looks": WORDS[table.looks[name]] if name in table.looks else None,
+                "identifies": identifies(name),
+            }
+            for name, kind in table.types.items()
+        ],
+    }
+
+
+def _example(form: str) -> str:
+    """The last day of January 2020, in this form."""
+    return form.replace("%Y", "2020").replace("%m", "01").replace("%d", "31")
+
+
+def _odds(epsilon: str) -> float:
+    from fractions import Fraction
+
+    return best_guess_of_budget(Fraction(epsilon), Fraction(0))
+
+
+@cache
+def _static(name: str) -> tuple[bytes, str] | None:
+    """A file that the pages share, and its kind."""
+    if name == "beginning.js":
+        return (files(_PACKAGE) / name).read_bytes(), "text/javascript; charset=utf-8"
+    return pages.static(name) if name in ("style.css", "icon.svg") else None
+
+
+def _shown(template: str, words: Mapping[str, Any], status: int = 200) -> Response:
+    return replied(pages.rendered(template, words, _PACKAGE), status=status)
+
+
+def _refused(status: int, code: str, message: str, where: str, fix: str) -> Refused:
+    return Refused(status, code, message, where, fix, DeclarationError)
+
+
+async def _nothing(request: Request) -> Response:  # noqa: ARG001
+    fix = "open the whole address that the command printed"
+    raise _refused(404, "path", "there is nothing here", "request", fix)
+
+
+def _problem(error: Any, title: str, status: int) -> dict[str, Any]:
+    return {
+        "title": title,
+        "detail": error.message,
+        "where": "" if error.where == "request" else error.where,
+        "fix": error.fix,
+        "code": error.code,
+        "status": status,
+    }
+
+
+def _failed(request: Request, refused: Refused) -> Response:
+    problem = _problem(refused.error, "This cannot be shown", refused.status)
+    more = {"connection": "close"} if refused.status in (408, 413) else {}
+    if wants_json(request):
+        return replied(as_json(problem), "application/problem+json", refused.status, more)
+    words = {"title": problem["title"], "problem": problem}
+    page = pages.rendered("failed.html", words, _PACKAGE)
+    return replied(page, status=refused.status, more=more)
