@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def seen(folder: Path, columns: int, **more: str) -> list[str]:
-    """The lines that `discreet ask` writes to a terminal of this width."""
+ASKED = ("ask", "clinic.toml", QUESTION, "--epsilon", "1")
+
+
+def seen(folder: Path, columns: int, words: Sequence[str] = ASKED, **more: str) -> list[str]:
+    """The lines that a command writes to a terminal of this width; of `discreet ask`, what is no error."""
     main, child = pty.openpty()
-    command = [sys.executable, "-c", "from discreet.cli import run; run()", "ask", "clinic.toml", QUESTION]
+    command = [sys.executable, "-c", "from discreet.cli import run; run()", *words]
     environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm", **more}
-    with subprocess.Popen(
-        [*command, "--epsilon", "1"], cwd=folder, stdout=child, stderr=subprocess.DEVNULL, env=environment
-    ):
+    errors = subprocess.DEVNULL if words is ASKED else child
+    with subprocess.Popen(command, cwd=folder, stdout=child, stderr=errors, env=environment):
         os.close(child)
         said = b""
         while True:
@@ -64,6 +67,18 @@ def test_a_terminal_gets_emphasis_and_lines_broken_at_words(folder: Path) -> Non
     plain = [line for line in plain if NAMES[3] not in line]  # a word that is longer than a line stays whole
     assert max(map(cell_len, plain)) <= 80 < max(map(len, wide[1 + len(NAMES) :]))
     assert any(line.startswith("  ") for line in plain)
+
+
+def test_the_ledger_and_errors_keep_to_the_width(folder: Path) -> None:
+    seen(folder, 80)
+    narrow, wide = (seen(folder, columns, ("ledger", "clinic.toml")) for columns in (80, 200))
+    assert max(map(cell_len, narrow[:-1])) <= 80  # the last is a hash
+    assert narrow[-2].endswith("…")
+    assert wide[-2].endswith(QUESTION)
+    said = seen(folder, 60, ("estimate", "none.duckdb"))
+    assert len(said) == 2
+    assert max(map(len, said)) <= 60
+    assert said[1].startswith("  ")
 
 
 def test_no_colour_and_a_pipe_get_plain_text(folder: Path) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.audit.claims import FALSE_ALARM, REPORTED, Claim, Result
+from discreet.release.render import wrapped
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,7 +85,7 @@ class Report:
         looked = f"{len(self.lines)} subjects, {self.draws:,} draws, {self.seconds:.0f} s"
         if not self.findings:
             return f"nothing found: {looked}. Right code is blamed by chance in one of {1 / FALSE_ALARM:,.0f} audits."
-        return f"{len(self.findings)} findings: {looked}"
+        return f"{len(self.findings)} finding{'s' * (len(self.findings) > 1)}: {looked}"
 
     def text(self, width: int = 120, *, colour: bool = False) -> str:
         """The table, what tells where something was found, and the verdict."""
@@ -96,10 +97,10 @@ class Report:
         console = Console(file=stream, width=width, force_terminal=colour, color_system="auto" if colour else None)
         console.print(self._table())
         for result in self.findings:
-            words = f"FOUND  {self.finding_in_words(result)}"
+            words = wrapped(f"FOUND  {self.finding_in_words(result)}", width)
             console.print(words, style="bold red", highlight=False, markup=False, soft_wrap=True)
         style = "bold red" if self.findings else "green"
-        console.print(self.verdict(), style=style, highlight=False, markup=False, soft_wrap=True)
+        console.print(wrapped(self.verdict(), width), style=style, highlight=False, markup=False, soft_wrap=True)
         return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
 
     HEADS: ClassVar = ("subject", "claimed", "exactly", "at least", "noise", "result")

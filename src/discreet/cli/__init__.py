@@ -81,7 +81,7 @@ def _complain(error: Error, as_json: bool) -> None:
         click.echo(json.dumps(error.to_dict(), ensure_ascii=False))
     else:
         lines = str(error).split("\n") if isinstance(error, DeclarationError) else [str(error)]  # a line for each fault
-        click.echo("\n".join(map(visible, lines)), err=True)
+        click.echo(screen.complaint("\n".join(map(visible, lines))), err=True)
 
 
 def _pages() -> str:
@@ -510,7 +510,7 @@ def ledger(
         one = one_entry(found, entry)
         click.echo(json.dumps(one, ensure_ascii=False) if as_json else entry_text(one))
     else:
-        click.echo(json.dumps(found, ensure_ascii=False) if as_json else as_text(found))
+        click.echo(json.dumps(found, ensure_ascii=False) if as_json else as_text(found, screen.width()))
 
 
 @main.command()

@@ -49,7 +49,7 @@ def command(
     if as_json:
         click.echo(json.dumps(report.to_dict(), ensure_ascii=False))
     else:
-        width = max(100, min(160, screen.width() or 160))
+        width = max(72, min(160, screen.width() or 160))
         click.echo(report.text(width, colour=screen.emphasised()))
     if picture:
         plot(report, picture)

@@ -87,7 +87,7 @@ def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = 
                 click.echo(screen.prose(str(error)))
             _say("The ledger records every charge durably, before the answer:")
             _shell("discreet ledger adult.toml --verify")
-            click.echo(as_text(as_dict(curator, curator.ledger.verify())))
+            click.echo(as_text(as_dict(curator, curator.ledger.verify()), screen.width()))
             picture = output / "discreet-demo.png"
             try:
                 release.plot(picture)
@@ -127,7 +127,7 @@ def _command() -> str:
 
 
 def _say(text: str) -> None:
-    click.secho(f"\n{text}", bold=True)
+    click.secho(f"\n{screen.prose(text)}", bold=True)
 
 
 def _shell(command: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from fractions import Fraction
 from typing import Any
@@ -16,10 +16,13 @@ from discreet.explanation import above, running, spans
 from discreet.ledger import TOTAL, Caps, Ledger
 from discreet.ledger.requests import with_approved
 from discreet.odds import best_guess_of_budget, chance
-from discreet.release.render import percent
+from discreet.release.render import aligned, percent, wrapped
 from discreet.texts import visible
 from discreet.trusted.ledger import note
 from discreet.trusted.ring_a.exact import fraction
+
+SHORTEST, LONGEST = 20, 80
+"""Letters of a question in the ledger's table."""
 
 
 def spent_unknown(declaration: str, amount: str) -> None:
@@ -91,8 +94,9 @@ def _amounts(amount: str) -> tuple[Fraction, Fraction]:
     return epsilon, delta
 
 
-def as_text(ledger: Mapping[str, Any]) -> str:
-    """The ledger for people, of what `as_dict` gave."""
+def as_text(ledger: Mapping[str, Any], width: int | None = None) -> str:
+    """The ledger for people, of what `as_dict` gave. Where a terminal's `width` is given, words are broken to it and
+    questions cut."""
     total = ledger["budget"]
     lines = [f"{percent(ledger['used'])} of ε {total['epsilon']}, δ {total['delta']} used"]
     if ledger["more"] is not None:
@@ -111,22 +115,34 @@ def as_text(ledger: Mapping[str, Any]) -> str:
     for name, table in ledger["tables"].items():
         if table["failures"] or table["frozen"]:
             lines.append(f"{visible(name)}: {_state(table)}")
+    lines = [wrapped(line, width) for line in lines]
     rows = [("entry", "time", "analyst", "price", "status", "question")]
     for entry in ledger["entries"]:
         if entry["kind"] in ("reserve", "repeat", "unknown"):
             question = visible(" ".join((entry["question"] or entry["note"]).split()))
-            question = question if len(question) <= 80 else question[:79] + "…"
             who = visible(entry["analyst"]) or "–"
             rows.append((str(entry["entry"]), entry["time"], who, entry["price"], entry["status"], question))
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
-    lines += ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    head, *rest = _cut(rows, width)
+    lines += aligned(head, rest, [True, *[False] * (len(head) - 1)])
     lines.append(f"head {ledger['head']}")
     if verified := ledger.get("verified"):
-        lines.append(
-            f"verified: {verified['entries']} entries, chain and balances intact; "
-            f"{verified['unanswered']} charged without an answer"
-        )
+        whole = f"verified: {verified['entries']} entries, chain and balances intact"
+        lines.append(wrapped(f"{whole}; {verified['unanswered']} charged without an answer", width))
     return "\n".join(lines)
+
+
+def _cut(rows: Sequence[tuple[str, ...]], width: int | None) -> list[tuple[str, ...]]:
+    """Rows whose last cell, a question, is no longer than there is room for."""
+    from rich.cells import cell_len, set_cell_size
+
+    most = LONGEST
+    if width is not None and rows:
+        before = sum(2 + max(map(cell_len, column)) for column in list(zip(*rows, strict=True))[:-1])
+        most = max(SHORTEST, min(LONGEST, width - before))
+    return [
+        row if cell_len(row[-1]) <= most else (*row[:-1], set_cell_size(row[-1], most - 1).rstrip() + "…")
+        for row in rows
+    ]
 
 
 def _state(table: Mapping[str, Any]) -> str:

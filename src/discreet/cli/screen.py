@@ -43,3 +43,10 @@ def prose(words: str) -> str:
     from discreet.release.render import wrapped
 
     return wrapped(words, width())
+
+
+def complaint(words: str) -> str:
+    """Lines for standard error."""
+    from discreet.release.render import wrapped
+
+    return wrapped(words, shutil.get_terminal_size().columns if sys.stderr.isatty() else None)

@@ -15,12 +15,15 @@ from discreet.errors import QuestionError
 from discreet.local.answers import NumberLattice
 from discreet.local.channels import Counts, Floats, Hashed, Projective, Response, composed, passed
 from discreet.local.hybrid import Hybrid
+from discreet.texts import visible
 
 if TYPE_CHECKING:
     import pandas
 
 IMPLAUSIBLE = 1e-6
 COLUMNS = ("value", "estimate", "low", "high", "consistent")
+MOST_LINES, LONGEST = 20, 40
+"""Of a text for people: values, and letters of each."""
 
 
 @dataclass(frozen=True)
@@ -145,17 +148,33 @@ class Estimate:
 
     def __repr__(self) -> str:
         lines = [f"{self.window}: {self.reports:,} reports, ε {self.epsilon:g}; `consistent` is biased"]
-        lines += [
-            f"  {row['value']!s:<20} {row['estimate']:>9.4f}  [{row['low']:.4f}, {row['high']:.4f}]"
-            f"  consistent {row['consistent']:.4f}"
-            for row in self.rows[:20]
-        ]
-        lines += [f"  … and {len(self.rows) - 20} more"] if len(self.rows) > 20 else []
+        lines += listed([(str(row["value"]), row) for row in self.rows[:MOST_LINES]])
+        lines += [f"  … and {len(self.rows) - MOST_LINES:,} more"] if len(self.rows) > MOST_LINES else []
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])
 
     def shift(self, fakes: int) -> float:
         """Says by how much so many made-up reports among these can raise one estimate, in its own unit, at most."""
         return fakes / max(1, self.reports) * self.weight * self.reach
+
+
+def listed(named: Sequence[tuple[str, Mapping[str, float]]]) -> list[str]:
+    """Lines of estimates with their intervals, below each other whatever letters the names have."""
+    from rich.cells import cell_len, set_cell_size
+
+    if not named:
+        return []
+    names = [visible(name) for name, _ in named]
+    names = [one if cell_len(one) <= LONGEST else set_cell_size(one, LONGEST - 1).rstrip() + "…" for one in names]
+    wide = max(map(cell_len, names))
+    shown = ("estimate", "low", "high", "consistent")
+    numbers = [[f"{row[name]:.4f}" for name in shown if name in row] for _, row in named]
+    sides = [max(map(len, column)) for column in zip(*numbers, strict=True)]
+    lines = []
+    for name, row in zip(names, numbers, strict=True):
+        point, low, high, *settled = (number.rjust(side) for number, side in zip(row, sides, strict=True))
+        line = f"  {set_cell_size(name, wide)}  {point}  [{low}, {high}]"
+        lines.append("  consistent ".join([line, *settled]))
+    return lines
 
 
 def quantile_of(confidence: float) -> float:

@@ -34,9 +34,9 @@ Without it nothing is sent.</p></noscript>
 <ul>
 {sent}
 </ul>
-<h2>What a guess about you gains</h2>
+<h2>How well others can guess your answer</h2>
 <p class="note" id="guess">{guess}</p>
-<h2>What is done to your answer</h2>
+<h2>What happens to your answer</h2>
 <ul id="explained">
 {explained}
 </ul>

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.errors import QuestionError
 from discreet.local.answers import Ordered
 from discreet.local.channels import Floats
-from discreet.local.estimate import Estimate, Oracle, quantile_of
+from discreet.local.estimate import Estimate, Oracle, listed, quantile_of
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,10 @@ class Ranges(Estimate):
         return [{"share": share, **self.quantile(share)} for share in (0.25, 0.5, 0.75)]
 
     def __repr__(self) -> str:
-        lines = [f"{self.window}: {self.reports:,} reports, ε {self.epsilon:g}; `rows` has each value by itself"]
-        names = [_between(one) for one in self.grouped()]
-        wide = max(20, *map(len, names))
+        lines = [f"{self.window}: {self.reports:,} reports, ε {self.epsilon:g}; `rows` has each value"]
+        lines += listed([(_between(one), one) for one in self.grouped()])
         lines += [
-            f"  {name:<{wide}} {one['estimate']:>9.4f}  [{one['low']:.4f}, {one['high']:.4f}]"
-            for name, one in zip(names, self.grouped(), strict=True)
-        ]
-        lines += [
-            f"  {one['share']:.0%} are at or below {one['estimate']:g}  [{one['low']:g}, {one['high']:g}]"
+            f"  {100 * one['share']:g} % are at or below {one['estimate']:g}  [{one['low']:g}, {one['high']:g}]"
             for one in self.quartiles()
         ]
         return "\n".join([*lines, *(f"warning: {warning}" for warning in self.warnings)])

@@ -65,8 +65,8 @@ class Loopback:
 
     def run(self, app: Application) -> None:
         """Serves `app` below `place` until it is interrupted, or `stop` is called."""
-        more = {"access_log": False, "log_level": "error", "server_header": False, "lifespan": "off"}
-        config = self._uvicorn.Config(self.guarded(app), timeout_graceful_shutdown=2, **more)
+        more = {"access_log": False, "log_level": "error", "server_header": False, "lifespan": "off", "ws": "none"}
+        config = self._uvicorn.Config(self.guarded(app), proxy_headers=False, timeout_graceful_shutdown=2, **more)
         self._server = self._uvicorn.Server(config)
         with _shown(self.address), suppress(KeyboardInterrupt):
             self._server.run(sockets=[self._socket])
