@@ -350,19 +350,19 @@ def check(declaration: str, as_json: bool) -> None:
         facts = {"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds, "file_bytes": sizes}
         click.echo(json.dumps(facts))
     else:
-        click.echo(f"{declaration}: no faults; tables: {', '.join(tables)}")
+        click.echo(screen.prose(f"{declaration}: no faults; tables: {', '.join(tables)}"))
         words = f"is right at most {chance(odds)} of the time after the whole budget"
-        click.echo(f"membership inference: an attacker who knows everyone else {words}")
+        click.echo(screen.prose(f"membership inference: an attacker who knows everyone else {words}"))
         if renewal is not None:
             a_year = chance(best_guess_of_budget(*renewal.in_a_year(total.epsilon, total.delta)))
             promise = renewal.in_words(total.epsilon, total.delta)
-            click.echo(f"{promise}; the attacker is right at most {a_year} of the time then")
+            click.echo(screen.prose(f"{promise}; the attacker is right at most {a_year} of the time then"))
         if odds > ALMOST_SURE:
-            click.echo(f"ε {show(total.epsilon)} hides almost nothing about a person: at ε 1 it is {chance(USUAL)}")
+            words = f"ε {show(total.epsilon)} hides almost nothing about a person: at ε 1 it is {chance(USUAL)}"
+            click.echo(screen.prose(words))
         for name in shared:
-            click.echo(
-                f"{name}: a row may belong to several persons: each one's part in a row is hidden, not the row itself"
-            )
+            words = "a row may belong to several persons: each one's part in a row is hidden, not the row itself"
+            click.echo(screen.prose(f"{name}: {words}"))
         for name, state in kept.items():
             if state.place:
                 click.echo(f"{name}: kept in {state.place}")
@@ -378,7 +378,7 @@ def tables(source: Source, as_json: bool) -> None:
         found, period = curator.tables, curator.budget.period
     click.echo(json.dumps(found, ensure_ascii=False) if as_json else repr(found))
     if period is not None and not as_json:
-        click.echo(period["promise"])
+        click.echo(screen.prose(period["promise"]))
 
 
 @main.command()

@@ -33,7 +33,9 @@ def command(collection: str, reports: str, host: str, port: int) -> None:
 
     with Collector(Collection.read(collection), reports) as collector, answering(collector, reports):
         click.echo(f"{collector.collection.name}: http://{host}:{port}/", err=True)
-        click.echo(f"while it runs, `discreet estimate {reports}` says what came so far", err=True)
+        click.echo(
+            f"while it runs, `discreet estimate {reports}` says what came so far; with --browser, as a page", err=True
+        )
         uvicorn.run(collector.app(), host=host, port=port, access_log=False, log_level="error", server_header=False)
 
 

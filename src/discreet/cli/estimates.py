@@ -167,8 +167,7 @@ def page(found: Mapping[str, Any], confidence: float, window: str | None) -> str
         "person who gave it, before it was sent. The numbers below are calculated from these reports. The true answers "
         "are neither in the file nor on this page.</p>",
         *(_section(one, confidence, several) for one in found["estimates"]),
-        "<h2>For all of these numbers</h2>",
-        points(_for_all(found)),
+        f"<h2>For all of these numbers</h2>\n{points(_for_all(found))}" if windows.get(shown) else "",
         _windows(windows, found["window"], shown),
     ]
     return "\n".join(parts)

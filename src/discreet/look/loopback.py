@@ -41,7 +41,7 @@ class Loopback:
     """A port of this machine that nobody else reaches, and what lets in whoever has `address`.
 
     The address holds a secret. It gives the browser a cookie, another secret, for the pages below `place`: what stands
-    in the browser's line and history afterwards opens nothing. A request must name this host and port, as one from a
+    in the browser's line afterwards opens nothing. A request must name this host and port, as one from a
     page of another site that has pointed its own name here does not; and what changes something must come from a page
     of ours. `close` frees the port. Raises QuestionError where the extra `server` is missing.
     """
