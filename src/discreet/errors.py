@@ -359,7 +359,7 @@ class EngineError(Error):
     """A measurement failed after its price was reserved: "engine", one fixed text: what failed is itself an answer.
 
     Or nothing is measured because of earlier failures: "suspended" for the analyst, "frozen" for everybody; or because
-    the owner has said so, "stopped".
+    the owner has said so, "stopped", where it is said of one `table` with its name.
     """
 
     exit_code = 4
@@ -367,11 +367,18 @@ class EngineError(Error):
     TEXT = "the engine could not answer; the price stays charged"
 
     def __init__(
-        self, *, frozen: str = "", suspended: str = "", busy: bool = False, stopped: str | None = None
+        self,
+        *,
+        frozen: str = "",
+        suspended: str = "",
+        busy: bool = False,
+        stopped: str | None = None,
+        table: str = "",
     ) -> None:
         if stopped is not None:
             whose = "this analyst's questions" if stopped else "all questions"
-            super().__init__("stopped", f"the owner has frozen {whose}", fix="ask the owner")
+            about = " about this table" if table else ""
+            super().__init__("stopped", f"the owner has frozen {whose}{about}", where=table, fix="ask the owner")
         elif busy:
             message = "the engine is busy with other questions; nothing was spent"
             super().__init__("busy", message, fix="ask again")

@@ -68,7 +68,9 @@ def test_an_analyst_is_frozen_after_a_reason_and_lifted(service: Served, owner: 
     done = owner.post("/console/freeze", {"analyst": "ana", "reason": NASTY})
     assert (done.status, done.headers["location"]) == (303, "/console/analysts")
     assert service.call("POST", "/ask", "ana", COUNT).json["code"] == "stopped"
-    assert "no, frozen" in owner.get("/console/analysts").content.decode()
+    row = rows_of(owner)["ana"]
+    assert row[0].startswith("may not: frozen; lift")
+    assert "may not: frozen for all tables; freeze" in row[1]
     owner.get("/console/lift?analyst=ana")
     assert owner.post("/console/lift", {"analyst": "ana", "reason": "over"}).status == 303
     assert service.call("POST", "/ask", "ana", COUNT).status == 200
@@ -78,6 +80,49 @@ def test_an_analyst_is_frozen_after_a_reason_and_lifted(service: Served, owner: 
     lines = list(csv.reader(io.StringIO(owner.get("/console/log.csv?kind=acts").content.decode())))
     assert any("alert(1)" in line[-1] for line in lines)
     assert not any(cell.startswith(("=", "+", "-", "@")) for line in lines for cell in line)
+
+
+def rows_of(owner: Visitor) -> dict[str, list[str]]:
+    """Who may ask about which table, in the page's words: all tables first."""
+    page = owner.get("/console/analysts").content.decode()
+    table = page.partition("Who may ask about which table</h2>")[2].partition("</table>")[0]
+    rows = [
+        [" ".join(re.sub("<[^>]+>", "", cell).split()) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
+        for row in table.split("<tr>")[1:]
+    ]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_a_single_table_is_closed_to_one_analyst_and_to_all(service: Served, owner: Visitor) -> None:
+    assert rows_of(owner)["ana"] == ["may ask; freeze", "2 questions may ask; freeze"]
+    page = owner.get("/console/analysts").content.decode()
+    assert 'href="/console/freeze?analyst=ana&amp;table=visits" aria-label="Freeze ana for visits"' in page
+    asking = owner.get("/console/freeze?analyst=ana&table=visits").content.decode()
+    assert "Nothing that reads this table, alone or joined to others, is measured for this analyst" in asking
+    said = {"analyst": "ana", "table": "visits"}
+    assert owner.post("/console/freeze", {**said, "reason": " "}).status == 422
+    assert owner.post("/console/freeze", {**said, "table": "no", "reason": "x"}).status == 422
+    done = owner.post("/console/freeze", {**said, "reason": "not in her plan"})
+    assert (done.status, done.headers["location"]) == (303, "/console/analysts")
+    assert service.call("POST", "/ask", "ana", COUNT).json["code"] == "stopped"
+    assert rows_of(owner) == {
+        "Analyst": ["All tables", "visits"],
+        "everybody": ["may ask; freeze", "may ask; freeze"],
+        "ana": ["may ask; freeze", "2 questions may not: frozen for this table; lift"],
+        "bob": ["may ask; freeze", "1 question may ask; freeze"],
+    }
+    owner.get("/console/lift?analyst=ana&table=visits")
+    assert owner.post("/console/lift", {**said, "reason": "over"}).status == 303
+    owner.get("/console/freeze?table=visits")
+    assert owner.post("/console/freeze", {"analyst": "", "table": "visits", "reason": "audit"}).status == 303
+    assert rows_of(owner)["everybody"] == ["may ask; freeze", "may not: frozen; lift"]
+    assert rows_of(owner)["bob"] == [
+        "may ask; freeze",
+        "1 question may not: everybody is frozen for this table; freeze",
+    ]
+    found = data_of(service, "/console/analysts")["asked"][1]["may"]["visits"]
+    assert found == {"may": False, "why": "everybody is frozen for this table", "lift": False}
+    assert "[analysts.bob]\nepsilon = 0.2" in owner.get("/console/analysts").content.decode()
 
 
 def test_the_log_is_found_by_who_what_and_when(service: Served, owner: Visitor) -> None:
@@ -169,6 +214,7 @@ def test_each_page_is_for_its_roles(service: Served) -> None:
 @needs_axe
 def test_the_pages_are_fit_to_be_used(service: Served, tmp_path: Path) -> None:
     service.call("POST", "/freeze", "owner", {"analyst": "bob", "reason": NASTY})
+    service.call("POST", "/freeze", "owner", {"analyst": "ana", "tables": ["visits"], "reason": NASTY})
     pictures = tmp_path / "pictures"
     pictures.mkdir()
     found = []
@@ -183,7 +229,15 @@ def test_the_pages_are_fit_to_be_used(service: Served, tmp_path: Path) -> None:
                 browser.until("location.pathname === '/console/overview' && document.readyState === 'complete'")
                 break
         entry = data_of(service, "/console/log?kind=questions")["entries"][-1]["entry"]
-        names = ["overview", "analysts", "freeze?analyst=ana", "lift?analyst=bob", "log", f"log/{entry}", "refresh"]
+        names = [
+            "overview",
+            "analysts",
+            "freeze?analyst=ana&table=visits",
+            "lift?analyst=bob",
+            "log",
+            f"log/{entry}",
+            "refresh",
+        ]
         for name in (*names, "accounts", "accounts/end?account=eve", "health?verify=1"):
             browser.go(f"{service.url}/console/{name}")
             for _ in range(20):

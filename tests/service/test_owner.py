@@ -42,7 +42,7 @@ def test_an_analyst_who_is_frozen_asks_nothing_and_others_do(service: Served) ->
     asked = service.call("POST", "/ask", "ana", COUNT)
     assert asked.status == 200
     frozen = service.call("POST", "/freeze", "owner", {"analyst": "ana", **WHY})
-    assert (frozen.status, frozen.json) == (200, {"analyst": "ana", "frozen": True, "new": True})
+    assert (frozen.status, frozen.json) == (200, {"analyst": "ana", "frozen": True, "new": True, "tables": []})
     again = service.call("POST", "/freeze", "owner", {"analyst": "ana", **WHY})
     assert again.json["new"] is False
     head = service.curator.ledger.head

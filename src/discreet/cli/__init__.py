@@ -418,35 +418,45 @@ def refresh(declaration: str, tables: tuple[str, ...], as_json: bool) -> None:
 @main.command()
 @click.argument("declaration")
 @click.option("--analyst", help="Whose questions; without it, everybody's.")
+@click.option("--table", "tables", multiple=True, help="About which table; may stand several times. Without it, all.")
 @click.option("--reason", required=True, help="Why; the ledger keeps it.")
 @_machine
-def freeze(declaration: str, analyst: str | None, reason: str, as_json: bool) -> None:
+def freeze(declaration: str, analyst: str | None, tables: tuple[str, ...], reason: str, as_json: bool) -> None:
     """Let nothing be measured for an analyst, or for anybody, until `discreet lift`. Nothing is spent or given back."""
     with opened(declaration, load=False) as curator:
-        new = curator.freeze(analyst, reason=reason)
+        new = curator.freeze(analyst, tables=tables, reason=reason)
     if as_json:
-        click.echo(json.dumps({"analyst": analyst, "frozen": True, "new": new}))
+        click.echo(json.dumps({"analyst": analyst, "frozen": True, "new": new, "tables": list(tables)}))
     else:
-        click.echo(f"{visible(analyst or 'everybody')}: frozen{'' if new else ' already'}")
+        about = f" for {', '.join(map(visible, tables))}" if tables else ""
+        click.echo(f"{visible(analyst or 'everybody')}: frozen{about}{'' if new else ' already'}")
 
 
 @main.command()
 @click.argument("declaration")
 @click.option("--analyst", help="Who may ask again; without it, those who name no analyst, and all who are frozen.")
+@click.option("--table", "named", multiple=True, help="About which table alone; may stand several times.")
 @click.option("--reason", help="Why; the ledger keeps it.")
 @_machine
-def lift(declaration: str, analyst: str | None, reason: str | None, as_json: bool) -> None:
-    """Let an analyst ask again who is frozen, or suspended since a measurement failed. What failed stays counted."""
+def lift(declaration: str, analyst: str | None, named: tuple[str, ...], reason: str | None, as_json: bool) -> None:
+    """Let an analyst ask again who is frozen, or suspended since a measurement failed. What failed stays counted, and
+    a freeze for single tables ends with --table alone."""
     with opened(declaration, load=False) as curator:
-        frozen = analyst in curator.frozen
-        tables = curator.lift(analyst, reason=reason)
+        frozen, before = analyst in curator.frozen, curator.frozen_tables.get(analyst, ())
+        tables = curator.lift(analyst, tables=named, reason=reason)
+        frozen, left = frozen and not named, curator.frozen_tables.get(analyst, ())
     if as_json:
         click.echo(json.dumps({"analyst": analyst, "tables": list(tables), "frozen": frozen}))
         return
     whose = visible(analyst or "those who name no analyst")
-    ended = [f"suspended on {', '.join(tables)}"] if tables else []
+    suspended = [visible(one) for one in tables if one not in before]
+    thawed = [visible(one) for one in before if one not in left]
+    ended = [f"suspended on {', '.join(suspended)}"] if suspended else []
+    ended += [f"frozen for {', '.join(thawed)}"] if thawed else []
     ended += ["frozen"] if frozen else []
-    click.echo(f"{whose}: no longer {', nor '.join(ended)}" if ended else f"{whose}: not suspended")
+    said = f"{whose}: no longer {', nor '.join(ended)}" if ended else f"{whose}: not suspended"
+    still = f"; frozen for {', '.join(map(visible, left))} until `discreet lift --table`" if left else ""
+    click.echo(said + still)
 
 
 @main.command()

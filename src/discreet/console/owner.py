@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from discreet.accounting.pace import part
+from discreet.catalog.written import analyst_written
 from discreet.console.pictures import between, parts
 from discreet.console.requests import count_open
 from discreet.console.visits import Download, Elsewhere, Page, Place, Reply, Visit
@@ -133,20 +134,52 @@ def _in_words(budget: Mapping[str, Any]) -> str:
 
 
 async def analysts(visit: Visit) -> Reply:
-    """Who asks, with which caps, and what of which table."""
-    return Page("analysts.html", await visit.service.look(partial(_analysts, visit)), {"query": urlencode})
+    """Who asks, with which caps, and what of which table; and who may not."""
+    declaration = visit.service.curator.declaration
+    data = await visit.service.look(partial(_analysts, visit))
+    words = {
+        "query": urlencode,
+        "file": declaration.file.name if declaration.file is not None else "the declaration",
+        "written": {name: analyst_written(name, own, declaration.budget) for name, own in declaration.analysts.items()},
+    }
+    return Page("analysts.html", data, words)
 
 
 def _analysts(visit: Visit) -> dict[str, Any]:
     owner = visit.service.owner
-    known, counted = owner.analysts(), owner.log.counted()
+    known, counted, states = owner.analysts(), owner.log.counted(), tables(visit.service.curator)
     about = [name for name, table in visit.service.curator.declaration.tables.items() if not table.public]
-    names = [one["analyst"] for one in known["analysts"]]
-    others = sorted({name for name, _ in counted} - {*names})
+    rows = {one["analyst"]: one for one in known["analysts"]}
+    others = sorted({name for name, _ in counted} - {*rows})
     asked = [
-        {"analyst": name, "tables": {table: counted[name, table] for table in about}} for name in [*names, *others]
+        {
+            "analyst": name,
+            "tables": {table: counted[name, table] for table in about},
+            "may": {table: _may(name, rows.get(name), table, known, states.get(table, {})) for table in about},
+        }
+        for name in [*rows, *others]
     ]
     return {**known, "asked": asked, "tables": about}
+
+
+def _may(
+    name: str, own: Mapping[str, Any] | None, table: str, known: Mapping[str, Any], state: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Whether something of a table is measured for somebody. `why` says what stands against it, the nearest first;
+    `lift`, whether that, or a part of it, ends with the table's name and this one."""
+    of_table = own is not None and table in own["frozen_tables"]
+    suspended = (name or None) in state.get("suspended", ())
+    against = [
+        "no analyst any more" if own is None and name else "",
+        "frozen for this table" if of_table else "",
+        "suspended: a question failed" if suspended else "",
+        "frozen for all tables" if own is not None and own["frozen"] else "",
+        "everybody is frozen for this table" if table in known["frozen_tables"] else "",
+        "everybody is frozen" if known["frozen"] else "",
+        "questions failed: the table is frozen" if state.get("frozen") else "",
+    ]
+    why = next(filter(None, against), "")
+    return {"may": not why, "why": why, "lift": of_table or suspended}
 
 
 Does = Callable[[Visit, Mapping[str, Any]], dict[str, Any]]
@@ -171,20 +204,22 @@ def _act(template: str, does: Does, onward: str, fields: Sequence[str]) -> tuple
 
 
 def _of_analyst(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {**said, "analyst": said["analyst"] or None}
+    """What a form says: whose questions, and about which table, or about all."""
+    named = [said["table"]] if said["table"] else []
+    return {"analyst": said["analyst"] or None, "tables": named, "reason": said["reason"]}
 
 
 FREEZE = _act(
     "freeze.html",
     lambda visit, said: visit.service.owner.freeze(visit.account, _of_analyst(said)),
     "/console/analysts",
-    ("analyst", "reason"),
+    ("analyst", "table", "reason"),
 )
 LIFT = _act(
     "lift.html",
     lambda visit, said: visit.service.owner.lift(visit.account, _of_analyst(said)),
     "/console/analysts",
-    ("analyst", "reason"),
+    ("analyst", "table", "reason"),
 )
 END = _act(
     "end.html",
@@ -429,8 +464,8 @@ def _health(visit: Visit, verify: bool) -> dict[str, Any]:
 PLACES = (
     Place("/console/overview", "Overview", OWNING, overview, None, "Overview"),
     Place("/console/analysts", "Analysts", OWNING, analysts, None, "Analysts"),
-    Place("/console/freeze", "Freeze", OWNING, *FREEZE, "", ("analyst", "reason")),
-    Place("/console/lift", "Lift", OWNING, *LIFT, "", ("analyst", "reason")),
+    Place("/console/freeze", "Freeze", OWNING, *FREEZE, "", ("analyst", "table", "reason")),
+    Place("/console/lift", "Lift", OWNING, *LIFT, "", ("analyst", "table", "reason")),
     Place("/console/log", "Log", AUDITING, log, None, "Log"),
     Place("/console/log.csv", "Log", AUDITING, saved),
     Place("/console/log/{number}", "Entry", AUDITING, entry),

@@ -30,6 +30,7 @@ from discreet.explanation import BudgetState, Explanation
 from discreet.holdings import Holdings, KeptTable, Refreshed, typed, unfit
 from discreet.intervals.expected import by_size, expected_errors
 from discreet.ledger import TOTAL, Caps, Ledger, Unit
+from discreet.ledger.store import EVERY_TABLE
 from discreet.ledger.words import check_text, reasoned
 from discreet.odds import ALMOST_SURE, best_guess, best_guess_of_budget, chance
 from discreet.plan.left_out import advice
@@ -334,6 +335,8 @@ class Asking:
         notes: list[str] = []
         room_held = False
         check_text(*(part.layer.text for part in asked.parts), f"{request or ''}{PART}{len(asked.parts)}")
+        bases = (base for part in asked.parts for base in part.table.bases)
+        self._ledger.check([base.name for base in bases if not base.public], account)  # before the first is paid
         for place, part in enumerate(asked.parts):
             one = part.layer
             notes += self._release_values(planned, one, data, values)
@@ -816,36 +819,69 @@ class Asking:
         """How often the engine's process was started: more than once where a question ended it; for the owner."""
         return self._engine.starts
 
-    def freeze(self, analyst: str | None = None, *, reason: str, by: str | None = None) -> bool:
+    def freeze(
+        self, analyst: str | None = None, *, tables: Sequence[str] = (), reason: str, by: str | None = None
+    ) -> bool:
         """Lets nothing be measured for an analyst until `lift`; without a name, for nobody, whoever asks.
 
-        The owner's act, which the ledger keeps with its `reason`, and with the account `by` which it came. It costs
-        nothing, and gives nothing back. Gives False where they are frozen already.
+        With `tables` about people, nothing that reads one of them, alone or joined to others. The owner's act, which
+        the ledger keeps with its `reason`, and with the account `by` which it came. It costs nothing, and gives nothing
+        back. Gives False where they are frozen already.
 
-        Raises QuestionError where there is no such analyst or no reason, LedgerError.
+        Raises QuestionError where there is no such analyst, no such table or no reason, LedgerError.
         """
         name = TOTAL if analyst is None else self._account(analyst)
-        return self._ledger.stop(name, **reasoned(reason, by))
+        about = [one.name for one in self._declaration.tables.values() if not one.public]
+        return bool(self._ledger.stop(name, self._chosen(tables, about), **reasoned(reason, by)))
 
-    def lift(self, analyst: str | None = None, *, reason: str | None = None, by: str | None = None) -> tuple[str, ...]:
+    def lift(
+        self,
+        analyst: str | None = None,
+        *,
+        tables: Sequence[str] = (),
+        reason: str | None = None,
+        by: str | None = None,
+    ) -> tuple[str, ...]:
         """Lets an analyst ask again who is frozen, or suspended since a measurement failed.
 
-        Without a name, those who name none, and everybody whom `freeze` without a name has frozen.
+        Without a name, those who name none, and everybody whom `freeze` without a name has frozen. With `tables`, about
+        these alone; a freeze for single tables ends by their names alone.
 
-        The owner's act. Gives the names of the tables where they were suspended. What failed stays counted until the
-        next snapshot. Raises QuestionError, LedgerError.
+        The owner's act. Gives the names of the tables where they were suspended, or frozen by name. What failed stays
+        counted until the next snapshot. Raises QuestionError, LedgerError.
         """
         said = reasoned(reason, by)
         name = TOTAL if analyst is None else analyst
         check_text(name)
-        tables = self._ledger.lift(name, **said)
-        self._ledger.go(name, **said)
-        return tables
+        known = {*self._declaration.tables, *self._ledger.tables(), *(table for _, table in self._ledger.stopped)}
+        chosen = self._chosen(tables, sorted(known - {EVERY_TABLE}))
+        suspended = self._ledger.lift(name, chosen, **said)
+        thawed = self._ledger.go(name, chosen, **said)
+        return tuple(sorted({*suspended, *thawed} - {EVERY_TABLE}))
+
+    def _chosen(self, tables: Sequence[str], known: Sequence[str]) -> list[str]:
+        """Tables by their names as they are declared. Raises QuestionError where one is none of the known ones."""
+        named = [None] if isinstance(tables, str) or not isinstance(tables, Sequence) else tables
+        found = [self._declaration.table(name) if isinstance(name, str) else None for name in named]
+        chosen = [name if table is None else table.name for name, table in zip(named, found, strict=True)]
+        if not all(isinstance(name, str) and name in known for name in chosen):
+            fix = f"give a list of some of {', '.join(known)}"
+            raise QuestionError("table", "no table about people has this name", where="tables", fix=fix)
+        return list(dict.fromkeys(map(str, chosen)))
 
     @property
     def frozen(self) -> frozenset[str | None]:
         """The analysts whom the owner has frozen; None among them where it is everybody. Raises LedgerError."""
-        return frozenset(name or None for name in self._ledger.stopped)
+        return frozenset(name or None for name, table in self._ledger.stopped if table == EVERY_TABLE)
+
+    @property
+    def frozen_tables(self) -> Mapping[str | None, tuple[str, ...]]:
+        """The tables for which the owner has frozen an analyst; of None, those for everybody. Raises LedgerError."""
+        found: dict[str | None, tuple[str, ...]] = {}
+        for name, table in sorted(self._ledger.stopped):
+            if table != EVERY_TABLE:
+                found[name or None] = (*found.get(name or None, ()), table)
+        return found
 
     def close(self) -> None:
         """Ends the engine and closes the ledger."""

@@ -122,7 +122,8 @@ def _act(act: str, facts: Mapping[str, Any]) -> str:
         when = f"after {seconds} s" if seconds else "as soon as they are made"
         return f"service: answers {when}" + (f"; logins of {issuer['url']} by {issuer['claim']}" if issuer else "")
     if act in ("freeze", "thaw"):
-        return f"{facts['analyst'] or 'everybody'} {'frozen' if act == 'freeze' else 'no longer frozen'}"
+        about = f" for {', '.join(facts['tables'])}" if "tables" in facts else ""
+        return f"{facts['analyst'] or 'everybody'} {'frozen' if act == 'freeze' else 'no longer frozen'}{about}"
     if act == "refresh":
         return f"new snapshots asked for: {', '.join(facts['tables'])}"
     tokens = ", ".join(map(str, facts["tokens"])) or "none"

@@ -38,6 +38,10 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 _PAGE = 500  # entries read at a time
 _log = logging.getLogger("discreet")
 
+Stop = tuple[str, str]
+"""Whom the owner has frozen, TOTAL where it is everybody, and the table that this is about, EVERY_TABLE for all."""
+EVERY_TABLE = ""
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -95,7 +99,7 @@ class Ledger(RequestsLedger):
         if isinstance(at, Path):
             leave_log(at)
         super().__init__(at, lost=lost)
-        self._stops_read: tuple[int, frozenset[str]] = 0, frozenset()
+        self._stops_read: tuple[int, frozenset[Stop]] = 0, frozenset()
         _OPEN.add(self)
         if off := self._file.cautions():
             names = " and ".join(off)
@@ -183,59 +187,68 @@ class Ledger(RequestsLedger):
                     transaction.append("snapshot", fields)
             return {table: transaction.table(table).snapshot for table in fingerprints}
 
-    def lift(self, analyst: str, **said: object) -> tuple[str, ...]:
-        """Let an analyst who was suspended ask again, TOTAL for those who name none. Gives the tables. What failed
-        stays counted, and what is frozen stays frozen until its next snapshot. `said` is who lifts, and why."""
+    def lift(self, analyst: str, of: Sequence[str] = (), **said: object) -> tuple[str, ...]:
+        """Let an analyst who was suspended ask again, TOTAL for those who name none, about these tables or about all.
+        Gives the tables. What failed stays counted, and what is frozen stays frozen until its next snapshot. `said` is
+        who lifts, and why."""
         self.settle()
         with self._file.write() as transaction:
-            names = _names(transaction, "table")
+            names = [name for name in _names(transaction, "table") if not of or name in of]
             tables = [name for name in names if analyst in transaction.table(name).suspended]
             if tables:
                 transaction.append("lift", {"analyst": analyst, "tables": tables, **said})
             return tuple(tables)
 
-    def stop(self, analyst: str, **said: object) -> bool:
-        """Let nobody measure anything as this analyst, TOTAL for everybody, until `go`. Gives False where that is so
-        already. An owner's word, on which no promise of privacy rests."""
-        return self._stopping("freeze", analyst, said)
+    def stop(self, analyst: str, tables: Sequence[str] = (), **said: object) -> tuple[str, ...]:
+        """Let nobody measure anything as this analyst, TOTAL for everybody, until `go`; with `tables`, nothing that
+        reads one of them. Gives those for which that is new, EVERY_TABLE for all. An owner's word, on which no promise
+        of privacy rests."""
+        return self._stopping("freeze", analyst, tables, said)
 
-    def go(self, analyst: str, **said: object) -> bool:
-        """Take that back. Gives False where there is nothing to take back."""
-        return self._stopping("thaw", analyst, said)
+    def go(self, analyst: str, tables: Sequence[str] = (), **said: object) -> tuple[str, ...]:
+        """Take that back. What was said of single tables is taken back by their names alone."""
+        return self._stopping("thaw", analyst, tables, said)
 
-    def _stopping(self, act: str, analyst: str, said: Mapping[str, object]) -> bool:
-        check_text(analyst)
+    def _stopping(self, act: str, analyst: str, tables: Sequence[str], said: Mapping[str, object]) -> tuple[str, ...]:
+        check_text(analyst, *tables)
         with self._file.write() as transaction:
-            changes = (analyst in self._stops(transaction)) != (act == "freeze")
-            if changes:
-                transaction.append("service", {"act": act, "facts": {"analyst": analyst, **said}})
-            return changes
+            stops = self._stops(transaction)
+            wanted = tables or [EVERY_TABLE]
+            changed = tuple(one for one in wanted if ((analyst, one) in stops) != (act == "freeze"))
+            if changed:
+                named = {"tables": list(changed)} if tables else {}
+                transaction.append("service", {"act": act, "facts": {"analyst": analyst, **named, **said}})
+            return changed
 
     @property
-    def stopped(self) -> frozenset[str]:
-        """The analysts whom the owner has frozen, TOTAL where it is everybody."""
+    def stopped(self) -> frozenset[Stop]:
+        """Whom the owner has frozen, and about which tables."""
         with self._file.read() as transaction:
             return self._stops(transaction)
 
-    def _stops(self, transaction: Transaction) -> frozenset[str]:
+    def _stops(self, transaction: Transaction) -> frozenset[Stop]:
         """The same, by the acts behind the entry up to which they were read before."""
         after, stops = self._stops_read
         rows = transaction.connection.execute(
             f"{chain.SELECT} WHERE e.kind = 'service' AND e.seq > $1 ORDER BY e.seq", (after,)
         ).fetchall()
         for body in (chain.read(row).body for row in rows):
-            if body["kind"] == "service" and body["act"] == "freeze":
-                stops |= {body["facts"]["analyst"]}
-            elif body["kind"] == "service" and body["act"] == "thaw":
-                stops -= {body["facts"]["analyst"]}
+            if body["kind"] == "service" and body["act"] in ("freeze", "thaw"):
+                facts = body["facts"]
+                named = {(facts["analyst"], table) for table in facts.get("tables", [EVERY_TABLE])}
+                stops = stops | named if body["act"] == "freeze" else stops - named
         self._stops_read = transaction.head.seq, stops
         return stops
 
     def check(self, tables: Sequence[str], account: str) -> None:
-        """As of `BudgetLedger`. Raises EngineError, too, where the owner has frozen whoever asks, or everybody."""
+        """As of `BudgetLedger`. Raises EngineError, too, where the owner has frozen whoever asks, or everybody, for all
+        tables or for one of these."""
         super().check(tables, account)
-        for name in self.stopped & {TOTAL, account}:
-            raise EngineError(stopped=name)
+        stopped = self.stopped
+        for table in (EVERY_TABLE, *tables):
+            for name in (TOTAL, account):
+                if (name, table) in stopped:
+                    raise EngineError(stopped=name, table=table)
 
     def enter(self, act: str, **facts: object) -> None:
         """Enter what the owner did to the service's accounts, which changes no balance: "account" (made), "end"

@@ -48,21 +48,23 @@ class Owner:
     # who may ask
 
     def freeze(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
-        """Freezes an analyst, or everybody. Raises QuestionError, LedgerError."""
-        analyst = self._known(said.get("analyst"))
-        new = self._curator.freeze(analyst, reason=said.get("reason", ""), by=account.name)
-        return {"analyst": analyst, "frozen": True, "new": new}
+        """Freezes an analyst, or everybody, for all tables or for those named. Raises QuestionError, LedgerError."""
+        analyst, tables = self._known(said.get("analyst")), said.get("tables", [])
+        new = self._curator.freeze(analyst, tables=tables, reason=said.get("reason", ""), by=account.name)
+        return {"analyst": analyst, "frozen": True, "new": new, "tables": list(tables)}
 
     def lift(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
-        """Lets an analyst ask again, or those who name none and everybody who was frozen. Raises QuestionError,
-        LedgerError."""
+        """Lets an analyst ask again, or those who name none and everybody who was frozen; with tables, about these
+        alone. Raises QuestionError, LedgerError."""
         analyst = self._known(said.get("analyst"))
-        tables = self._curator.lift(analyst, reason=said.get("reason", ""), by=account.name)
-        return {"analyst": analyst, "frozen": False, "tables": list(tables)}
+        named = said.get("tables", [])
+        tables = self._curator.lift(analyst, tables=named, reason=said.get("reason", ""), by=account.name)
+        return {"analyst": analyst, "frozen": analyst in self._curator.frozen, "tables": list(tables)}
 
     def _known(self, analyst: str | None) -> str | None:
         """The name of an analyst who is declared, has an account or is frozen. Raises QuestionError."""
-        if analyst is None or analyst in self._names() or analyst in self._curator.frozen:
+        known = {*self._names(), *self._curator.frozen, *self._curator.frozen_tables}
+        if analyst is None or analyst in known:
             return analyst
         fix = f"name one of {', '.join(self._names()) or 'nobody'}; or leave it out, for everybody"
         raise QuestionError("analyst", "there is no such analyst", where="analyst", fix=fix)
@@ -110,7 +112,7 @@ class Owner:
 
     def analysts(self) -> dict[str, Any]:
         """Every analyst with accounts, caps, what is used, how long it lasts, and what was asked today."""
-        budget, frozen = self._curator.budget, self._curator.frozen
+        budget, frozen, by_table = self._curator.budget, self._curator.frozen, self._curator.frozen_tables
         known = [(account, tokens) for account, tokens in self._accounts.known()]
         suspended = self._suspended()
         asked, charges = self._lately()
@@ -123,6 +125,7 @@ class Owner:
                     "analyst": name,
                     "accounts": [account.name for account, _ in known if account.asks_as == name],
                     "frozen": name in frozen,
+                    "frozen_tables": list(by_table.get(name, ())),
                     "suspended": suspended.get(name, []),
                     "today": asked[name],
                     "budget": None if state is None else state.to_dict(),
@@ -132,6 +135,7 @@ class Owner:
         return {
             "analysts": found,
             "frozen": None in frozen,
+            "frozen_tables": list(by_table.get(None, ())),
             "accounts": [
                 {**account.to_dict(), "tokens": [token.to_dict() for token in tokens]} for account, tokens in known
             ],

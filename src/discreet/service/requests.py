@@ -169,7 +169,7 @@ def texts(body: bytes, names: Sequence[str]) -> dict[str, str]:
     return {name: str(value) for name, value in given.items()}
 
 
-ACT: Shape = {"analyst": str, "reason": str}
+ACT: Shape = {"analyst": str, "tables": list, "reason": str}
 REFRESH: Shape = {"tables": dict, "reason": str}
 TOKEN: Shape = {"days": Decimal, "reason": str}
 ACCOUNT: Shape = {"account": str, "role": str, "analyst": str, **TOKEN}
@@ -183,7 +183,9 @@ def told(body: bytes, shape: Shape, *needed: str) -> dict[str, Any]:
     for name in needed:
         if name not in given:
             raise _malformed("this field is missing", name, fix)
-    for number in given.get("tables", {}).values():
+    if not all(isinstance(name, str) for name in given.get("tables", [])):
+        raise _malformed("each table is a name", "tables", 'write {"tables": ["visits"]}')
+    for number in given["tables"].values() if isinstance(given.get("tables"), dict) else ():
         if not isinstance(number, Decimal) or number != number.to_integral_value() or not 0 <= number < 10**9:
             raise _malformed("the number of a snapshot is a whole number", "tables", 'write {"tables": {"visits": 1}}')
     return given
