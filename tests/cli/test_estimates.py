@@ -94,7 +94,7 @@ def test_the_page_and_its_json_hold_the_estimates(lunch: Path) -> None:
     assert "900 reports of 2026-11-02. No collector runs" in text
     assert "This page costs nobody any privacy." in text
     for one in found["estimates"]:
-        assert f"{one['reports']:,} reports are about this question" in text
+        assert f"About this question: {one['reports']:,} reports." in text
     assert text.count('<svg role="img"') == 4
     assert "How old are you? &lt;b&gt;" in text
     assert "16 to 20" in text

@@ -157,7 +157,7 @@ def page(found: Mapping[str, Any], confidence: float, window: str | None) -> str
     windows = {one["window"]: one["reports"] for one in found["windows"]}
     shown = window or next(reversed(windows), "")
     kept = "" if found["window"] == "ever" or not shown else f" of {shown}"
-    came = f"{windows.get(shown, 0):,} reports{kept}. "
+    came = f"{_reports(windows.get(shown, 0))}{kept}. "
     came += "A collector takes reports now." if found["running"] else "No collector runs: this is what the file holds."
     several = len(found["estimates"]) > 1
     parts = [
@@ -173,10 +173,14 @@ def page(found: Mapping[str, Any], confidence: float, window: str | None) -> str
     return "\n".join(parts)
 
 
+def _reports(number: int) -> str:
+    return f"{number:,} report{'s' * (number != 1)}"
+
+
 def _section(one: Mapping[str, Any], confidence: float, several: bool) -> str:
     sure = f"{confidence * 100:g} %"
     title = one["question"] or one["attribute"] or "Answers"
-    said = f"{one['reports']:,} reports are about this question. " if several else ""
+    said = f"About this question: {_reports(one['reports'])}. " if several else ""
     if not one["reports"]:
         return f"<h2>{escape(title)}</h2>\n<p>No report of this window is about this question yet.</p>"
     heads, rows, drawn, told = _drawn(one, sure)
