@@ -13,6 +13,8 @@ import pytest
 from beginning_tools import HOSTILE, PATIENTS, VISITS, Form, form
 from discreet.beginning.draft import MOST_ANALYSTS
 from discreet.catalog import read
+from discreet.catalog.suggest import write_new
+from discreet.errors import DeclarationError
 
 GOOD = {
     "epsilon": "1",
@@ -143,6 +145,24 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
         assert (refused.status, b"There is no such folder" in refused.content) == (409, True)
         (tmp_path / "there").mkdir()
         assert one.send(GOOD).status == 200
+
+
+def test_a_first_line_of_values_is_pointed_at(tmp_path: Path) -> None:
+    with form(tmp_path, {"people.csv": "17,2020-01-31\n18,2020-01-31\n"}) as one:
+        assert "read as column names, but looks like values" in one.open()
+
+
+def test_where_files_have_no_second_names_it_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr("os.link", none)
+    write_new(tmp_path / "a.toml", "x = 1\n")
+    with pytest.raises(DeclarationError, match="this file exists"):
+        write_new(tmp_path / "a.toml", "x = 2\n")
+    assert [(path.name, path.read_text("utf-8")) for path in tmp_path.iterdir()] == [("a.toml", "x = 1\n")]
 
 
 def test_cancel_writes_nothing(one: Form, tmp_path: Path) -> None:

@@ -72,7 +72,9 @@ def form(folder: Path, names: dict[str, str], target: str = "clinic.toml") -> It
     """A form for these files, which ends at the end."""
     for name, text in names.items():
         (folder / name).write_text(text, "utf-8")
-    beginning = Beginning(found([str(folder / name) for name in names], folder), folder / target, "1", "1e-6")
+    warnings: list[str] = []
+    tables = found([str(folder / name) for name in names], folder, warnings.append)
+    beginning = Beginning(tables, folder / target, ("1", "1e-6"), warnings)
     with HERE.bound() as listening:
         port = listening.getsockname()[1]
         running = server(beginning, port)

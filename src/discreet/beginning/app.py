@@ -64,7 +64,9 @@ class Beginning:
     """One form: its secret is in each address. Only the browser that opens it first can go on, by a cookie: who reads
     the address later, from a list of processes, has nothing. `ended` is called once there is nothing more to do."""
 
-    def __init__(self, tables: Sequence[Suggested], target: Path, epsilon: str, delta: str) -> None:
+    def __init__(
+        self, tables: Sequence[Suggested], target: Path, budget: tuple[str, str], warnings: Sequence[str] = ()
+    ) -> None:
         self.secret = secrets.token_urlsafe(32)
         self.written: bool | None = None
         """Whether it was written or ended without; None before."""
@@ -72,7 +74,8 @@ class Beginning:
         self._tables = tuple(tables)
         self._target = target
         self._known = ("act", *fields(tables))
-        self._first = first(tables, epsilon, delta)
+        self._first = first(tables, *budget)
+        self._warnings = tuple(warnings)
         self._word = secrets.token_urlsafe(32)
         self._cookie: str | None = None
 
@@ -191,11 +194,18 @@ class Beginning:
         plain = self._plain(seen)
         if wants_json(request):
             shapes = [_shape(table) for table in self._tables]
-            return replied(as_json({**plain, "tables": shapes, "form": self._word, "fields": dict(said)}), JSON, status)
+            return replied(
+                as_json(
+                    {**plain, "warnings": self._warnings, "tables": shapes, "form": self._word, "fields": dict(said)}
+                ),
+                JSON,
+                status,
+            )
         words = {
             **self._words(seen),
             "title": f"Write {self._target.name}",
             "tables": [_shape(table) for table in self._tables],
+            "warnings": self._warnings,
             "said": {name: said.get(name, "") for name in self._known},
             "faults": faults,
             "refused": status == 400,

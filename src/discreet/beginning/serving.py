@@ -21,13 +21,22 @@ HERE = Address(port=0)
 """Where it listens: at a port that nobody has."""
 
 
-def asked(tables: Sequence[Suggested], target: Path, epsilon: str, delta: str, tell: Callable[[str], None]) -> bool:
+def asked(
+    tables: Sequence[Suggested],
+    target: Path,
+    budget: tuple[str, str],
+    warnings: Sequence[str],
+    tell: Callable[[str], None],
+) -> bool:
     """Serves the form of these tables until its end, and gives whether the file `target` was written. Its address, with
-    a secret in it, is told. Raises QuestionError where the extra is missing, or there is no port."""
+    a secret in it, is told. The fields of the budget hold ε and δ at first, and `warnings` about sources stand above.
+
+    Raises QuestionError where the extra is missing, or there is no port.
+    """
     needed()
     from discreet.beginning.app import Beginning
 
-    beginning = Beginning(tables, target, epsilon, delta)
+    beginning = Beginning(tables, target, budget, warnings)
     with contextlib.suppress(KeyboardInterrupt), HERE.bound() as listening:
         port = listening.getsockname()[1]
         running = server(beginning, port)

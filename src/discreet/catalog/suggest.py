@@ -129,7 +129,12 @@ def _link(beside: Path, path: Path, text: str) -> None:
         raise
     except OSError:  # where files have no second names
         with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:
+                path.unlink()
+                raise
 
 
 def _unwritten(path: Path, message: str, fix: str, code: str) -> DeclarationError:

@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from discreet import __version__
 from discreet.catalog.model import EngineKind
@@ -583,7 +584,8 @@ def init(
     A CSV file's first rows are looked at for delimiter, decimal comma and encoding, and for types, which are written
     as comments: none is taken until you write it. No other value is read, but for those of columns named --public.
 
-    With --browser you say the same in a form, which shows what will be written. It needs the extra `server`.
+    With --browser you say the same in a form, which shows what will be written; its budget begins with ε 1. It needs
+    the extra `server`.
     """
     from discreet.catalog.suggest import write_new
     from discreet.cli.start import found, named, suggest
@@ -604,7 +606,12 @@ def init(
         tables = found(sources, target.parent, told.append)
         for line in told:
             click.echo(visible(line), err=True)
-        if not asked(tables, target, said["epsilon"], said["delta"], screen.opened):
+        usual = {"epsilon": "1", "delta": "0.000001"}  # what the form itself advises, in plain digits
+        epsilon, delta = (
+            known if context.get_parameter_source(name) is ParameterSource.DEFAULT else said[name]
+            for name, known in usual.items()
+        )
+        if not asked(tables, target, (epsilon, delta), told, screen.opened):
             click.echo("nothing was written", err=True)
             context.exit(1)
         told = []
