@@ -125,6 +125,16 @@ def test_what_gives_no_row_is_neither_asked_nor_charged(service: Served, price: 
             said = one.until(b"Z")
             assert [kind for kind, _ in said] == [b"1", b"t", b"T", b"2", b"T", b"C", b"Z"], (text, said)
             assert names(said[2][1]) == names(said[4][1]) == columns.split()
+        text = "SELECT * FROM visits LIMIT 0"
+        assert [kind for kind, _ in one.query(f"COPY ({text}) TO STDOUT (FORMAT csv, HEADER)")] == [
+            b"H",
+            b"d",
+            b"c",
+            b"C",
+            b"Z",
+        ]
+        said = one.query(f"BEGIN; DECLARE c CURSOR FOR {text}; FETCH 10 FROM c; COMMIT")
+        assert [kind for kind, _ in said] == [b"C", b"C", b"T", b"C", b"C", b"Z"]
     assert (spent(service.curator), list(service.curator.ledger.entries())) == before
 
 

@@ -403,7 +403,7 @@ class Session:
             if known is not None:
                 return known.columns
             said = self._said_of(statement, portal)
-            columns = await self._probed(said)
+            columns = await self._probed(statement, said)
             return columns or await self._explained(said)
         if first == "SHOW":
             return (await self._show(statement)).columns
@@ -535,7 +535,7 @@ class Session:
         if known is not None:
             return known
         said = self._said_of(one, portal)
-        if (probed := await self._probed(said)) is not None:
+        if (probed := await self._probed(one, said)) is not None:
             return Result("SELECT 0", probed)
         release, warnings = await self._waited(self._asking.asked(said))
         columns, rows = of_release(release, intervals=self.settings.intervals)
@@ -548,14 +548,11 @@ class Session:
         explained = await self._waited(self._asking.explained(said))
         return of_explanation(explained, intervals=self.settings.intervals)
 
-    async def _probed(self, said: Mapping[str, Any]) -> Sequence[Column] | None:
+    async def _probed(self, one: Statement, said: Mapping[str, Any]) -> Sequence[Column] | None:
         """The columns of a statement that gives no row whatever the tables hold: programs look which columns there are.
         Nothing is charged, nothing is measured. What no question may ask has them too, such as `SELECT * … LIMIT 0`,
         where its columns are those of the tables. Gives None where it may give a row."""
-        text = said["question"]
-        if not may_give_no_row(_only(text)):
-            return None
-        columns = await self._asking.probed(text, self._now())
+        columns = await self._asking.probed(said["question"], self._now()) if may_give_no_row(one) else None
         if columns is None:
             return None
         try:

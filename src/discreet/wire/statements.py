@@ -177,15 +177,17 @@ def name_of(word: Word) -> str:
 def may_give_no_row(statement: Statement) -> bool:
     """Whether the words could say that there is no row whatever the tables hold. Who reads the text knows more."""
     words = statement.words
+    values = {Kind.NUMBER, Kind.STRING, Kind.PARAMETER}
     for place, word in enumerate(words):
         if word.upper == "FALSE" or (word.upper == "NOT" and _at(words, place + 1) in ("TRUE", "(")):
             return True
-        if word.upper in ("LIMIT", "FIRST", "NEXT") and place + 1 < len(words) and not words[place + 1].text.strip("0"):
+        if place + 1 == len(words):
+            break
+        after = words[place + 1]
+        if word.upper in ("LIMIT", "FIRST", "NEXT") and (after.kind is Kind.PARAMETER or not after.text.strip("0")):
             return True
-        if word.upper in _COMPARING and 0 < place < len(words) - 1:
-            sides = {words[place - 1].kind, words[place + 1].kind}
-            if sides <= {Kind.NUMBER, Kind.STRING}:
-                return True
+        if word.upper in _COMPARING and after.kind in values and place and words[place - 1].kind in values:
+            return True
     return False
 
 
