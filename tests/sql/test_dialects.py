@@ -221,6 +221,7 @@ def test_others_are_read_as_their_manuals_say(
 
 WHOLE = [
     ("postgres", 'SELECT "city", COUNT(*) AS "count" FROM "public"."visits" "_" GROUP BY "city" ORDER BY 2 LIMIT 1001'),
+    ("postgres", "SELECT city, COUNT(*) AS count FROM visits GROUP BY city LIMIT ('50'::int4) OFFSET ('0'::int8)"),
     ("bigquery", "SELECT city, COUNT(*) AS count FROM `shop-1.public.visits` GROUP BY city"),
     ("snowflake", 'SELECT "CITY" AS "city", COUNT(*) AS "count" FROM ANALYTICS.PUBLIC.VISITS GROUP BY 1'),
     ("tsql", "SELECT TOP (1001) [t0].[city], COUNT_BIG(*) AS [count] FROM [dbo].[visits] AS [t0] GROUP BY [t0].[city]"),

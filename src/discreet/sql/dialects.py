@@ -451,6 +451,15 @@ def _extracted(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Extract) or (isinstance(node, exp.Paren | exp.Neg) and _extracted(node.this))
 
 
+def _many(node: exp.Expression, _context: Context) -> exp.Expression | None:
+    """LIMIT ('10'::int4), as JDBC writes a parameter where it prepares nothing."""
+    many = node.expression
+    while isinstance(many, exp.Paren | exp.Cast):
+        many = many.this
+    plain = many is not node.expression and isinstance(many, exp.Literal) and many.name.isdecimal()
+    return type(node)(**{**node.args, "expression": exp.Literal.number(many.name)}) if plain else None
+
+
 def _rows_of_series(node: exp.Expression, _context: Context) -> exp.Expression | None:
     """PostgreSQL's GENERATE_SERIES gives rows wherever it stands."""
     if isinstance(node.parent, exp.Unnest | exp.Table):
@@ -561,6 +570,8 @@ _POSTGRES = Language(
         exp.GenerateSeries: _rows_of_series,
         exp.Div: _with_fractions,
         exp.Substring: cast(Shape, _substring()),
+        exp.Limit: _many,
+        exp.Offset: _many,
     },
 )
 _REDSHIFT = Language(

@@ -184,7 +184,7 @@ def may_give_no_row(statement: Statement) -> bool:
         if place + 1 == len(words):
             break
         after = words[place + 1]
-        if word.upper in ("LIMIT", "FIRST", "NEXT") and (after.kind is Kind.PARAMETER or not after.text.strip("0")):
+        if word.upper in ("LIMIT", "FIRST", "NEXT") and (after.kind is Kind.PARAMETER or not after.text.strip("0(")):
             return True
         if word.upper in _COMPARING and after.kind in values and place and words[place - 1].kind in values:
             return True

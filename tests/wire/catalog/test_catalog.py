@@ -239,6 +239,7 @@ def test_the_schema_has_its_declared_name() -> None:
 NO_ROW = [
     "SELECT * FROM t LIMIT 0",
     "SELECT * FROM t OFFSET 5 LIMIT 0",
+    "SELECT * FROM t LIMIT ('0'::int4)",
     "SELECT * FROM t FETCH FIRST 0 ROWS ONLY",
     "SELECT a FROM t WHERE (0 = 1)",
     "SELECT a FROM t WHERE a > 1 AND 1 <> 1",

@@ -16,7 +16,9 @@ def gives_no_row(query: exp.Expr) -> bool:
     limit = query.args.get("limit")
     if limit is not None:
         most = limit.args.get("count") if isinstance(limit, exp.Fetch) else limit.args.get("expression")
-        if isinstance(most, exp.Literal) and not most.is_string and re.fullmatch(r"0+", most.name):
+        while isinstance(most, exp.Paren | exp.Cast):  # ('0'::int4)
+            most = most.this
+        if isinstance(most, exp.Literal) and re.fullmatch(r"0+", most.name):
             return True
     if isinstance(query, exp.Subquery | exp.Paren):
         return gives_no_row(query.this)
