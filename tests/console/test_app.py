@@ -211,6 +211,32 @@ def test_an_account_that_is_made_anew_sees_nothing_of_before(service: Served) ->
         time.sleep(1.1)  # the ledger's moments are seconds
 
 
+def test_answers_are_kept_up_to_so_many_bytes(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(who: Visitor, request: str) -> str:
+        reply = who.post("/console/ask", {"question": QUESTION, "epsilon": "0.01", "request": request})
+        return reply.headers["location"]
+
+    ana, bob = logged_in(service, "ana"), logged_in(service, "bob")
+    first, second = asked(ana, "small"), asked(ana, "smaller")
+    assert [ana.get(one).status for one in (first, second)] == [200, 200]
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.console.analyst.MOST_BYTES", 1)
+        third = asked(ana, "smallest")  # the latest is kept in any case
+        assert [ana.get(one).status for one in (first, second, third)] == [404, 404, 200]
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.console.app.MOST_BYTES", 1)
+        of_bob = asked(bob, "small")
+        assert bob.get(of_bob).status == 200
+        assert ana.get(third).status == 404
+
+
+def test_a_space_where_no_line_ends_stays_in_a_question(service: Served) -> None:
+    ana = logged_in(service, "ana")
+    said = "SELECT COUNT(*) AS n FROM visits WHERE city = 'a\u00a0b\u202f\u202e'"
+    page = ana.post("/console/ask", {"question": said, "epsilon": "-1"}).content.decode()
+    assert "a\u00a0b\u202f\\u202e" in page
+
+
 def test_what_is_refused_is_said_beside_the_question_which_stays(service: Served) -> None:
     ana = logged_in(service, "ana")
     reply = ana.post("/console/ask", {"question": "SELECT nonsense FROM\n  visits", "epsilon": "0.1"})

@@ -198,6 +198,17 @@ def test_a_session_ends_with_the_account_also_where_its_name_is_given_again(
     assert visitor.get("/console/balance").headers["location"] == "/console/login"
 
 
+def test_a_session_ends_with_its_token(service: Served, issuer: TestIssuer) -> None:
+    visitor = Visitor(service)
+    visitor.get("/console/login")
+    soon = int(time.time()) + 2
+    assert visitor.post("/console/login", {"token": issuer.token(exp=soon)}).status == 303
+    assert visitor.get("/console/tables").status == 200
+    while time.time() < soon:
+        time.sleep(0.05)
+    assert visitor.get("/console/tables").headers["location"] == "/console/login"
+
+
 def known(issuer: TestIssuer, *tokens: str, **constants: float) -> list[str]:
     """What comes of these tokens, at once, where nothing was asked of the issuer before: names, or statuses."""
 
@@ -214,7 +225,7 @@ def known(issuer: TestIssuer, *tokens: str, **constants: float) -> list[str]:
 
 async def named(one: oidc.Issued, token: str) -> str:
     try:
-        return await one.name(token)
+        return (await one.holder(token))[0]
     except Refused as refused:
         return str(refused.status)
 

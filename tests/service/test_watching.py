@@ -19,6 +19,7 @@ from discreet.service.api import PATHS
 from discreet.service.watching import FORMS, OTHER, Lines
 from face_tools import Data, end_engine
 from service_tools import CLINIC, Served, served
+from wire_tools import psql
 
 COUNT = "SELECT city, COUNT(*) AS n FROM visits WHERE note = 'note 31415' GROUP BY city"
 
@@ -117,6 +118,23 @@ def test_what_the_ledger_and_the_engine_are_at(service: Served) -> None:
     ledger.fail(reserved.reserve_id)
     after = numbers(service)
     assert after["discreet_failures",] == after["discreet_analysts_suspended",] == after["discreet_tables_frozen",] == 1
+
+
+def test_what_comes_over_the_protocol_of_postgresql(service: Served) -> None:
+    before = numbers(service)
+    assert before["discreet_psql_connections_total",] == before["discreet_psql_logins_refused_total",] == 0
+    asked = "SELECT COUNT(*) AS n FROM visits"
+    psql(service, "ana", "SET discreet.epsilon = 0.01", asked, "SELECT nosuchcolumn FROM visits")
+    for who in ("ana", "nobody"):
+        psql(service, who, asked, password="discreet_guessed")
+    psql(service, "eve", asked)  # no role that asks
+    after = numbers(service)
+    assert after["discreet_psql_connections_total",] >= 4
+    assert after["discreet_psql_connections_open",] == 0
+    assert after["discreet_psql_logins_refused_total",] == 3
+    assert after["discreet_psql_questions_total", "answered"] == 1
+    assert after["discreet_psql_questions_total", "refused"] == 1
+    assert "nosuchcolumn" not in str(after)
 
 
 @pytest.mark.parametrize("who", ["ana", "eve", None, "discreet_guessed"])

@@ -304,6 +304,11 @@ REFUSED = [
 ]
 
 
+def test_a_name_without_a_table_is_told_what_is_missing(small: Curator) -> None:
+    with pytest.raises(QuestionError, match=r"there is no column 'nonsense' → write FROM and a table first"):
+        small.explain("SELECT nonsense", 1)
+
+
 @pytest.mark.parametrize(("question", "code"), REFUSED, ids=lambda text: text[:80])
 def test_what_is_refused_costs_nothing(question: str, code: str, small: Curator) -> None:
     head = small.ledger.head

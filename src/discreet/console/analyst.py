@@ -43,6 +43,9 @@ MOST_NAMED = 200
 MOST_ANSWERS = 20
 """Answers of an account that are kept in memory, to be looked at and downloaded again; the ledger keeps all."""
 
+MOST_BYTES = 1 << 24
+"""How large they are together, as the ledger stores them; the latest is kept in any case."""
+
 MOST_SHOWN = 500
 """Rows of an answer on its page."""
 
@@ -212,6 +215,12 @@ class _Answer:
     question: str
     release: Release
     warnings: Sequence[str]
+    size: int
+
+
+def size_of_answers(kept: Mapping[str, Any]) -> int:
+    """How large the answers are that are kept for somebody, as the ledger stores them."""
+    return sum(one.size for one in kept.get("answers", {}).values())
 
 
 def _answers(visit: Visit) -> dict[str, _Answer]:
@@ -233,8 +242,9 @@ async def ask(visit: Visit) -> Reply:
             answers = _answers(visit)
             if name not in answers:
                 release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
-                answers[name] = _Answer(draft.question, release, warnings)
-                while len(answers) > MOST_ANSWERS:
+                size = len(await _written(visit, release.holds.to_json))
+                answers[name] = _Answer(draft.question, release, warnings, size)
+                while len(answers) > MOST_ANSWERS or (size_of_answers(visit.kept) > MOST_BYTES and len(answers) > 1):
                     del answers[next(iter(answers))]
     except (Error, Refused) as error:
         if wants_json(visit.request):

@@ -30,7 +30,7 @@ from discreet.console.visits import (
 from discreet.service.accounts import PREFIX, Account, digest_of
 from discreet.service.api import Service
 from discreet.service.connections import KNOWN
-from discreet.service.requests import Refused, bearer
+from discreet.service.requests import Refused, bearer, unknown_token
 from discreet.service.roles import Role
 from discreet.service.serving import Address
 from discreet.service.watching import CODE, PATH
@@ -42,6 +42,8 @@ HOME = "/console"
 LOGIN = "/console/login"
 MOST_KEPT = 256
 """For how many tokens answers are kept in memory."""
+MOST_BYTES = 1 << 26
+"""How large all answers together are that are kept in memory, as the ledger stores them; one is kept in any case."""
 
 SESSION, PRELIMINARY = "discreet", "discreet-login"
 
@@ -122,7 +124,9 @@ class Console:
             if not from_here(request) or not first or not same:
                 return self._login_page(request, "This page had been open for too long. Log in again.", 403)
             token = said.get("token", "").strip()
-            account = await self._service.holder(token)
+            account, seconds = await self._service.holder_for(token)
+            if seconds <= 0:  # it ends now, and is taken a little longer where clocks are apart
+                raise unknown_token()
             if not _home(account):
                 return self._login_page(request, "This account has no pages: it is for programs that watch.", 403)
             made = await self._service.look(partial(self._service.accounts.made, account.name))
@@ -135,7 +139,7 @@ class Console:
             return self._failed(request, error, None)
         self._end(request)  # nobody goes on in a session that was there before
         ours = token.startswith(PREFIX)
-        cookie = self._sessions.begin(account, digest_of(token) if ours else None, made)
+        cookie = self._sessions.begin(account, digest_of(token) if ours else None, made, seconds)
         reply = replied("", status=303, more={"location": HOME})
         self._set(reply, request, SESSION, cookie)
         self._set(reply, request, PRELIMINARY, "")
@@ -239,8 +243,9 @@ class Console:
         key = digest_of(bearer(request)) if session is None else session.token or session.form.encode()
         kept = self._kept.pop(key, {})
         self._kept[key] = kept  # the latest last
-        while len(self._kept) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
+        sizes = sum(map(analyst.size_of_answers, self._kept.values()))
+        while len(self._kept) > MOST_KEPT or (sizes > MOST_BYTES and len(self._kept) > 1):
+            sizes -= analyst.size_of_answers(self._kept.pop(next(iter(self._kept))))
         return kept
 
     def _written(self, place: Place, visit: Visit, came: Reply) -> Response:

@@ -18,7 +18,7 @@ IDLE_SECONDS = 30 * 60
 LONGEST_SECONDS = 8 * 60 * 60
 
 ISSUED_SECONDS = 60 * 60
-"""How long a session lasts at most that was begun with a token of an issuer: whether it still holds is not asked."""
+"""How long a session lasts at most that was begun with a token of an issuer: whether it was taken back is not asked."""
 
 MOST_OF_ONE = 8
 """How many sessions an account has; whoever begins one more ends the one that was not used for longest."""
@@ -50,8 +50,10 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, account: Account, token: bytes | None, made: str | None = None) -> str:
-        """Begins one, and gives the cookie of it this once."""
+    def begin(
+        self, account: Account, token: bytes | None, made: str | None = None, seconds: float = LONGEST_SECONDS
+    ) -> str:
+        """Begins one, which lasts so many `seconds` at most, and gives the cookie of it this once."""
         now = self._now()
         self._open = {key: one for key, one in self._open.items() if self._lives(one, now)}
         own = [key for key, one in self._open.items() if one.account == account.name]
@@ -60,7 +62,7 @@ class Sessions:
                 self._open.pop(min(keys, key=lambda key: self._open[key].used if key in self._open else now), None)
         cookie = secrets.token_urlsafe(32)
         longest = ISSUED_SECONDS if token is None else LONGEST_SECONDS
-        self._open[_digest(cookie)] = Session(account.name, token, made, now + longest, now)
+        self._open[_digest(cookie)] = Session(account.name, token, made, now + min(longest, seconds), now)
         return cookie
 
     def find(self, cookie: str) -> Session | None:

@@ -7,6 +7,7 @@ import importlib
 import io
 import json
 import logging
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -235,10 +236,15 @@ class Service:
 
     async def holder(self, token: str) -> Account:
         """Whose token this is. Raises Refused 401, and 403 where its analyst is not declared."""
+        return (await self.holder_for(token))[0]
+
+    async def holder_for(self, token: str) -> tuple[Account, float]:
+        """The same, and for how many seconds the token says that it holds: without end, where it says nothing."""
+        seconds = math.inf
         if self._doors is None:
             self._doors = anyio.CapacityLimiter(4)
         if self._issued is not None and not token.startswith(PREFIX):
-            named = await self._issued.name(token)
+            named, seconds = await self._issued.holder(token)
             found = await anyio.to_thread.run_sync(self._accounts.named, named, limiter=self._doors)
             if found is None or found.role is Role.OWNER:  # whoever runs the issuer becomes no owner
                 fix = "the owner makes an account of the name that the issuer gives: `discreet account add`"
@@ -250,7 +256,7 @@ class Service:
         if not self._bound(found):
             fix = "the owner makes an account that is bound to a declared analyst"
             raise Refused(403, "account", "the analyst of this account is not declared", "[analysts]", fix)
-        return found
+        return found, seconds
 
     async def still_holds(self, token: bytes) -> Account | None:
         """Whose token it is that has this digest: None where it does not hold any more."""

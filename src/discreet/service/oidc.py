@@ -83,8 +83,9 @@ class Issued:
         self._had = self._asked = float("-inf")
         self._asking: asyncio.Task[None] | None = None
 
-    async def name(self, token: str) -> str:
-        """What a token says that its holder is called. Raises Refused 401, and 503 where no keys are to be had."""
+    async def holder(self, token: str) -> tuple[str, float]:
+        """What a token says that its holder is called, and for how many seconds it holds from now on. Raises Refused
+        401, and 503 where no keys are to be had."""
         import jwt
 
         if len(token) > LONGEST:
@@ -110,7 +111,7 @@ class Issued:
         verified = self._issuer.claim != "email" or said.get("email_verified") in (True, "true")
         if not known or not verified or not isinstance(named, str):
             raise unknown_token()
-        return named
+        return named, float(said["exp"]) - time.time()
 
     async def _key(self, kid: str, algorithm: str) -> PyJWK:
         """The issuer's key of this name. Raises Refused."""

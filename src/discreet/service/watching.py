@@ -12,6 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -65,6 +66,7 @@ class Watch:
             buckets=SECONDS,
             registry=self._registry,
         )
+        self.psql = PsqlWatch(self._registry)
         self._registry.register(_Present(curator, self, load, starts))
 
     def around(self, app: App) -> App:
@@ -123,6 +125,37 @@ class Watch:
                 LedgerError.unless(os.access(one, os.W_OK, effective_ids=True), "unwritable", where=one.name)
             LedgerError.unless(room.f_bavail * room.f_frsize >= _LEAST_ROOM, "full", where=path.name)
         self._ready = time.monotonic()
+
+
+class PsqlWatch:
+    """Counts what comes over PostgreSQL's protocol, where the service has a port for it."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._connections = Counter("discreet_psql_connections", "Connections to the psql port.", registry=registry)
+        self._open = Gauge("discreet_psql_connections_open", "Connections to it that are open.", registry=registry)
+        self._refused = Counter("discreet_psql_logins_refused", "Logins there that were refused.", registry=registry)
+        self._questions = Counter("discreet_psql_questions", "Questions over it.", ("status",), registry=registry)
+
+    @contextmanager
+    def connection(self) -> Iterator[None]:
+        """Counts a connection, as long as it is open."""
+        self._connections.inc()
+        with self._open.track_inprogress():
+            yield
+
+    def login_refused(self) -> None:
+        """Counts a login that was refused."""
+        self._refused.inc()
+
+    @contextmanager
+    def question(self) -> Iterator[None]:
+        """Counts a question once it is answered, or is not: for a refusal, a fault, or a client that is gone."""
+        status = "refused"
+        try:
+            yield
+            status = "answered"
+        finally:
+            self._questions.labels(status).inc()
 
 
 class _Present(Collector):

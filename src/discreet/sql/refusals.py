@@ -114,7 +114,9 @@ def unknown_name(name: str, known: Sequence[str], *, kind: str, where: str, quot
         other for other in known if other.casefold() == name.casefold()
     ]
     names = [written_name(one) for one in near or known[:20]]
-    fix = f"write {names[0]}" if near else f"write one of {', '.join(names)}"
+    fix = (
+        f"write {names[0]}" if near else f"write one of {', '.join(names)}" if names else "write FROM and a table first"
+    )
     if kind == "column" and not near:
         if name.upper() in _USUAL:
             fix = f"write {_USUAL[name.upper()]}, with brackets"

@@ -113,10 +113,13 @@ class Wire:
         if self._ending:
             line.hasten()
         try:
-            await self._begun(line)
+            with self._service.watch.psql.connection():
+                await self._begun(line)
         except Gone:
             pass
         except Trouble as error:
+            if error.code.startswith("28"):
+                self._service.watch.psql.login_refused()
             line.write(messages.said(b"E", "FATAL", error))
         except asyncio.CancelledError:
             ending = Trouble("57P01", "the service ends", hint="connect again")
@@ -297,7 +300,8 @@ class _Asked:
         return self._known
 
     async def asked(self, said: Mapping[str, Any]) -> tuple[Release, Sequence[str]]:
-        found: tuple[Release, Sequence[str]] = await self._in_turn(self._wire.service.asked, said)
+        with self._wire.service.watch.psql.question():
+            found: tuple[Release, Sequence[str]] = await self._in_turn(self._wire.service.asked, said)
         return found
 
     async def explained(self, said: Mapping[str, Any]) -> Any:
