@@ -564,6 +564,14 @@ def test_a_charge_that_no_replica_has_is_not_acknowledged(at_server: Server, mad
     server = at_server[0]
     with closing(Ledger(made)) as ledger:
         server.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'", "SELECT pg_reload_conf()")
+
+        def told() -> bool:  # a new session has what the server's first process has read and sent on
+            with server.session() as session:
+                session.execute("SELECT current_setting('synchronous_standby_names')")
+                return bool(session.fetchall() == [("nobody",)])
+
+        assert eventually(told)
+        server.run("CHECKPOINT")  # by the process that says whether commits wait, after it has read the same
         waits = f"FROM pg_stat_activity WHERE usename = '{KEEPER}' AND wait_event = 'SyncRep'"
 
         def give_up() -> None:
