@@ -82,6 +82,7 @@ BELOW: dict[str, set[str]] = {
         "budget_ledger",
         "release",
         "explanation",
+        "look",  # of a page that its own command serves, the headers alone
         "ring_a",
         "errors",
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import re
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from discreet.beginning.app import Beginning
-from discreet.beginning.serving import HERE, server
+from discreet.beginning.serving import run
 from discreet.cli.start import found
+from discreet.service.loopback import Loopback
 from service_tools import Reply
 
 PATIENTS = "Id;GENDER;BIRTHDATE;Last Name;EXPENSES\n1;F;31.01.2020;Roe;3,5\n2;M;01.02.1980;Doe;777,25\n"
@@ -28,18 +28,15 @@ class Form:
     """One form. `call` sends what a browser would, but for what is said otherwise."""
 
     url: str
+    path: str
     beginning: Beginning
     running: threading.Thread
     cookie: str = ""
     word: str = ""
 
     @property
-    def path(self) -> str:
-        return urlsplit(self.url).path
-
-    @property
     def origin(self) -> str:
-        return self.url.removesuffix(self.path)
+        return "http://" + urlsplit(self.url).netloc
 
     def call(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Reply:
         sent = {"Accept": "text/html", "Cookie": self.cookie} | {k.replace("_", "-"): v for k, v in headers.items()}
@@ -55,9 +52,9 @@ class Form:
 
     def open(self) -> str:
         """Opens it as the first browser does, and gives the page."""
+        self.cookie = self.call("GET", urlsplit(self.url).path).headers["set-cookie"].partition(";")[0]
         reply = self.call("GET", self.path)
         assert reply.status == 200, reply.content
-        self.cookie = reply.headers["set-cookie"].partition(";")[0]
         page = reply.content.decode()
         self.word = unescape(re.findall(r'name="form" value="([^"]+)"', page)[0])
         return page
@@ -75,15 +72,13 @@ def form(folder: Path, names: dict[str, str], target: str = "clinic.toml") -> It
     warnings: list[str] = []
     tables = found([str(folder / name) for name in names], folder, warnings.append)
     beginning = Beginning(tables, folder / target, ("1", "1e-6"), warnings)
-    with HERE.bound() as listening:
-        port = listening.getsockname()[1]
-        running = server(beginning, port)
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+    with Loopback() as page:
+        thread = threading.Thread(target=run, args=(beginning, page))
         thread.start()
+        one = Form(page.address, page.place, beginning, thread)
         try:
-            while not running.started:
-                time.sleep(0.005)
-            yield Form(f"{HERE.url(port)}/{beginning.secret}", beginning, thread)
+            assert one.call("GET", "/").status == 403  # it runs
+            yield one
         finally:
-            running.should_exit = True
+            page.stop()
             thread.join()

@@ -1,4 +1,4 @@
-"""The form's pages over HTTP: for one browser, at an address with a secret, until the declaration is written.
+"""The form's pages over HTTP, until the declaration is written; `service.loopback` says who reaches them.
 
 Names of columns and what the owner says are all that is here: no row, and nothing that follows from one.
 """
@@ -37,13 +37,16 @@ from discreet.catalog import Type
 from discreet.catalog.suggest import Suggested, identifies, write_new
 from discreet.console import pages
 from discreet.console.pages import JSON, as_json, replied, wants_json
-from discreet.console.visits import FORM_FIELD, from_here, sent
+from discreet.console.visits import FORM_FIELD, sent
 from discreet.errors import DeclarationError
 from discreet.odds import best_guess_of_budget, chance
 from discreet.service.requests import Refused
 
 LARGEST = 1 << 20
-"""Bytes of a form: some thousand columns."""
+"""Bytes of a form, where it has few fields."""
+
+OF_A_FIELD = 100
+"""Bytes of each field, on average, where there are many columns."""
 
 WORDS = {
     Type.INTEGER: "whole number",
@@ -61,13 +64,11 @@ _PACKAGE = "discreet.beginning"
 
 
 class Beginning:
-    """One form: its secret is in each address. Only the browser that opens it first can go on, by a cookie: who reads
-    the address later, from a list of processes, has nothing. `ended` is called once there is nothing more to do."""
+    """One form. `ended` is called once there is nothing more to do."""
 
     def __init__(
         self, tables: Sequence[Suggested], target: Path, budget: tuple[str, str], warnings: Sequence[str] = ()
     ) -> None:
-        self.secret = secrets.token_urlsafe(32)
         self.written: bool | None = None
         """Whether it was written or ended without; None before."""
         self.ended: Callable[[], None] = lambda: None
@@ -77,73 +78,32 @@ class Beginning:
         self._first = first(tables, *budget)
         self._warnings = tuple(warnings)
         self._word = secrets.token_urlsafe(32)
-        self._cookie: str | None = None
 
-    def app(self, port: int) -> ASGIApp:
-        """Gives the application, for the port that it is called at on this machine."""
-        here = f"/{self.secret}"
+    def app(self) -> ASGIApp:
+        """Gives the application."""
         return Starlette(
             routes=[
-                Route(path, partial(self._reply, port, shown), methods=methods)
+                Route(path, partial(_reply, shown), methods=methods)
                 for path, shown, methods in (
-                    (here, self._form, ["GET", "POST"]),
-                    (f"{here}/check", self._check, ["POST"]),
+                    ("/", self._form, ["GET", "POST"]),
+                    ("/check", self._check, ["POST"]),
                     ("/static/{name}", self._shared, ["GET"]),
                     ("/{path:path}", _nothing, ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]),
                 )
             ]
         )
 
-    async def _reply(self, port: int, shown: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
-        """What a request gets, if it was sent to this machine by its own name: another name may be a stranger's, whose
-        page would otherwise be of one origin with this one."""
-        try:
-            if request.headers.getlist("host") not in ([f"127.0.0.1:{port}"], [f"localhost:{port}"]):
-                raise _refused(421, "host", "this is another's name", "Host", "open the address that was printed")
-            reply = await shown(request)
-            if shown == self._form and reply.status_code < 500:
-                self._let_in(request, reply)
-        except Refused as refused:
-            return _failed(request, refused)
-        except ClientDisconnect:
-            return Response(status_code=400)
-        return reply
-
-    # who it is
-
-    def _name(self, request: Request) -> str:
-        return f"discreet-{request.scope['server'][1]}"
-
-    def _admit(self, request: Request) -> None:
-        """Raises Refused unless the browser is the one that came first, or nobody came yet."""
-        if self._cookie is None:
-            if request.method == "GET" and "prefetch" not in request.headers.get("sec-purpose", ""):
-                return
-            raise _refused(403, "first", "this address was not opened yet", "request", "open it in a browser")
-        cookie = request.cookies.get(self._name(request), "").encode("utf-8", "replace")
-        if not hmac.compare_digest(cookie, self._cookie.encode()):
-            fix = "go on there; if that was not you, end the command with Ctrl-C and start it again"
-            raise _refused(403, "taken", "this address was opened already, in another browser", "request", fix)
-
-    def _let_in(self, request: Request, reply: Response) -> None:
-        """The first browser gets the cookie: it is never sent to another path, such as another program's."""
-        if self._cookie is None:
-            self._cookie = secrets.token_urlsafe(32)
-            name, path = self._name(request), f"/{self.secret}"
-            reply.set_cookie(name, self._cookie, path=path, httponly=True, samesite="strict")
-
     async def _said(self, request: Request) -> Mapping[str, str]:
         """What the form's own page sent. Raises Refused."""
-        said = await sent(request, self._known, LARGEST)
+        said = await sent(request, self._known, max(LARGEST, OF_A_FIELD * len(self._known)))
         word = said.pop(FORM_FIELD, "").encode("utf-8", "replace")
-        if not from_here(request) or not hmac.compare_digest(word, self._word.encode()):
+        if not hmac.compare_digest(word, self._word.encode()):
             raise _refused(403, "form", "this was not sent by the form's page", "request", "send it from there")
         return said
 
     # what it shows
 
     async def _form(self, request: Request) -> Response:
-        self._admit(request)
         if request.method != "POST":
             return self._end(request) if self.written is not None else self._page(request, self._first)
         said = dict(await self._said(request))
@@ -165,7 +125,6 @@ class Beginning:
 
     async def _check(self, request: Request) -> Response:
         """What the fields come to, while they are filled in."""
-        self._admit(request)
         draft = self._drafted(await self._said(request))
         if wants_json(request):
             return replied(as_json(self._plain(draft)), JSON)
@@ -175,7 +134,7 @@ class Beginning:
         found = _static(request.path_params["name"])
         if found is None:
             raise _refused(404, "path", "there is nothing here", "request", "open the address that was printed")
-        return replied(found[0], found[1], more={"cache-control": "private, max-age=600"})
+        return replied(*found)
 
     def _drafted(self, said: Mapping[str, str]) -> Draft:
         return drafted(self._tables, said, self._target.parent)
@@ -224,7 +183,6 @@ class Beginning:
         found = draft.declaration
         renewal = None if found is None else found.budget.renewal
         return {
-            "secret": self.secret,
             "form": self._word,
             "target": str(self._target),
             "name": self._target.name,
@@ -301,6 +259,16 @@ def _shown(template: str, words: Mapping[str, Any], status: int = 200) -> Respon
 
 def _refused(status: int, code: str, message: str, where: str, fix: str) -> Refused:
     return Refused(status, code, message, where, fix, DeclarationError)
+
+
+async def _reply(shown: Callable[[Request], Awaitable[Response]], request: Request) -> Response:
+    """What a request gets."""
+    try:
+        return await shown(request)
+    except Refused as refused:
+        return _failed(request, refused)
+    except ClientDisconnect:
+        return Response(status_code=400)
 
 
 async def _nothing(request: Request) -> Response:  # noqa: ARG001

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.catalog.suggest import Suggested
-from discreet.service.serving import Address, configured, needed
+from discreet.service.loopback import Loopback
+from discreet.service.serving import needed
 
 if TYPE_CHECKING:
     from discreet.beginning.app import Beginning
 
 LAST_SECONDS = 1.0
 """How long the last page has to fetch what it is drawn with."""
-
-HERE = Address(port=0)
-"""Where it listens: at a port that nobody has."""
 
 
 def asked(
@@ -37,23 +34,17 @@ def asked(
     from discreet.beginning.app import Beginning
 
     beginning = Beginning(tables, target, budget, warnings)
-    with contextlib.suppress(KeyboardInterrupt), HERE.bound() as listening:
-        port = listening.getsockname()[1]
-        running = server(beginning, port)
-        tell(f"{HERE.url(port)}/{beginning.secret}")
-        running.run(sockets=[listening])
+    with Loopback() as page:
+        tell(page.address)
+        run(beginning, page)
     return beginning.written is True
 
 
-def server(beginning: Beginning, port: int) -> Any:
-    """A server of the form that is not started; it ends after the last page."""
-    from discreet.service.connections import Connections, Server, Watched
-
-    connections = Connections()
-    running = Server(configured(Watched(beginning.app(port), connections), HERE), connections)
+def run(beginning: Beginning, page: Loopback) -> None:
+    """Serves the form until it is interrupted, or a moment after its last page."""
 
     def ended() -> None:
-        asyncio.get_running_loop().call_later(LAST_SECONDS, setattr, running, "should_exit", True)
+        asyncio.get_running_loop().call_later(LAST_SECONDS, page.stop)
 
     beginning.ended = ended
-    return running
+    page.run(beginning.app())

@@ -611,7 +611,8 @@ def init(
             known if context.get_parameter_source(name) is ParameterSource.DEFAULT else said[name]
             for name, known in usual.items()
         )
-        if not asked(tables, target, (epsilon, delta), told, screen.opened):
+        opens = "open this in a browser on this machine, once; Ctrl-C ends it:"
+        if not asked(tables, target, (epsilon, delta), told, lambda url: click.echo(f"{opens}\n{url}", err=True)):
             click.echo("nothing was written", err=True)
             context.exit(1)
         told = []

@@ -78,10 +78,10 @@ def estimate_command(
 def _show(reports: str, said: dict[str, Any]) -> None:
     from discreet.cli.estimates import Estimates
     from discreet.local.beside import asked
-    from discreet.look.loopback import Loopback
+    from discreet.service.loopback import Loopback
 
     found = asked(reports, {**said, "empty": True})  # what is wrong is said here, before there is a page
-    with Loopback("estimate") as page:
+    with Loopback() as page:
         click.echo(f"{visible(found['collection'])}: {page.address}", err=True)
         click.echo("this address is for you alone, in a browser at this machine; Ctrl-C ends the page", err=True)
         page.run(Estimates(reports, said))

@@ -18,10 +18,10 @@ from urllib.parse import parse_qs, quote
 from discreet.errors import Error
 from discreet.local.beside import asked, running
 from discreet.look import style
-from discreet.look.loopback import Message, Receive, Send
 from discreet.look.page import escape, figure, points, table
 from discreet.look.pictures import MOST_GROUPS, Point, bars
 from discreet.release.render import estimate
+from discreet.service.loopback import Message, Receive, Send
 from discreet.texts import visible
 
 MOST_ROWS = 100

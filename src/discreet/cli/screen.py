@@ -5,11 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import threading
-import webbrowser
 from typing import Any
-
-import click
 
 
 def emphasised() -> bool:
@@ -20,13 +16,6 @@ def emphasised() -> bool:
 def width() -> int | None:
     """The columns of the terminal; None where there is none."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def opened(address: str) -> None:
-    """Says the address of a page, and at a terminal opens it in the browser of a desktop that is there."""
-    click.echo(f"open this in a browser on this machine, once; Ctrl-C ends it:\n{address}", err=True)
-    if sys.stderr.isatty() and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def answer(release: Any) -> str:

@@ -133,14 +133,17 @@ def enter(declaration: Declaration, ledger: Ledger) -> None:
         ledger.enter("serve", **facts)
 
 
-def configured(app: Any, address: Address) -> Any:
+def configured(
+    app: Any, address: Address, *, lifespan: str = "on", timeout_graceful_shutdown: int | None = None
+) -> Any:
     """How the server's module runs an application at an address: it logs nothing, and names nobody."""
     return needed().Config(
         app,
+        timeout_graceful_shutdown=timeout_graceful_shutdown,
         http="h11",
         loop="asyncio",
         ws="none",
-        lifespan="on",
+        lifespan=lifespan,
         access_log=False,
         log_config=None,
         log_level="critical",  # of ours nothing gets there, of strangers' as much as they like

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import hmac
-import importlib
 import os
 import secrets
-import socket
 import sys
 import tempfile
+import threading
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import QuestionError
 from discreet.look.headers import HEADERS
+from discreet.service.serving import Address, configured, needed
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
-HOST = "127.0.0.1"
+HERE = Address(port=0)
+"""Where it listens: at a port that nobody has."""
+
+ENDING_SECONDS = 2
+"""How long what is asked already may take once the page ends."""
+
 _COOKIE = "discreet"
 _MOVES = """<!doctype html>
 <html lang="en">
@@ -35,26 +38,31 @@ _MOVES = """<!doctype html>
 <main><h1>discreet</h1><a href="{0}">Open the page</a></main>
 </html>
 """
+_UNOPENED = "This page is for whoever has started it: open the address that the command has written.\n"
+_TAKEN = (
+    "This page is for the browser that opened its address first: go on there. "
+    "If that was not you, end the command with Ctrl-C and start it again.\n"
+)
 
 
 class Loopback:
     """A port of this machine that nobody else reaches, and what lets in whoever has `address`.
 
-    The address holds a secret. It gives the browser a cookie, another secret, for the pages below `place`: what stands
-    in the browser's line afterwards opens nothing. A request must name this host and port, as one from a
-    page of another site that has pointed its own name here does not; and what changes something must come from a page
-    of ours. `close` frees the port. Raises QuestionError where the extra `server` is missing.
+    The address holds a secret. The browser that opens it first gets a cookie, another secret, for the pages below
+    `place`: what stands in the browser's line afterwards opens nothing, and neither does the address to whoever reads
+    it later. A request must name this host and port, as one from a page of another site that has pointed its own name
+    here does not; and what changes something must come from a page of ours. Connections on which nothing is asked
+    take nobody's place. `close` frees the port. Raises QuestionError where the extra `server` is missing, or there is
+    no port.
     """
 
-    def __init__(self, where: str) -> None:
-        try:
-            self._uvicorn = importlib.import_module("uvicorn")
-        except ImportError:
-            fix = 'run pip install "discreet[server]"'
-            raise QuestionError("extra", "this needs uvicorn", where=where, fix=fix) from None
-        self._socket = socket.create_server((HOST, 0))
-        self._host = f"{HOST}:{self._socket.getsockname()[1]}"
+    def __init__(self) -> None:
+        needed()
+        self._open = ExitStack()
+        self._socket = self._open.enter_context(HERE.bound())
+        self._host = f"{HERE.host}:{self._socket.getsockname()[1]}"
         self._secret, self._cookie = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._taken = False
         self.place = f"/{secrets.token_urlsafe(16)}/"
         self._server: Any = None
 
@@ -64,11 +72,14 @@ class Loopback:
         return f"http://{self._host}/open/{self._secret}"
 
     def run(self, app: Application) -> None:
-        """Serves `app` below `place` until it is interrupted, or `stop` is called."""
-        more = {"access_log": False, "log_level": "error", "server_header": False, "lifespan": "off", "ws": "none"}
-        config = self._uvicorn.Config(self.guarded(app), proxy_headers=False, timeout_graceful_shutdown=2, **more)
-        self._server = self._uvicorn.Server(config)
-        with _shown(self.address), suppress(KeyboardInterrupt):
+        """Serves `app` below `place` until `stop` is called, or it is interrupted, which ends the `with` too."""
+        from discreet.service.connections import Connections, Server, Watched
+
+        connections = Connections()
+        watched = Watched(self.guarded(app), connections)
+        config = configured(watched, HERE, lifespan="off", timeout_graceful_shutdown=ENDING_SECONDS)
+        self._server = Server(config, connections)
+        with _shown(self.address):
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
@@ -77,13 +88,14 @@ class Loopback:
 
     def close(self) -> None:
         """Frees the port."""
-        self._socket.close()
+        self._open.close()
 
     def __enter__(self) -> Loopback:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
         self.close()
+        return kind is KeyboardInterrupt  # which ends the page, also before it is served
 
     def guarded(self, app: Application) -> Application:
         """Makes an application of one that nobody but the user reaches; `place` is its root."""
@@ -108,19 +120,29 @@ class Loopback:
         def said(name: str) -> list[str]:
             return [value for known, value in headers if known == name]
 
-        path, reads = scope["path"], scope["method"] in ("GET", "HEAD")
+        path, method = scope["path"], scope["method"]
         if said("host") != [self._host]:
             return 421, "This page is asked for under its own address alone.\n", {}
-        if reads and _same(path, f"/open/{self._secret}"):
-            cookie = f"{_COOKIE}={self._cookie}; Path={self.place}; HttpOnly; SameSite=Strict"
-            # a redirection would count as the step of whichever page led here, and go without the cookie
-            return 200, _MOVES.format(escape(self.place)), {"set-cookie": cookie}
+        if method == "GET" and _same(path, f"/open/{self._secret}"):
+            return self._opened(fetched_before=any("prefetch" in one for one in said("sec-purpose")))
         if not path.startswith(self.place) or not any(_same(one, self._cookie) for one in _cookies(said("cookie"))):
-            return 403, "This page is for whoever has started it: open the address that the command has written.\n", {}
+            return 403, _TAKEN if self._taken else _UNOPENED, {}
         ours = said("sec-fetch-site") or said("origin")
-        if not reads and ours not in (["same-origin"], [f"http://{self._host}"]):
+        if method not in ("GET", "HEAD") and ours not in (["same-origin"], [f"http://{self._host}"]):
             return 403, "This is taken from a page of this address alone.\n", {}
         return None
+
+    def _opened(self, *, fetched_before: bool) -> tuple[int, str, dict[str, str]]:
+        """The reply to whoever has the address: the first one gets the cookie, all others only the way to the pages,
+        where the first browser goes on. What a browser fetches before somebody wants it opens nothing."""
+        if fetched_before:
+            return 403, _UNOPENED, {}
+        # a redirection would count as the step of whichever page led here, and go without the cookie
+        moves = _MOVES.format(escape(self.place))
+        if self._taken:
+            return 200, moves, {}
+        self._taken = True
+        return 200, moves, {"set-cookie": f"{_COOKIE}={self._cookie}; Path={self.place}; HttpOnly; SameSite=Strict"}
 
 
 def _same(one: str, other: str) -> bool:
@@ -128,13 +150,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def _cookies(headers: list[str]) -> Iterator[str]:
+    """Each cookie of our name. Other programs of this machine have cookies in the same header, of whatever form."""
     for header in headers:
-        try:
-            found = SimpleCookie(header)
-        except CookieError:
-            continue
-        if _COOKIE in found:
-            yield found[_COOKIE].value
+        for pair in header.split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == _COOKIE:
+                yield value
 
 
 async def _reply(send: Send, status: int, text: str, more: dict[str, str]) -> None:
@@ -165,11 +186,12 @@ def _listed(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
 def _shown(address: str) -> Iterator[None]:
     """Opens the browser of whoever sits at this machine, where somebody does. It gets a file that the user alone may
     read, which leads to the address: everybody at a machine sees which commands run there, and with which words."""
-    if not sys.stdout.isatty() or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if not sys.stderr.isatty() or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         yield
         return
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         file = Path(folder) / "open.html"
         file.write_text(_MOVES.format(escape(address)), "utf-8")
-        webbrowser.open(file.as_uri())
+        # some browsers return only once they are closed
+        threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
         yield

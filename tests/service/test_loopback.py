@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import http.client
 import importlib.util
+import os
+import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 
 from browser_tools import CHROMIUM, Browser
 from discreet.look.headers import HEADERS
-from discreet.look.loopback import Loopback, Message, Receive, Send
+from discreet.service.loopback import Loopback, Message, Receive, Send
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("uvicorn") is None, reason="uvicorn is missing; nothing is served"
@@ -30,7 +33,7 @@ async def _echo(scope: Message, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def page() -> Iterator[Loopback]:
-    with Loopback("test") as found:
+    with Loopback() as found:
         running = threading.Thread(target=found.run, args=(_echo,))
         running.start()
         assert ask(found, "/")[0] == 403  # it runs
@@ -83,6 +86,36 @@ def test_nobody_else_gets_in(page: Loopback) -> None:
     for name in ("evil.example", f"evil.example:{host.split(':')[1]}", "127.0.0.1", f"localhost:{host.split(':')[1]}"):
         for path in (page.place, f"/open/{secret}"):
             assert ask(page, path, host=name, cookie=cookie)[0] == 421, name
+
+
+def test_the_first_browser_alone_is_let_in(page: Loopback) -> None:
+    way = "/" + page.address.split("/", 3)[3]
+    assert ask(page, way, sec_purpose="prefetch;prerender")[0] == 403
+    assert ask(page, way, "HEAD")[0] == 403
+    cookie = opened(page)
+    status, headers, text = ask(page, way)  # the first browser may open it once more: it has its cookie
+    assert (status, "set-cookie" in headers, cookie.split("=")[1] in text) == (200, False, False)
+    status, _, text = ask(page, page.place)
+    assert (status, "opened its address first" in text) == (403, True)
+    assert ask(page, page.place, cookie=cookie)[0] == 200
+
+
+def test_cookies_of_other_programs_take_nothing_away(page: Loopback) -> None:
+    cookie = opened(page)
+    for others in (f'{cookie}; a[0]={{"b": 1}}', f"a(b)=1;{cookie}", f"{cookie}; discreet=another", f'{cookie}; "='):
+        assert ask(page, page.place, cookie=others)[0] == 200, others
+
+
+def test_silent_and_slow_connections_keep_nobody_out(page: Loopback) -> None:
+    cookie, host = opened(page), page.address.split("/")[2]
+    where = ("127.0.0.1", int(host.split(":")[1]))
+    with ExitStack() as held:
+        for number in range(300):
+            one = held.enter_context(socket.create_connection(where))
+            head = f"POST {page.place} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9\r\n"
+            one.sendall([b"", b"GET / HT", head.encode(), f"{head}\r\n".encode()][number % 4])
+        assert ask(page, page.place, cookie=cookie)[0] == 200
+        assert len(os.listdir("/proc/self/fd")) < 300 + 200  # of ours 300, and few of those that are held against us
 
 
 def test_what_changes_something_comes_from_its_own_pages(page: Loopback) -> None:
