@@ -357,7 +357,9 @@ def test_what_is_bounded_has_no_control_letters(plain: dict[str, Any]) -> None:
             return all(printable(name) and printable(one) for name, one in value.items())
         if isinstance(value, list):
             return all(map(printable, value))
-        return not isinstance(value, str) or all(one.isprintable() or unicodedata.category(one) == "Zs" for one in value)
+        return not isinstance(value, str) or all(
+            one.isprintable() or unicodedata.category(one) == "Zs" for one in value
+        )
 
     assert printable(bounded(plain))
 
