@@ -173,6 +173,22 @@ def test_what_may_give_a_row_is_a_question(service: Served, text: str, code: str
         assert said[0][1]["C"] == (code or said[0][1]["C"])
 
 
+def test_what_could_not_be_looked_at_in_time_is_not_charged(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = spent(service.curator), list(service.curator.ledger.entries())
+    monkeypatch.setattr("discreet.wire.catalog.SECONDS", 0)
+    with client(service) as one:
+        one.query("SET discreet.epsilon = '0.01'")
+        said = one.query(f"{COUNT} LIMIT 0")
+        assert [kind for kind, _ in said] == [b"E", b"Z"]
+        assert fields(said[0][1])["C"] == "57014"
+    assert (spent(service.curator), list(service.curator.ledger.entries())) == before
+
+
+def test_blanks_in_the_name_of_a_setting_are_read_once(service: Served) -> None:
+    with client(service) as one:
+        assert fields(one.query(f"SHOW a{' ' * 60_000}b c")[0][1])["C"] == "42704"
+
+
 def test_prepared_texts_are_kept_without_their_words(service: Served) -> None:
     with client(service) as one:
         one.say(prepared("first", "SELECT " + "(" * 60_000) + frame(b"H"))

@@ -38,19 +38,27 @@ class Browsing:
 
     async def probed(self, text: str, facts: Any) -> Sequence[tuple[str, int | None]] | None:
         """The columns of a statement that gives no row whatever the tables hold, each with its type where that is
-        known; None where it may give one."""
-        return await self._catalog.probed(text, Session(facts.user, facts.database, facts.settings, facts.process))
+        known; None where it may give one. Raises Trouble."""
+        session = Session(facts.user, facts.database, facts.settings, facts.process)
+        try:
+            return await self._catalog.probed(text, session)
+        except QuestionError as error:
+            raise _trouble(error) from None
 
     async def _asked(self, text: str, parameters: Sequence[str | None] | None, facts: Any) -> Rows | None:
         session = Session(facts.user, facts.database, facts.settings, facts.process)
         try:
             return await self._catalog.answer(text, parameters, session)
         except QuestionError as error:
-            raise Trouble(SQLSTATES.get(error.code, "0A000"), error.message, hint=error.fix) from None
+            raise _trouble(error) from None
 
     def close(self) -> None:
         """Ends its child."""
         self._catalog.close()
+
+
+def _trouble(error: QuestionError) -> Trouble:
+    return Trouble(SQLSTATES.get(error.code, "0A000"), error.message, hint=error.fix)
 
 
 def _columns(found: Rows) -> list[Column]:

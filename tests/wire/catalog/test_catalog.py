@@ -186,6 +186,34 @@ def test_what_never_ends_is_ended(catalog: Catalog, statement: str) -> None:
     assert rows(catalog, "SELECT relname FROM pg_class WHERE oid = 'adult'::regclass") == (("adult",),)
 
 
+def test_what_lists_hold_counts_towards_the_size_of_an_answer(catalog: Catalog) -> None:
+    long = "replace(" * 5 + "'aaaaaaaaaa'" + ", 'a', 'aaaaaaaaaa')" * 5
+    parts = ", ".join([long] * 20)
+    with pytest.raises(QuestionError, match="too large"):
+        asked(catalog, f"SELECT ARRAY[{parts}] FROM pg_am LIMIT 1")
+    with pytest.raises(QuestionError, match="too large"):
+        asked(
+            catalog,
+            f"SELECT information_schema._pg_expandarray(ARRAY[{long} || {parts.replace(', rep', ' || rep')}]) "
+            "FROM pg_am LIMIT 1",
+        )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT * FROM pg_am, duckdb_tables, (WITH duckdb_tables AS (SELECT 1 AS z) SELECT z FROM duckdb_tables) x",
+        "WITH sqlite_master AS (SELECT * FROM sqlite_master) SELECT * FROM sqlite_master, pg_am",
+        "WITH RECURSIVE sqlite_master AS (SELECT * FROM sqlite_master) SELECT * FROM sqlite_master, pg_am",
+        "WITH RECURSIVE sqlite_master AS (SELECT name FROM sqlite_master UNION SELECT '') SELECT 1 FROM pg_am",
+        "WITH a AS (SELECT * FROM sqlite_master), sqlite_master AS (SELECT 1) SELECT * FROM a, pg_am",
+    ],
+)
+def test_a_name_that_is_common_elsewhere_opens_nothing_of_the_engine(catalog: Catalog, statement: str) -> None:
+    with pytest.raises(QuestionError):
+        asked(catalog, statement)
+
+
 def test_an_answer_that_is_too_large_is_refused(catalog: Catalog) -> None:
     with pytest.raises(QuestionError) as refused:
         asked(catalog, "SELECT * FROM pg_attribute a, pg_attribute b LIMIT 1000000")
@@ -272,6 +300,12 @@ PERHAPS_ROWS = [
     "SELECT a FROM t WHERE EXISTS (SELECT 1 LIMIT 0) LIMIT 10",
     "SELECT string_agg(a, ',') FROM t WHERE false",
     "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY a) FROM t WHERE false",
+    "SELECT 1 FROM t WHERE false HAVING true",
+    "SELECT 1 FROM (SELECT a FROM t LIMIT 0) x HAVING 1=1",
+    "SELECT DISTINCT ON (count(*)) 1 FROM t WHERE false",
+    "SELECT 1 FROM t WHERE false WINDOW w AS (ORDER BY count(*))",
+    "SELECT * FROM ((SELECT a FROM t LIMIT 0) x RIGHT JOIN t ON true)",
+    "SELECT * FROM ((SELECT a FROM t LIMIT 0) x FULL JOIN t ON true) JOIN t u ON true",
 ]
 
 

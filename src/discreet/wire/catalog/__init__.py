@@ -78,9 +78,9 @@ class Catalog:
     async def answer(self, statement: str, parameters: Sequence[str | None] | None, session: Session) -> Rows | None:
         """Answers a statement, or gives None where it is not about the catalogue. Parameters are as text; where they
         are None it is only described: its columns and parameters, and no rows to be shown. Raises QuestionError."""
-        words = re.fullmatch(r"\s*show\s+(.*?)\s*;?\s*", statement, re.IGNORECASE | re.DOTALL)
-        if words:
-            return _setting(" ".join(words[1].lower().replace('"', "").split()), self._settings(session))
+        words = statement.strip().removesuffix(";").split()
+        if len(words) > 1 and words[0].lower() == "show":
+            return _setting(" ".join(words[1:]).lower().replace('"', ""), self._settings(session))
         if self._of_people.search(statement) and not _ABOUT.search(statement):
             return None
         values = None if parameters is None else list(parameters)
@@ -88,8 +88,7 @@ class Catalog:
         if "elsewhere" in found:
             return None
         if "wrong" in found:
-            code, message, fix = found["wrong"]
-            raise QuestionError(code, message, where="question", fix=fix)
+            raise _wrong(found)
         return Rows(
             tuple((name, kind) for name, kind in found["columns"]),
             tuple(tuple(row) for row in found["rows"]),
@@ -99,8 +98,11 @@ class Catalog:
 
     async def probed(self, statement: str, session: Session) -> Sequence[tuple[str, int | None]] | None:
         """Names and types, as far as they are known, of the columns of a statement that gives no row, whatever the
-        tables hold. Gives None where it may give one."""
+        tables hold. Gives None where it may give one. Raises QuestionError where that was not found out in time:
+        it would be charged as if it gave one."""
         found = await self._asked("probe", session, statement)
+        if found.get("wrong", [""])[0] == "catalog_time":
+            raise _wrong(found)
         return None if "columns" not in found else [(name, kind) for name, kind in found["columns"]]
 
     async def _asked(self, operation: str, session: Session, *arguments: Any) -> dict[str, Any]:
@@ -146,6 +148,11 @@ class Catalog:
 WORKER = "discreet.wire.catalog.worker"
 
 _ABOUT = re.compile(r"pg_|information_schema", re.IGNORECASE)
+
+
+def _wrong(found: Mapping[str, Any]) -> QuestionError:
+    code, message, fix = found["wrong"]
+    return QuestionError(code, message, where="question", fix=fix)
 
 
 def _setting(name: str, settings: Mapping[str, str]) -> Rows | None:

@@ -6,6 +6,7 @@ Which those are follows from the text alone. Where it is not sure here, the stat
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 
 from sqlglot import exp
@@ -21,7 +22,7 @@ def gives_no_row(query: exp.Expr) -> bool:
         if isinstance(most, exp.Literal) and re.fullmatch(r"0+", most.name):
             return True
     if isinstance(query, exp.Subquery | exp.Paren):
-        return gives_no_row(query.this)
+        return gives_no_row(query.this) and _keeps_none(query.args.get("joins"))
     if isinstance(query, exp.SetOperation):
         left, right = gives_no_row(query.this), gives_no_row(query.expression)
         return left and right if isinstance(query, exp.Union) else left or (right and isinstance(query, exp.Intersect))
@@ -37,8 +38,12 @@ def _of_no_row(select: exp.Select) -> bool:
     start = select.args.get("from_")
     if start is None or not isinstance(start.this, exp.Subquery) or not gives_no_row(start.this):
         return False
-    joins = [*(select.args.get("joins") or ()), *(start.this.args.get("joins") or ())]
-    return all(join.side in ("", "LEFT") for join in joins)
+    return _keeps_none(select.args.get("joins"))
+
+
+def _keeps_none(joins: Sequence[exp.Join] | None) -> bool:
+    """Whether what has no row has none after these joins either."""
+    return all(join.side in ("", "LEFT") for join in joins or ())
 
 
 def _has_one_row_of_none(select: exp.Select) -> bool:
@@ -48,7 +53,10 @@ def _has_one_row_of_none(select: exp.Select) -> bool:
         plain = all(isinstance(one, exp.Column | exp.Literal | exp.Func) for one in group.expressions)
         others = ("grouping_sets", "rollup", "cube", "totals", "all")
         return not group.expressions or not plain or any(group.args.get(name) for name in others)
-    parts = [*select.expressions, select.args.get("having"), select.args.get("order")]
+    if select.args.get("having") is not None:  # of one group, which is all rows, or none
+        return True
+    parts = [*select.expressions, select.args.get("order"), select.args.get("distinct")]
+    parts += select.args.get("windows") or ()
     return any(
         isinstance(node, exp.AggFunc | exp.Anonymous | exp.Filter | exp.WithinGroup)
         for part in parts

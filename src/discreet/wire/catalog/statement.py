@@ -237,10 +237,9 @@ class Statement:
     def _check_relations(self) -> None:
         """Every relation is the catalogue's; where none is, the question is another's."""
         named = [node for node in self._tree.find_all(exp.Table) if isinstance(node.this, exp.Identifier)]
-        common = {cte.alias.lower() for cte in self._tree.find_all(exp.CTE)}
         of_catalogue, others = list[exp.Table](), list[exp.Table]()
         for table in named:
-            if not table.db and table.name.lower() in common:
+            if not table.db and self._common(table) is not None:
                 continue
             (others if self._relation(table) is None else of_catalogue).append(table)
         self._about = bool(of_catalogue)
@@ -475,12 +474,23 @@ class Statement:
         return [(alias, columns), *more]
 
     def _common(self, table: exp.Table) -> exp.CTE | None:
+        """What a name stands for where it stands: what is named before it; or itself, behind UNION in a recursive
+        one."""
+        passed: list[exp.Expr] = []
         above: exp.Expr | None = table
         while above is not None:
             with_ = above.args.get("with_")
+            recursive = with_ is not None and with_.args.get("recursive")
             for cte in with_.expressions if with_ is not None else ():
+                inside = any(one is cte for one in passed)
+                behind = isinstance(cte.this, exp.Union) and any(one is cte.this.expression for one in passed)
+                if inside and not (behind and recursive):
+                    break
                 if cte.alias.lower() == table.name.lower():
                     return cte if isinstance(cte, exp.CTE) else None
+                if inside:
+                    break
+            passed.append(above)
             above = above.parent
         return None
 

@@ -408,7 +408,9 @@ def _insert(database: duckdb.DuckDBPyConnection, catalogue: Catalogue, name: str
 
 
 def _size(value: Any) -> int:
-    return len(value) if isinstance(value, str) else 8 * (1 + len(value)) if isinstance(value, list) else 8
+    if isinstance(value, list | dict):
+        return 8 + sum(_size(one) for one in (value.values() if isinstance(value, dict) else value))
+    return len(value) if isinstance(value, str) else 8
 
 
 def _value(value: Any) -> Any:
