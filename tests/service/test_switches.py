@@ -134,6 +134,33 @@ def test_a_table_is_closed_to_one_analyst_over_every_protocol(service: Served) -
         assert asked(service, who, question).status == 200
 
 
+def test_what_was_given_before_is_not_given_again(service: Served) -> None:
+    said = {"table": "visits", "epsilon": "0.5", "questions": [{"marginal": ["days"]}]}
+    job = service.call("POST", "/workload", "ana", said, Idempotency_Key="days").json["job"]
+    service.call("GET", f"/jobs/{job}/events", "ana")
+    form = {"question": BESIDE, "epsilon": "0.1", "request": "once"}
+    page = service.call("POST", "/console/ask", "ana", form, Accept="application/json").json["answer"]
+    shown = [f"/console/answers/{page}", f"/console/answers/{page}/csv", f"/jobs/{job}/answer"]
+
+    def statuses() -> list[int]:
+        again = service.call("POST", "/console/ask", "ana", form, Accept="application/json")
+        return [again.status, *(service.call("GET", path, "ana").status for path in shown)]
+
+    assert statuses() == [200] * 4
+    last = service.curator.ledger.last.seq
+    for whose in ({"analyst": "ana", "tables": ["visits"]}, {"tables": ["visits"]}, {"analyst": "ana"}, {}):
+        service.call("POST", "/freeze", "owner", {**whose, **WHY})
+        assert statuses() == [403] * 4
+        assert service.call("GET", shown[2], "ana").json["code"] == "stopped"
+        service.call("POST", "/lift", "owner", {**whose, **WHY})
+    service.call("POST", "/freeze", "owner", {"analyst": "bob", **WHY})
+    service.call("POST", "/freeze", "owner", {"analyst": "ana", "tables": ["homes"], **WHY})
+    assert statuses() == [403, 403, 403, 200]
+    service.call("POST", "/lift", "owner", {"analyst": "ana", "tables": ["homes"], **WHY})
+    assert statuses() == [200] * 4
+    assert {one.kind for one in service.curator.ledger.entries(last)} == {"service"}
+
+
 def test_a_switch_and_the_whole_are_apart(service: Served) -> None:
     service.call("POST", "/freeze", "owner", {"analyst": "ana", "tables": ["visits"], **WHY})
     service.call("POST", "/freeze", "owner", {"analyst": "ana", **WHY})

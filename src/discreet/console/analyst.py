@@ -240,7 +240,9 @@ async def ask(visit: Visit) -> Reply:
         visit.kept["latest"] = visit.kept.get("latest", 0) + 1  # no check comes before this
         async with _turn(visit):
             answers = _answers(visit)
-            if name not in answers:
+            if name in answers:
+                await visit.service.hold_open(visit.account, draft.question)
+            else:
                 release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
                 size = len(await _written(visit, release.holds.to_json))
                 answers[name] = _Answer(draft.question, release, warnings, size)
@@ -258,18 +260,20 @@ def _answer_data(name: str, answer: _Answer) -> dict[str, Any]:
     return {"answer": name, "question": answer.question, **told(answer.release), "warnings": list(answer.warnings)}
 
 
-def _of(visit: Visit) -> tuple[str, _Answer]:
+async def _of(visit: Visit) -> tuple[str, _Answer]:
+    """An answer that is kept. Raises Refused, and EngineError where the owner has frozen questions like its own."""
     name = str(visit.request.path_params["answer"])
     found = _answers(visit).get(name)
     if found is None:
         fix = "ask the same question at the same price again: the ledger has its answer, and it is free"
         raise Refused(404, "answer", "this answer is not kept here any more", "answers", fix)
+    await visit.service.hold_open(visit.account, found.question)
     return name, found
 
 
 async def answer(visit: Visit) -> Reply:
     """An answer that was given: looked at again, nothing is asked and nothing is paid."""
-    return await _written(visit, partial(_answer_page, *_of(visit)))
+    return await _written(visit, partial(_answer_page, *await _of(visit)))
 
 
 def _answer_page(name: str, found: _Answer) -> Page:
@@ -311,7 +315,7 @@ def _end(value: float) -> str:
 
 async def download(visit: Visit) -> Reply:
     """An answer as a file."""
-    _, found = _of(visit)
+    _, found = await _of(visit)
     form = str(visit.request.path_params["form"])
     if form not in FORMATS:
         raise Refused(

@@ -244,6 +244,11 @@ class Ledger(RequestsLedger):
         """As of `BudgetLedger`. Raises EngineError, too, where the owner has frozen whoever asks, or everybody, for all
         tables or for one of these."""
         super().check(tables, account)
+        self.hold_open(tables, account)
+
+    def hold_open(self, tables: Sequence[str], account: str) -> None:
+        """Raises EngineError where the owner has frozen whoever asks, or everybody, for all tables or for one of these:
+        nothing is measured then, and nothing that was released is given again."""
         stopped = self.stopped
         for table in (EVERY_TABLE, *tables):
             for name in (TOTAL, account):

@@ -29,6 +29,7 @@ from discreet.curator.history import as_dict, as_page
 from discreet.curator.warned import listening
 from discreet.errors import BudgetError, DeclarationError, EngineError, Error, LedgerError, QuestionError
 from discreet.explanation import Explanation
+from discreet.ledger import TOTAL
 from discreet.release import Release
 from discreet.release.save import write_csv
 from discreet.release.told import heard, told
@@ -301,6 +302,14 @@ class Service:
         with self._turn(account):
             return await self._run(partial(self._asked.explain, analyst=account.asks_as, **said))
 
+    async def hold_open(self, account: Account, question: str) -> None:
+        """Raises EngineError where the owner has frozen this account's questions about what this one reads: its answer
+        is not given again. Nobody waits for that where nobody is frozen who could ask it."""
+        ledger, name = self._curator.ledger, account.asks_as or TOTAL
+        if any(whose in (TOTAL, name) for whose, _ in await self.look(lambda: ledger.stopped)):
+            tables = await self._run(partial(self._asked.check_question, question))
+            await self.look(partial(ledger.hold_open, tables, name))
+
     async def balance(self, account: Account) -> dict[str, Any]:
         """What was spent and what is left of an analyst's own budget; the whole, for the others."""
         budget = await self.look(lambda: self._curator.budget)
@@ -399,6 +408,7 @@ class Service:
         problem = job.to_dict(self.jobs.pace)["problem"]
         if problem is not None:
             return _problem_reply(problem)
+        self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
         release = heard(json.loads(answer))
         if job.kind != "publish":
             return _written(release, wanted, ())
