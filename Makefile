@@ -41,7 +41,7 @@ cov: .venv/dev.stamp
 
 # Changes ring A in one place at a time, and fails where no test notices: `make mutants ONLY=threshold`, a module or several.
 mutants: .venv/dev.stamp
-	.venv/bin/python tests/mutants_of_ring_a.py $(ONLY) $(ARGS)
+	nice -n 19 .venv/bin/python tests/mutants_of_ring_a.py $(ONLY) $(ARGS)
 
 docs: .venv/dev.stamp
 	.venv/bin/python tests/lib/reference_pages.py build/docs

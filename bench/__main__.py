@@ -16,13 +16,17 @@ from bench import (
     asked,
     audit,
     big,
+    interactive,
     kept,
     learning,
     ledgers,
     local,
     noise,
+    profile,
+    reuse,
     service,
     small,
+    streams,
     synthesis,
     textbook,
     together,
@@ -46,9 +50,14 @@ def main() -> None:
         show("Samples a second, ours over opendp's", noise.ratios())
         show("Accuracy", small.accuracy(place))
         show("Errors beside other libraries', at epsilon 1 and delta 1e-6", accuracy.figures())
+        show("COUNT(*) over the error at the best limit, heavy tails", profile.figures())
+        show("SUM(amount), mean error in % of the sum, heavy tails", list(profile.sums()))
+        show("Earlier answers used again, Adult", [*reuse.figures(), *reuse.speed()])
+        show("The synthetic state beside plain prices, Adult", list(interactive.figures(place / "state", 40)))
         show("The textbook's constructions", textbook.figures())
         show("Models and functions of the owner's own", learning.figures(place))
         show("Many questions known beforehand", workload.figures())
+        show("Running totals over days, in units of one release at the whole budget", streams.figures())
         show("Three parties together", together.figures(place))
         show("Randomised at home: 100,000 reports, 1,024 values, ε = 1", local.figures())
         show("Publishing a table, Adult in 32 bins", synthesis.figures())

@@ -14,12 +14,13 @@ from time import perf_counter
 from types import ModuleType
 from typing import Any
 
+from discreet.accounting.room import times
 from discreet.reference.calibrate import gaussian_sigma, laplace_epsilon, subsampled_sigma
 from discreet.trusted.ring_a.curves import mu_of_pure
 from discreet.trusted.ring_a.exact import exp_bounds, normal_cdf_bounds
 from discreet.trusted.ring_a.loss import DiscreteLaplace, GaussianLoss, Loss, Pure
 from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
-from discreet.trusted.ring_b.gdp_filter import _kept, charge, opening, times
+from discreet.trusted.ring_b.gdp_filter import _kept, charge, opening
 from discreet.trusted.ring_c.batch import compose
 
 BUDGETS = ((1, "0.01"), (1, "0.1"), (3, "0.1"), (3, "0.05"), (10, "0.1"))

@@ -19,7 +19,7 @@ from random import Random
 from discreet.audit import aimed
 from discreet.audit.clock import Times, told_apart
 from discreet.audit.hunt import PLENTY, Pair, failure, seen
-from discreet.catalog import Source, Table
+from discreet.catalog import Source, SourceKind, Table
 from discreet.errors import QuestionError
 
 TOGETHER = 4
@@ -41,7 +41,7 @@ def framed(table: Table, rows: object) -> Source:
     import pandas
 
     frame = pandas.DataFrame(rows, columns=[column.name for column in table.columns], dtype=object)
-    return Source("frame", frame=frame)
+    return Source(SourceKind.FRAME, frame=frame)
 
 
 def answered(pair: Pair) -> Mapping[str, str]:

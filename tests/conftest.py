@@ -3,6 +3,7 @@ fixtures. No test is timed, on a machine that may be busy with others."""
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -42,10 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and thousands of tests stay to the end: what looks for garbage does not go through them again."""
+    """Modules and thousands of tests stay to the end: what looks for garbage does not go through them again, before
+    the process ends: pytest does so several times at its own end."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()
+    atexit.register(gc.unfreeze)

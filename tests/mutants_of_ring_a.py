@@ -2,14 +2,15 @@
 
     python tests/mutants_of_ring_a.py                  all modules of MODULES
     python tests/mutants_of_ring_a.py threshold loss   these
-    python tests/mutants_of_ring_a.py --write [...]    and writes their figures into docs/mutants.md
+    python tests/mutants_of_ring_a.py --write [...]    and writes their figures into docs/mutants.md, module by module
 
 The changes (mutants) are those of cosmic-ray's operators named in CHANGES, and two of our own: an error that is not
 raised, and `min` in place of `max`. What differs in annotations or in the size of a cache alone is none.
 
-The tests are collected once; a first run says which of them run which lines. Each mutant is a fork of that process in
-which the code of one function is replaced; the tests that run this function judge it, those of the changed line and the
-quick ones first, until one fails. What is changed outside functions is tried in a new process that imports the changed
+A module is judged by the test files that import something of it. They are collected once; a first run says which tests
+run which lines, and leaves out those that take longer than a mutant may. Each mutant is a fork of that process in which
+the code of one function is replaced; the tests that run this function judge it, those of the changed line and the quick
+ones first, until one fails. What is changed outside functions is tried in a new process that imports the changed
 module. A process that tests start runs the unchanged code, and what was computed while tests were collected stays. The
 seconds of tests that a mutant may take are limited: one that lives for that long is counted as alive.
 
@@ -23,6 +24,7 @@ import ast
 import contextlib
 import functools
 import gc
+import importlib
 import importlib.abc
 import importlib.util
 import json
@@ -55,17 +57,25 @@ RING = TESTS.parent / "src" / "discreet" / "trusted" / "ring_a"
 PAGE = TESTS.parent / "docs" / "mutants.md"
 PACKAGE = "discreet.trusted.ring_a"
 
-EXACT = ("accounting", "noise", "plan", "trusted")
-"""The tests that judge every module."""
+FOLDERS = ("accounting", "attacks", "dialect", "neighbours", "noise", "plan", "trusted")
+"""Where the test files stand that judge a module: those that import something of it."""
 OF_CLASSES = "trusted/ring_a/test_frozen.py"
 """The tests that judge what is changed outside functions, though they run no line of it."""
-MODULES = {
-    **dict.fromkeys(("sensitivity", "measurement", "threshold", "public_groups", "additive", "loss"), EXACT),
-    **dict.fromkeys(("curves", "gaussian_budget", "filter", "exact", "bits", "sampler", "inversion"), EXACT),
-    **dict.fromkeys(("laplace", "gaussian", "rounded_gaussian_wide", "least", "lattice"), EXACT),
-    **dict.fromkeys(("groups", "gate", "expressions", "nodes", "casts"), EXACT),
+MODULES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sensitivity", "measurement", "threshold", "additive", "loss"), ()),
+    "public_groups": ("trusted/ring_a/test_public_groups.py",),
+    **dict.fromkeys(("curves", "gaussian_budget", "filter", "exact", "bits", "sampler", "inversion"), ()),
+    **dict.fromkeys(("laplace", "gaussian", "rounded_gaussian_wide", "least", "lattice"), ()),
+    **dict.fromkeys(("groups", "expressions", "nodes", "table", "names"), ()),
+    "gate": ("trusted/ring_a/test_gate.py",),
+    "casts": ("trusted/ring_a/test_statement.py", "trusted/ring_b/test_scalars.py"),
+    "terms": ("trusted/ring_a/test_statement.py",),
+    "quantities": ("trusted/ring_a/test_statement.py", "neighbours/test_neighbours.py"),
+    "windows": ("neighbours/test_neighbours.py", "neighbours/test_window_bounds.py"),
+    "storing": ("trusted/ring_a/test_storing.py",),
+    "statement": ("neighbours/test_neighbours.py",),
 }
-"""The modules that are changed, and the tests that judge them: folders and files below `tests`."""
+"""The modules that are changed, and what judges them beside the test files that import something of them."""
 
 CHANGES = re.compile(
     r"core/(NumberReplacer|AddNot|ReplaceTrueWithFalse|ReplaceFalseWithTrue|ReplaceAndWithOr|ReplaceOrWithAnd"
@@ -281,6 +291,25 @@ class _Changed(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_file_location(name, self.path, loader=self.loader)
 
 
+def judging(modules: Sequence[str]) -> list[Path]:
+    """The test files that judge these modules."""
+    files = [file for folder in FOLDERS for file in sorted((TESTS / folder).rglob("test_*.py"))]
+    wanted = {f"{PACKAGE}.{module}" for module in modules}
+    beside = {TESTS / one for module in modules for one in MODULES[module]}
+    return [file for file in files if file in beside or wanted & set(_defining(file))]
+
+
+def _defining(file: Path) -> Iterator[str]:
+    """The modules that a test file imports something of, by whatever name."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("discreet"):
+            yield str(node.module)
+            there = importlib.import_module(str(node.module))
+            for alias in node.names:
+                one = getattr(there, alias.name, None)
+                yield str(getattr(one, "__name__" if isinstance(one, ModuleType) else "__module__", ""))
+
+
 def _options() -> list[str]:
     return ["-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not (storm or power or outside)"]
 
@@ -323,8 +352,9 @@ class Seen:
 class Run(_Quick):
     """Collects tests, learns what they run, and tries mutants on them."""
 
-    def __init__(self, modules: Sequence[str], jobs: int, most: float) -> None:
-        self.modules, self.jobs, self.most = modules, jobs, most
+    def __init__(self, modules: Sequence[str], jobs: int, most: float, write: bool) -> None:
+        self.modules, self.jobs, self.most, self.write = modules, jobs, most, write
+        self.longest = 3 * most  # of a test: to be watched takes time
         self.killed: dict[str, int] = {}
         self.alive: dict[str, list[Mutant]] = {}
         self.seconds: dict[str, float] = {}
@@ -346,6 +376,8 @@ class Run(_Quick):
             print(f"\n{len(self.items)} tests run once in {time.monotonic() - begun:.0f} s", flush=True)
             for module in self.modules:
                 self._module(module)
+                if self.write:
+                    _write(self, reasons())
         finally:
             shutil.rmtree(self.here, ignore_errors=True)
         return True
@@ -386,10 +418,13 @@ class Run(_Quick):
         watch = coverage.Coverage(data_file=None, config_file=False, include=[str(RING / "*.py")])
         watch.start()
         seconds: dict[str, float] = {}
+        signal.signal(signal.SIGPROF, lambda *_: pytest.skip("no mutant waits for it"))
         for test, following in zip(tests, [*tests[1:], None], strict=True):
             watch.switch_context(test)
             begun = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, self.longest)
             self._run(test, following)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             seconds[test] = time.process_time() - begun
         watch.stop()
         data = watch.get_data()
@@ -406,7 +441,7 @@ class Run(_Quick):
         """The tests that run the changed function, or anything of the module: the likeliest and the quickest first."""
         lines = self.seen.lines[mutant.module]
         wanted = range(mutant.first, mutant.last + 1) if mutant.function else lines
-        tests = {test for at in wanted for test in lines.get(at, ()) if test}
+        tests = {test for at in wanted for test in lines.get(at, ()) if test and self.seen.seconds[test] < self.longest}
         tests |= set() if mutant.function else {test for test in self.items if OF_CLASSES in test}
         nearest = set(lines.get(mutant.line, ()))
         chosen, seconds = [], 0.0
@@ -517,16 +552,17 @@ def main(arguments: Sequence[str]) -> int:
     reader.add_argument("--list", action="store_true", help="only count the mutants")
     reader.add_argument("--tests", nargs="+", metavar="PATH", help="judge by these below tests/ alone")
     reader.add_argument("--seconds", type=float, default=10.0, help="of tests that a mutant may take")
-    reader.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    reader.add_argument("--jobs", type=int, default=1, help="processes that try mutants at once")
     wanted = reader.parse_args(arguments)
     modules = list(wanted.modules or MODULES)
     if wanted.list:
         counts = {module: len(mutants(module)) for module in modules}
         print(counts, sum(counts.values()))
         return 0
-    folders = dict.fromkeys(wanted.tests or (folder for module in modules for folder in MODULES[module]))
-    tests = [str(TESTS / folder) for folder in folders if (TESTS / folder).exists()]
-    run = Run(modules, wanted.jobs, wanted.seconds)
+    sys.path.insert(0, str(TESTS / "lib"))
+    tests = [str(TESTS / one) for one in wanted.tests] if wanted.tests else [str(file) for file in judging(modules)]
+    tests += [] if wanted.tests else [str(TESTS / OF_CLASSES)]
+    run = Run(modules, wanted.jobs, wanted.seconds, wanted.write)
     status = pytest.main([*_options(), "-p", "no:warnings", *tests], plugins=[run])
     if status or len(run.killed) < len(modules):
         return int(status) or 1
@@ -535,8 +571,6 @@ def main(arguments: Sequence[str]) -> int:
     total = sum(run.killed.values()) + sum(map(len, run.alive.values()))
     share = sum(run.killed.values()) / total
     print(f"{total} mutants, {share:.1%} killed, {len(new)} alive without a reason, {sum(run.seconds.values()):.0f} s")
-    if wanted.write:
-        _write(run, known)
     return 1 if new or share < GOAL else 0
 
 

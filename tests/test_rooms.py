@@ -20,7 +20,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 RINGS = {"ring_a", "ring_b", "ring_c", "budget_ledger"}
 """The rooms of the trusted package; each imports itself and what stands below it."""
-PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution"}
+PROCEDURES = {"synthesis", "workload", "learning", "selection", "contribution", "profile", "streams"}
 WITH_PLANS = RINGS | {"dialect", "plan", "catalog", "errors", "texts"}
 FACADE = (
     WITH_PLANS
@@ -31,6 +31,8 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "texts": set(),
     "look": {"errors", "texts"},
+    "locks": set(),
+    "finishing": set(),
     # what the promise rests on: ring A and the ledger beside it, ring B, ring C; whom the gate asks is the ledger
     "trusted": set(),
     "ring_a": {"errors", "budget_ledger"},
@@ -39,39 +41,60 @@ BELOW: dict[str, set[str]] = {
         "ring_a",
         "ring_b",
     },  # of ring B the certified filter alone: tests/trusted/test_trusted.py
+    "ledger_server": {"budget_ledger", "errors"},  # the ledger on a server: nothing of ours but its opener knows it
+    # a budget that renews for new persons: who is in which period, and the ledger's lists of them
+    "renewal": {"ring_a", "budget_ledger", "errors"},
+    "parts": {"ring_a", "budget_ledger", "renewal", "errors"},
+    # caps by day and month in an analyst's own budget; of ring B the filter that accounts are
+    "allowances": {"budget_ledger", "ring_b", "errors"},
     "dialect": {"ring_a", "errors"},  # the table of functions, and where values lie
     "ring_b": {"ring_a", "dialect", "errors"},
-    "ring_c": {"ring_a", "ring_b", "dialect", "errors"},
+    # of the ledger: what was stored for a stream, and how a file appears whole
+    "ring_c": {"ring_a", "ring_b", "budget_ledger", "dialect", "errors"},
     # the mathematics by the names under which pages show it
     **{name: RINGS | {"reference", "odds"} for name in ("noise", "accounting", "mechanisms")},
     "reference": {"ring_a", "ring_b", "ring_c", "errors"},  # to compare with: no curator runs it
     "odds": {"ring_a", "ring_b", "ring_c"},  # a price in words
     "textbook": {"reference", "ring_a", "ring_b", "ring_c", "errors"},  # no table, no engine, no ledger
     "markov": {"ring_a", "errors"},
-    "catalog": {"ring_a", "budget_ledger", "errors", "texts"},  # of the ledger: where it is
-    "ledger": {"budget_ledger", "ring_a", "ring_b", "accounting", "errors", "texts"},  # never plans
-    "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "errors"},
+    "catalog": {"ring_a", "budget_ledger", "ledger_server", "errors", "texts"},  # of the ledger: where it is, periods
+    "ledger": {
+        "budget_ledger",
+        "ledger_server",
+        "renewal",
+        "parts",
+        "allowances",
+        "ring_a",
+        "ring_b",
+        "accounting",
+        "errors",
+        "texts",
+    },  # never plans
+    "plan": {"ring_a", "ring_b", "ring_c", "dialect", "catalog", "mechanisms", "errors"},
     "intervals": WITH_PLANS | {"mechanisms"},  # of a price, before there is an answer
     "release": WITH_PLANS | {"intervals", "accounting", "mechanisms", "look"},  # no engine or ledger
-    "engines": RINGS | {"dialect", "catalog", "errors", "texts"},  # no release
+    "engines": RINGS | {"renewal", "parts", "dialect", "catalog", "errors", "texts", "locks"},  # no release
     "sql": {"plan", "dialect", "catalog", "ring_a", "ring_b", "errors", "texts"},  # no engine or ledger
-    "postprocessing": WITH_PLANS | {"sql", "engines", "release"},  # what was released and public tables: no row
+    "postprocessing": WITH_PLANS
+    | {"sql", "engines", "release", "locks"},  # what was released and public tables: no row
     "reading": WITH_PLANS | {"sql", "engines", "postprocessing"},  # no holdings: texts and declarations
     "pricing": WITH_PLANS | {"sql", "intervals", "accounting"},  # no answer is formatted for a price
-    "procedures": WITH_PLANS | {"ledger", "release"},
+    "procedures": WITH_PLANS | {"ledger", "release", "finishing"},
     **dict.fromkeys(
         PROCEDURES,
-        WITH_PLANS | {"procedures", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook"},
+        WITH_PLANS
+        | {"procedures", "sql", "intervals", "release", "ledger", "accounting", "mechanisms", "textbook", "locks"},
     ),
     "synthesis": WITH_PLANS
     | {"procedures", "markov", "sql", "intervals", "look", "release", "ledger", "accounting", "mechanisms", "textbook"},
     "tables": {"catalog", "ring_a", "errors", "texts"},
     "explanation": {"odds", "intervals", "release", "texts", "ring_a"},
-    "schedule": {"engines", "ring_a", "errors"},  # the moment at which an engine has failed
-    "holdings": WITH_PLANS | {"engines", "ledger"},
+    "schedule": {"engines", "locks", "errors"},  # the moment at which an engine has failed
+    "holdings": WITH_PLANS | {"renewal", "engines", "ledger", "locks"},
     "curator": FACADE - {"curator"}
     | PROCEDURES
-    | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"},
+    | {"procedures", "engines", "explanation", "holdings", "odds", "postprocessing", "reading", "schedule"}
+    | {"finishing", "locks"},
     # no engine, no plan, no text; of the rings what a loss is; of procedures what calls are
     "service": {
         "accounting",
@@ -82,6 +105,7 @@ BELOW: dict[str, set[str]] = {
         "budget_ledger",
         "release",
         "explanation",
+        "odds",
         "look",  # of a page that its own command serves, the headers alone
         "ring_a",
         "errors",
@@ -125,10 +149,21 @@ BELOW: dict[str, set[str]] = {
     # an attacker sees all that a careless or curious insider might, but only of tables that it has made up itself
     "audit": FACADE | {"engines", "reference", "local", "look"},
     **{
-        name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts", "look"} for name in ("local", "together")
+        name: RINGS | {"noise", "accounting", "mechanisms", "errors", "texts", "look", "locks"}
+        for name in ("local", "together")
     },
     "__main__": {"cli"},
-    "__init__": {"curator", "errors", "explanation", "notebook", "release", "remote", "tables", "workload"},
+    "__init__": {
+        "curator",
+        "errors",
+        "explanation",
+        "notebook",
+        "release",
+        "remote",
+        "synthesis",
+        "tables",
+        "workload",
+    },
 }
 """What a room may import. A new room says here where it stands."""
 OLD_NAMES = {f"accounting/{name}.py" for name in ("calibrate", "odds", "plain", "residue")} | {
@@ -136,7 +171,7 @@ OLD_NAMES = {f"accounting/{name}.py" for name in ("calibrate", "odds", "plain", 
     "constructions/__init__.py",
 }
 """Modules that pages once showed, under other names now: each hands the names on, and no module of ours uses it."""
-READ = (*RINGS, "ledger", "plan", "engines")
+READ = (*RINGS, "ledger_server", "renewal", "parts", "allowances", "ledger", "plan", "engines")
 """Rooms whose modules name the very modules that they need, so that what one rests on can be followed file by file."""
 
 
@@ -148,6 +183,7 @@ def room(name: str) -> str:
     return parts[0]
 
 
+@cache
 def room_of(file: Path) -> str:
     return room(".".join(file.relative_to(SOURCE).with_suffix("").parts))
 
@@ -192,7 +228,8 @@ def test_a_room_knows_only_those_below_it(own: str) -> None:
 def test_old_names_only_hand_on() -> None:
     for name in OLD_NAMES:
         body = ast.parse((SOURCE / name).read_text("utf-8")).body
-        assert [type(part) for part in body] == [ast.Expr, ast.ImportFrom, ast.Assign], name
+        first, *handed, last = map(type, body)
+        assert (first, {*handed}, last) == (ast.Expr, {ast.ImportFrom}, ast.Assign), name
     old = {module_of(SOURCE / name) for name in OLD_NAMES}
     for file, tree in trees():
         assert not old & set(imports(tree)), file
@@ -232,6 +269,7 @@ def test_the_table_has_no_circle() -> None:
                 rest |= BELOW[other] - {"__init__"}
 
 
+@cache
 def module_of(file: Path) -> str:
     return ".".join(file.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
 
@@ -313,19 +351,19 @@ def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
     # the others hold what was released, what is made up, what is randomised already, and what is declared
     assert holders == {
         *("engines/duckdb/worker.py", "engines/duckdb/kept.py", "engines/duckdb/outer_worker.py"),
-        *("synthesis/query.py", "local/store.py", "wire/catalog/worker.py"),
+        *("synthesis/database.py", "synthesis/digest.py", "local/store.py", "wire/catalog/worker.py"),
     }
 
 
 def test_rows_of_a_server_are_read_in_the_child_alone() -> None:
     """What connects to a server is imported by the programs of children alone, and by what they import."""
-    drivers, readers = set(), set()
+    drivers, readers, known = set(), set(), {module_of(one) for one in FILES}
     for file, tree in trees():
         modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
         modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
         if any(module.startswith("adbc") for module in modules):
             drivers.add(str(file.relative_to(SOURCE)))
-        if "discreet.engines.postgresql.server" in links(tree, {module_of(one) for one in FILES}):
+        if "discreet.engines.postgresql.server" in links(tree, known):
             readers.add(str(file.relative_to(SOURCE)))
     assert drivers == {"engines/postgresql/server.py", "engines/postgresql/worker.py"}
     assert readers == {"engines/duckdb/worker.py", "engines/postgresql/worker.py"}
@@ -335,7 +373,9 @@ NAMING = {
     "catalog/model.py": "the engine's name in a declaration",
     "engines/chosen.py": "says which engine the house runs on",
     "trusted/ring_a/table.py": "the kind of a source: the format of a file, whatever engine reads it",
-    "synthesis/query.py": "runs SQL on synthetic rows, which are public",
+    "synthesis/query.py": "reads SQL on synthetic rows, which are public",
+    "synthesis/digest.py": "reads synthetic rows, which are public, to know them again",
+    "synthesis/database.py": "holds synthetic rows, which are public, and writes them to its file",
     "sql/dialects.py": "a question may be written in its SQL, whatever engine runs it",
     "local/store.py": "keeps reports, which are randomised already, in a file",
     "wire/catalog/statement.py": "writes what clients ask of the catalogue for it, whatever engine holds the rows",

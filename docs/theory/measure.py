@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from snippets import FOLDER, page
 
-from discreet.accounting import Filter, Laplace, SubsampledGaussian, compose
+from discreet.accounting import Filter, Laplace, SubsampledGaussian, compose, times_left
 from discreet.mechanisms import AboveThreshold, ExponentialMechanism, PermuteAndFlip, laplace_threshold
 from discreet.noise import discrete_laplace
 from discreet.reference.calibrate import gaussian_sigma, subsampled_sigma
@@ -265,7 +265,7 @@ def composition() -> Iterator[Row]:
         compose({Laplace("0.01"): count}).epsilon(delta),
         rough=True,
     )
-    admitted = Filter(1, "1e-6").left(like=Laplace("0.01"))
+    admitted = times_left(Filter(1, "1e-6"), Laplace("0.01"))
     yield Row(
         "Gaussian residue",
         f"δ of the {admitted} Laplace releases at 0.01 that (1, 10⁻⁶) admits",
@@ -360,7 +360,7 @@ def others(quick: bool) -> Iterator[Row]:
     yield Row(
         "Fact 3.7, on integers",
         "Laplace threshold: P[a lone person is shown]",
-        "trusted.ring_a.threshold:laplace_threshold",
+        "mechanisms.lowest_threshold:laplace_threshold",
         "tests/trusted/ring_a/test_threshold.py",
         "δ",
         1e-5,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.remote import RemoteCurator, connect
+    from discreet.synthesis.saved import published
     from discreet.tables import Table
     from discreet.workload import Workload
 
@@ -39,6 +40,7 @@ __all__ = [
     "Workload",
     "connect",
     "open",
+    "published",
 ]
 
 _LAZY = {
@@ -50,6 +52,7 @@ _LAZY = {
     "Workload": "discreet.workload",
     "connect": "discreet.remote",
     "open": "discreet.curator",
+    "published": "discreet.synthesis.saved",
 }
 
 

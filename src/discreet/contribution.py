@@ -92,7 +92,7 @@ class OpenedContribution:
         if other:
             fix = "declare the same bounds and values, or agree on a session that all declarations fit"
             raise _refused(f"this party's declaration has different {', '.join(other)}", "session", fix)
-        total = ledger.filter(TOTAL)
+        total = ledger.whole()
         if not total.admits(self.loss):
             raise refusal(TOTAL, total, self.loss, total)
 

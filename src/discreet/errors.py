@@ -205,6 +205,7 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
     "newer": ("newer", "a newer version of this program wrote the ledger", _UPGRADE),
     "newer filters": ("newer", "the ledger began with filters that this version does not know", _UPGRADE),
     "newer loss": ("newer", "the ledger holds a kind of loss that this version does not know", _UPGRADE),
+    "parts": ("newer", "the ledger keeps states that no part of this program knows", "import discreet.ledger first"),
     "no entries": ("corrupt", "the ledger has no entries", _RESTORE),
     "note busy": (
         "busy",
@@ -245,6 +246,11 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "unit",
         "something was charged or listed: a budget that renews for new persons neither begins, changes nor ends",
         "declare it as before, or name a new ledger",
+    ),
+    "parts of others": (
+        "unit",
+        "persons are assigned to parts in the ledger, and the declaration means others or reads their ids otherwise",
+        "declare the person and the source as before, or name a new ledger",
     ),
     "lost persons": (
         "unit",
@@ -327,7 +333,52 @@ LEDGER_REASONS: dict[str, tuple[str, str, str]] = {
         "this machine has no note of the ledger's last entry, {note}: nothing shows that the ledger is whole",
         "copy {note} from a machine that has asked before, the newest one; else " + _SPENT_SINCE,
     ),
+    "state key": (
+        "state",
+        "the key file {file} of the synthetic state cannot be read, holds no key, or is not its owner's alone",
+        "put the key back, in a file of mode 0600; or ask afresh, at a price",
+    ),
+    "state restored": (
+        "state",
+        "the file {file} of the synthetic state is not the one that goes with the ledger: one of them was restored",
+        "put the newest ones back; or ask afresh, at a price",
+    ),
+    "state unwritable": (
+        "state",
+        "the file {file} of the synthetic state cannot be written, so nothing was released",
+        "free some space on the disk, or check the permissions of its folder",
+    ),
     "storage": ("storage", "the ledger's storage failed", "try again"),
+    "stream key": (
+        "stream",
+        "the stream's key file {file} cannot be read, holds no key, or is not its owner's alone",
+        "put the key back, in a file of mode 0600; without it the stream has ended: declare another, at its own price",
+    ),
+    "stream missing": (
+        "stream",
+        "the stream has begun, and its state file {file} is gone",
+        "put the newest one back; else the stream has ended: declare one of another name, at its own price",
+    ),
+    "stream other": (
+        "stream",
+        "the ledger has a stream of this name that is declared otherwise",
+        "declare it as before, or give the new one another name",
+    ),
+    "stream restored": (
+        "stream",
+        "the stream's state file {file} is not the one that goes with the ledger: one of them was restored or replaced",
+        "put the newest ones back; else the stream has ended: declare one of another name, at its own price",
+    ),
+    "stream unwritable": (
+        "stream",
+        "the stream's state file {file} cannot be written, so nothing was released",
+        "free some space on the disk, or check the permissions of its folder; then run `discreet lift`",
+    ),
+    "superseded": (
+        "committed",
+        "another process has reserved the same release since, and it alone answers",
+        "ask again",
+    ),
     "tables": ("corrupt", "the ledger's database schema is not valid", _RESTORE),
     "unit": ("unit", "the ledger holds charges for another definition of a person", "declare the person as before"),
     "unknown": ("unknown", "there is no such reservation", "commit a reservation that `reserve` returned"),

@@ -21,6 +21,7 @@ from discreet.texts import visible
 class Explanation:
     """What a question would cost and how far off its answer would be; nothing was spent and no row was read.
 
+    Where only what is missing is bought beside earlier answers, `price` is that of what is bought.
     `expected_error` is the half width of the 95 % interval of each column; of those of `means`, which are means and
     what is made of them, in a group of at least `group` values. `percent` is the part of the budget that the question
     takes, `more` how many like it fit. `bounds` are all that changes how the answer may be read,
@@ -31,8 +32,10 @@ class Explanation:
     says what the charge would leave for questions or for publishing, and what it would end. Where whoever asks has an
     account of her own, `analyst` is it, with the `percent` of it that the question takes; `more` and `after` are what
     both accounts allow. Where it is `stored`, no price was named, and whoever asks has an answer of this price already:
-    asked without a price, it is free. `columns` are the answer's, each with its type; an "estimate of integer" has an
-    interval.
+    asked without a price, it is free. Where it is made of `earlier` answers, so many, it is free too: its errors hold
+    for whoever asks after some of their noise was seen; and it is free where a `synthetic` state answers it, as these
+    words say. `columns` are the answer's, each with its type; an "estimate of
+    integer" has an interval.
     """
 
     price: Cost
@@ -51,7 +54,9 @@ class Explanation:
     after: str = ""
     analyst: Mapping[str, Any] | None = None
     stored: bool = False
+    earlier: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
+    synthetic: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -72,7 +77,9 @@ class Explanation:
             "after": self.after,
             "analyst": None if self.analyst is None else dict(self.analyst),
             "stored": self.stored,
+            "earlier": self.earlier,
             "columns": dict(self.columns),
+            "synthetic": self.synthetic,
         }
         plain: dict[str, Any] = finite(whole)
         return plain
@@ -100,6 +107,12 @@ class Explanation:
         lines = [visible(f"price {self.price} · {takes} · {self.more:,} like this fit")]
         if self.stored:
             lines = [f"free: the answer is stored, at price {self.price}"]
+        elif self.synthetic:
+            lines = [visible(f"free: {self.synthetic}")]
+        elif self.earlier:
+            several = "s" if self.earlier > 1 else ""
+            errors = ", ".join(f"±{three_digits(error)}" for error in self.expected_error.values())
+            lines = [f"free: from {self.earlier} earlier answer{several}{errors and ', ' + errors}"]
         elif self.after:
             lines.append(visible(f"after it {self.after}"))
         for name, error in self.expected_error.items():
@@ -126,7 +139,8 @@ class BudgetState:
     ("publishing"). An analyst's has `whole`: the promise of the whole budget, and the percent of it that is used, as
     each answer says it. Where the budget renews, `period` has the `name` of the one that runs, `until`, the day from
     which a refresh begins the next, for whom it `renews`, and the `promise` over a year. `approved` is how much of an
-    analyst's ε the owner has approved above the declared one."""
+    analyst's ε the owner has approved above the declared one. Where each of several `parts` has a budget, they are the
+    same of each; all else is then of the one with the least left, which a question about all is held against."""
 
     total: Mapping[str, str]
     used: float
@@ -139,6 +153,7 @@ class BudgetState:
     whole: Mapping[str, Any] | None = None
     period: Mapping[str, str] | None = None
     approved: str = "0"
+    parts: Mapping[str, BudgetState] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Gives everything as plain values, as JSON has them."""
@@ -147,12 +162,17 @@ class BudgetState:
         whole = None if self.whole is None else dict(self.whole)
         plain = {"total": dict(self.total), "analysts": analysts, "windows": windows, "prices": dict(self.prices)}
         period = None if self.period is None else dict(self.period)
-        return {**vars(self), **plain, "whole": whole, "period": period}
+        parts = {name: one.to_dict() for name, one in self.parts.items()}
+        found = {**vars(self), **plain, "whole": whole, "period": period, "parts": parts}
+        return found if parts else {name: one for name, one in found.items() if name != "parts"}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
         """Reads what `to_dict` wrote."""
-        return cls(**{**plain, "analysts": {name: cls.from_dict(one) for name, one in plain["analysts"].items()}})
+        read = {
+            key: {name: cls.from_dict(one) for name, one in plain.get(key, {}).items()} for key in ("analysts", "parts")
+        }
+        return cls(**{**plain, **read})
 
     @property
     def left(self) -> str:
@@ -163,6 +183,8 @@ class BudgetState:
     def __repr__(self) -> str:
         whole = f"; of the whole budget {percent(self.whole['used'])} is used" if self.whole is not None else ""
         lines = [f"{percent(self.used)} used; {self.left}{whole}", *running(self.period)]
+        for name, one in self.parts.items():
+            lines.append(visible(f"part {name}: {percent(one.used)} of ε {one.total['epsilon']} used; {one.room}"))
         for name, one in self.analysts.items():
             lines.append(
                 visible(

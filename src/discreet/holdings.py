@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet.catalog import Declaration, Table
-from discreet.catalog.model import ICEBERG, EngineKind, Renews, writable
+from discreet.catalog.model import EngineKind, Renews, writable
 from discreet.catalog.sources import checked_types, of_table, together
 from discreet.engines import chosen
 from discreet.engines.protocol import Owned
-from discreet.errors import DeclarationError, Fault, LedgerError, QuestionError
-from discreet.ledger import Ledger, Snapshot, Turn
+from discreet.errors import DeclarationError, EngineError, Fault, LedgerError, QuestionError
+from discreet.ledger import Assigning, Ledger, Snapshot, Turn
+from discreet.locks import Lock
 from discreet.plan.planner import MAXIMUM_CELLS
-from discreet.trusted.ring_a.first_seen import secret
-from discreet.trusted.ring_a.forks import Lock
-from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Column, Relation, Type, Value
+from discreet.trusted.renewal.first_seen import secret
+from discreet.trusted.ring_a.table import Column, Relation, SourceKind, Type, Value
 from discreet.trusted.ring_b.belonging import declared
 from discreet.trusted.ring_b.relations import Attributed, view
 
@@ -34,7 +34,7 @@ def typed(declaration: Declaration, engine: Owned) -> Declaration:
         everything = table.public and not table.columns
         known = not everything and all(column.type is not None for column in table.columns)
         if known and not (
-            table.source.kind in ("parquet", DELTA, ICEBERG, DATABASE, POSTGRESQL)
+            table.source.kind not in (SourceKind.CSV, SourceKind.FRAME, SourceKind.SPARK)
             and any(map(_without_step, table.columns))
         ):
             continue
@@ -162,16 +162,36 @@ class Refreshed(tuple[str, ...]):
         return "\n".join(f"{name}: {state}" for name, state in self.tables.items())
 
 
+@dataclass(frozen=True)
+class PersonsInParts:
+    """By which `values` of which column of a table persons are in parts; `who` says in words who counts as one."""
+
+    table: Table
+    column: str
+    values: Sequence[str]
+    who: str
+
+
 class Holdings:
     """The declared tables, loaded into an engine when they are first needed, each with the number of its snapshot."""
 
     def __init__(
-        self, declaration: Declaration, engine: Owned, ledger: Ledger, renewal: Mapping[str, str] | None = None
+        self,
+        declaration: Declaration,
+        engine: Owned,
+        ledger: Ledger,
+        renewal: Mapping[str, str] | None = None,
+        *,
+        assigns: PersonsInParts | None = None,
     ) -> None:
+        """With `assigns`, persons are assigned to parts by whatever snapshot is new."""
         self._declaration = declaration
         self._engine = engine
         self._ledger = ledger
         self._renewal = renewal
+        self._assigns = assigns
+        self._part: tuple[str, str] | None = None
+        self._together = [self]  # the whole, and all its parts
         seconds = min(declaration.limits.seconds, _PUBLIC_SECONDS)
         self._public = chosen.engine(replace(declaration.limits, seconds=seconds))
         self._loading = Lock()  # what a child finds half loaded is an engine of its parent: it loads anew
@@ -179,12 +199,20 @@ class Holdings:
         self._missing: dict[str, DeclarationError] = {}
         self._read: dict[str, int | None] = {}
 
+    def of_part(self, part: str, engine: Owned) -> Holdings:
+        """The same tables with the rows of a part's persons alone. Whenever these are loaded, so are those: an analyst
+        who asks about a part causes no source to be read that whoever asks about all would not."""
+        one = Holdings(self._declaration, engine, self._ledger, self._renewal, assigns=self._assigns)
+        one._part, one._loading, one._together = (part, self._ledger.parts[part]), self._loading, self._together
+        self._together.append(one)
+        return one
+
     def held(self, table: Table) -> HeldTable:
         """The snapshots that the engine holds of the declared tables behind a table, loaded where they are not.
 
         Raises DeclarationError where a source cannot be read, or is not what it was."""
         with self._loading:
-            self._load()
+            self._load_together()
             self._present(table)
             numbers = " ".join(str(self._snapshots[base.name].number) for base in table.bases)
             return HeldTable(numbers, self._engine.rows)
@@ -260,7 +288,7 @@ class Holdings:
         """Loads these tables from their sources for their next snapshots, and says what was done."""
         before = self._ledger.tables()
         with self._loading:
-            self._load(anew)
+            self._load_together(anew)
             read, missing = {**self._read}, {*self._missing}
         found = {}
         for name, state in self.states().items():
@@ -278,11 +306,37 @@ class Holdings:
 
     def load(self, anew: Collection[str] = ()) -> None:
         """Loads every table that is not loaded, and holds it against its snapshot; those `anew` get a new one, all
-        together or none.
+        together or none. Parts are loaded after that: where one of them cannot be, the new snapshots are taken all the
+        same, and nothing is answered until the next.
 
         Raises DeclarationError where a source cannot be read, or is not what it was."""
         with self._loading:
-            self._load(anew)
+            self._load_together(anew)
+
+    def _load_together(self, anew: Collection[str] = ()) -> None:
+        """Loads the whole, and then every part of it, all or none: where a source is not what it was, no question is
+        answered, whatever it is about. A part takes no snapshot of its own."""
+        whole, *parts = self._together
+        whole._load(anew)
+        try:
+            for part in parts:
+                if not part._as(whole):
+                    part._load()
+        except (DeclarationError, EngineError):
+            for one in self._together:
+                one._engine.close()
+            raise
+
+    def _as(self, whole: Holdings) -> bool:
+        """Whether a part's rows are loaded of the snapshots of the whole."""
+        return (
+            self._part is not None
+            and self._engine.period == self._part[1]
+            and all(
+                name in self._missing or (self._engine.has(name) and self._snapshots.get(name) == known)
+                for name, known in whole._snapshots.items()
+            )
+        )
 
     def _load(self, anew: Collection[str] = ()) -> None:
         tables = list(self._declaration.tables.values())
@@ -301,7 +355,7 @@ class Holdings:
         self._public.close()  # what it holds may be of an older snapshot
         if self._engine.shut or self._engine.period != turn.name:
             self._engine.close()
-        self._engine.period = None if turn.name else ""
+        self._engine.period = None  # until all is loaded, held against its snapshot, and the child shut off
         file = str(self._declaration.file or "")
         self._missing = {}
         salt, loaded = self._ledger.salt(), dict[str, str]()
@@ -320,6 +374,7 @@ class Holdings:
             if table.name in opened:
                 continue
             try:
+                self._check_ids(table)
                 # by the clock all is read: whoever asks waits for it, and would see whether a source was touched
                 known = self._registered(table.name) if table.name in named else None
                 taken = self._engine.advance(table, salt, known) if known is not None else None
@@ -333,9 +388,10 @@ class Holdings:
         try:
             self._one_person_a_row(tables, file)
             turn = self._first_seen(tables, loaded, anew, turn, salt)
-            self._register(loaded, anew, file, turn)
-            self._engine.period = turn.name
+            self._register(loaded, anew, file, turn, self._assigning(anew, salt))
+            self._keep_part(tables, salt)
             self._engine.lock()
+            self._engine.period = turn.name
         except (DeclarationError, LedgerError) as error:
             self._engine.close()
             if error.code == "period":  # another process has begun it meanwhile
@@ -366,14 +422,11 @@ class Holdings:
     def _turn(self, *, begin: bool) -> Turn:
         """The period for which rows are loaded: a new one where the owner, or the declared clock, takes new snapshots,
         or none has begun yet."""
-        held = self._engine.period
-        if self._declaration.budget.renewal is None and self._snapshots and held is not None:
-            return Turn(held)
+        if self._part is not None:
+            return Turn(self._part[1])
         turn = self._ledger.turn()
         LedgerError.unless(turn.renewal == self._renewal, "renewal")  # another process may have changed it
-        if turn.before and not begin:
-            return replace(turn, begins=None)
-        return replace(turn, declared={name: one.epsilon for name, one in self._declaration.analysts.items()})
+        return replace(turn, begins=None) if turn.before and not begin else turn
 
     def _first_seen(
         self, tables: Sequence[Table], loaded: dict[str, str], anew: Collection[str], turn: Turn, salt: bytes
@@ -392,11 +445,51 @@ class Holdings:
         taken = any(table.name in anew for table in about)
         return replace(turn, lists=len(seen), persons=persons if taken else None)
 
+    def _check_ids(self, table: Table) -> None:
+        """Raises DeclarationError where persons are assigned to parts by texts that a source has otherwise: 1 of
+        one snapshot may be 1.0 in the next, a person whom no list knows."""
+        person = table.column(table.person or "")
+        if self._assigns is None or table.public or person is None or person.type is not Type.TEXT:
+            return
+        stated = {name.casefold(): kind for name, (kind, _) in self._engine.types(table.source).items()}
+        if stated.get(person.name.casefold(), Type.TEXT) not in (None, Type.TEXT):
+            message = (
+                "persons are assigned to parts by it, and the source has no texts there: it may write them otherwise"
+            )
+            where = f"tables.{table.name}.columns.{person.name}"
+            raise DeclarationError([Fault(where, message, 'write type = "integer", or have texts in the source')])
+
+    def _assigning(self, anew: Collection[str], salt: bytes) -> Assigning | None:
+        """Who is in a part for the first time, where persons are assigned and the table that says it is taken anew, or
+        nobody was assigned yet."""
+        assigns = self._assigns
+        if assigns is None:
+            return None
+        lists = self._ledger.assigned(assigns.who)
+        if lists and assigns.table.name not in anew:
+            return None
+        accounts = [self._ledger.parts[value] for value in assigns.values]
+        persons = self._engine.assigning(
+            assigns.table, assigns.column, assigns.values, secret(salt, assigns.who), lists
+        )
+        return Assigning(assigns.who, accounts, persons, len(lists))
+
+    def _keep_part(self, tables: Sequence[Table], salt: bytes) -> None:
+        """Of a part, leaves the rows of its persons in the tables."""
+        if self._assigns is None or self._part is None:
+            return
+        (value, account), assigns = self._part, self._assigns
+        about = [table for table in tables if not table.public]
+        of, lists = (assigns.table, assigns.column, value), self._ledger.assigned(assigns.who)
+        self._engine.keep_part(about, of, secret(salt, assigns.who), account, lists)
+
     def _waiting(self) -> bool:
         """Whether a table waits for the owner's own refresh: then so does the next period."""
         return any(state.failures or state.frozen or state.suspended for state in self._ledger.tables().values())
 
-    def _register(self, loaded: Mapping[str, str], anew: Collection[str], file: str, turn: Turn) -> None:
+    def _register(
+        self, loaded: Mapping[str, str], anew: Collection[str], file: str, turn: Turn, assigning: Assigning | None
+    ) -> None:
         """Holds fingerprints against the snapshots; then those `anew` get their next one."""
         known = self._ledger.register_snapshots({name: one for name, one in loaded.items() if name not in anew})
         faults = []
@@ -414,7 +507,8 @@ class Holdings:
             LedgerError.unless(turn.renewal is None or len(self._ledger.seen()) <= turn.lists, "period")
             raise DeclarationError(faults, code="changed", file=file)
         fresh = {name: loaded[name] for name in anew if name in loaded}
-        known |= self._ledger.register_snapshots(fresh, anew=True, turning=turn)
+        turning = turn if self._part is None else None
+        known |= self._ledger.register_snapshots(fresh, anew=True, turning=turning, assigning=assigning)
         self._snapshots = known
 
     def _one_person_a_row(self, tables: Sequence[Table], file: str) -> None:
@@ -441,7 +535,7 @@ class Holdings:
         It follows from the clock and the ledger alone. Where the clock is set back, it waits until the snapshot's own
         time has come again."""
         every = self._declaration.limits.every
-        if every is None:
+        if every is None or self._part is not None:
             return []
         states, now = self._ledger.tables(), datetime.now(UTC)
         return [

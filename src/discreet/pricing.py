@@ -169,6 +169,13 @@ def _within(
     return complete(plan, declaration, ceiling(high, 3), delta)
 
 
+def widths(plan: Plan, within: Within) -> dict[str, tuple[float, float]]:
+    """The half width that is wanted of each named column, and of a mean the size of the group that it is wanted in.
+    Raises QuestionError on an amount that is none."""
+    kinds = {output.name: "mean" if output.of else str(output.kind) for output in plan.outputs if not output.hidden}
+    return {name: _width(name, kinds[name], written) for name, written in within.errors.items() if name in kinds}
+
+
 def assumed(plan: Plan, within: Within | None) -> tuple[str, ...]:
     """Of each mean, and what is made of means, whose wanted error names no size of group: for which it is priced, and
     how to name another. It follows from the texts alone: what was released before, of which some may be others'

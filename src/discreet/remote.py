@@ -108,6 +108,7 @@ class RemoteCurator:
         confidence: Number = 0.95,
         together: bool = False,
         default_price: bool = True,
+        reuse: bool = True,
         request: str | None = None,
         dialect: str | None = None,
     ) -> Release:
@@ -116,7 +117,7 @@ class RemoteCurator:
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, default_price, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect)
         plain = self._call("POST", "/ask", said, request)
         release = _made(heard, plain)
         for words in plain.get("warnings", ()):
@@ -133,6 +134,7 @@ class RemoteCurator:
         confidence: Number = 0.95,
         together: bool = False,
         default_price: bool = True,
+        reuse: bool = True,
         dialect: str | None = None,
     ) -> Explanation:
         """Says the price and expected error of a question; nothing is spent: `Curator.explain`.
@@ -140,7 +142,7 @@ class RemoteCurator:
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, default_price, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect)
         return _made(Explanation.from_dict, self._call("POST", "/explain", said))
 
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ class RemoteCurator:
         Raises QuestionError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, None, None, None, 0.95, False, True, dialect)
+        said = _said(question, None, None, None, 0.95, False, True, True, dialect)
         return _made(lambda plain: tuple(plain["tables"]), self._call("POST", "/check", said))
 
     def publish(
@@ -368,6 +370,7 @@ def _said(
     confidence: Number,
     together: bool,
     default_price: bool,
+    reuse: bool,
     dialect: str | None,
 ) -> dict[str, Any]:
     """What is sent of a question: what differs from the usual."""
@@ -387,6 +390,8 @@ def _said(
         said["together"] = True
     if default_price is not True:
         said["default_price"] = False
+    if reuse is not True:
+        said["reuse"] = False
     return {name: value for name, value in said.items() if value is not None}
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from discreet.engines.protocol import UNTIL
 from discreet.errors import EngineError
-from discreet.trusted.ring_a.forks import Lock
+from discreet.locks import Lock
 
 WAITED = 4
 """How many times the declared seconds a question waits for its turn."""

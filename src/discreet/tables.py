@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from discreet.errors import QuestionError
+
 
 class Table:
     """A table and whose rows it holds.
@@ -21,14 +23,16 @@ class Table:
     `csv` says how a CSV file is written where it differs: `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`,
     `{"dates": "%d.%m.%Y"}`.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
-    Nothing is checked here: `discreet.Curator` names every fault at once.
+    With `public`, `source` may be a published synthetic table, whose columns need no declaration.
+    Nothing else is checked here: `discreet.Curator` names every fault at once. Raises QuestionError where a release is
+    no table, or is not `public`.
     """
 
     def __init__(
         self,
         source: Any,
         *,
-        columns: Mapping[str, Any],
+        columns: Mapping[str, Any] | None = None,
         person: str | None = None,
         one_row_per_person: bool = False,
         rows_per_person: int | None = None,
@@ -40,6 +44,13 @@ class Table:
         iceberg: Mapping[str, int] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
+        made = getattr(source, "as_source", None)  # of a published synthetic table
+        if callable(made):
+            source, stated = made()
+            if not public:
+                fix = "write discreet.Table(release, public=True)"
+                raise QuestionError("source", "a published table is about nobody", where="public", fix=fix)
+            columns = stated if columns is None else columns
         given = {
             "source": str(source) if isinstance(source, Path) else source,
             "columns": dict(columns) if isinstance(columns, Mapping) else [columns],

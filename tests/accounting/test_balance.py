@@ -8,6 +8,7 @@ import pytest
 
 from discreet.accounting import Filter, Gaussian, Loss, Pure
 from discreet.accounting.balance import Balance, ends, for_publishing, for_questions, published
+from discreet.accounting.room import times_left
 
 KIND = "exact"
 
@@ -47,7 +48,9 @@ def test_what_is_left_fits(budget: tuple[str, str, str], course: list[Loss]) -> 
     more = min(table * Fraction(112, 100) + whole.epsilon / 10**6, whole.epsilon)
     assert table * Fraction(112, 100) > whole.epsilon or not state.admits(published(whole, more))
     kept = state.after(published(whole, table)) if table else state
-    assert state.left(published(whole, whole.epsilon / 1000)) >= kept.left(published(whole, whole.epsilon / 1000))
+    assert times_left(state, published(whole, whole.epsilon / 1000)) >= times_left(
+        kept, published(whole, whole.epsilon / 1000)
+    )
 
 
 def test_words() -> None:

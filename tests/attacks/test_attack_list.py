@@ -102,7 +102,8 @@ def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
         if any(
             "bounds found" in bound for bound in content["bounds"]
         ):  # they are noisy, and so is what follows of them
-            content["bounds"] = [re.sub(r"\[.*\]|steps of [-+.e\d]+", "", bound) for bound in content["bounds"]]
+            noisy = r"\[.*\]|steps of [-+.e\d]+|(?<=off by at most )\S+(?= ranks)|(?<=ranks stay )\S+"
+            content["bounds"] = [re.sub(noisy, "", bound) for bound in content["bounds"]]
             content["mechanisms"] = [one["columns"] for one in content["mechanisms"]]
         outcome = tuple(content[name] for name in ("columns", "types", "cost", "mechanisms", "bounds", "unit"))
         keys = [name for name in release.columns if name in content["types"]]

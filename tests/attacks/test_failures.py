@@ -20,9 +20,10 @@ import discreet
 from discreet import Curator, EngineError, QuestionError
 from discreet import open as open_declaration
 from discreet.engines.duckdb.driver import DuckDB
-from discreet.engines.process import Failed
+from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from kinds import some
+from waiting import until
 
 ROWS = pandas.DataFrame({"p": range(60), "age": [20 + i % 40 for i in range(60)], "sex": ["a", "b"] * 30})
 COLUMNS = {"p": int, "age": {"type": "integer", "min": 0, "max": 99}, "sex": ["a", "b"]}
@@ -167,6 +168,11 @@ def test_how_many_failures_freeze_is_declared(monkeypatch: pytest.MonkeyPatch) -
             curator(engine={"failures": wrong})
 
 
+def reserved(holder: Curator) -> int:
+    """How many questions were paid for."""
+    return sum(entry.kind == "reserve" for entry in holder.ledger.entries())
+
+
 def test_of_those_who_wait_when_one_fails_none_is_measured(holder: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten questions of one analyst at once: one failure is seen, and another analyst's question is answered."""
     began = threading.Barrier(11)
@@ -175,7 +181,7 @@ def test_of_those_who_wait_when_one_fails_none_is_measured(holder: Curator, monk
 
     def slow(*_: Any) -> Any:
         tried.append(1)
-        time.sleep(0.3)  # the others are reserved by then, and wait
+        until(lambda: reserved(holder) == 10)  # the others wait by then
         raise Failed
 
     monkeypatch.setattr(DuckDB, "run", slow)
@@ -201,10 +207,20 @@ def test_of_those_who_wait_when_one_fails_none_is_measured(holder: Curator, monk
     assert holder.ledger.tables()["t"].failures == 1
 
 
-def test_an_engine_that_ends_under_anothers_request_is_nobody_elses_failure(holder: Curator) -> None:
+def test_an_engine_that_ends_under_anothers_request_is_nobody_elses_failure(
+    holder: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """bob's question waits while ana's kills the engine: his price is gone, he is not suspended."""
     process = holder._engine._process
     assert process is not None
+    asking: list[EngineProcess] = []
+    true = EngineProcess.call
+
+    def call(self: EngineProcess, *request: Any, seconds: float) -> Any:
+        asking.append(self)
+        return true(self, *request, seconds=seconds)
+
+    monkeypatch.setattr(EngineProcess, "call", call)
     os.kill(process.pid, signal.SIGSTOP)
     said: dict[str, str] = {}
 
@@ -215,12 +231,11 @@ def test_an_engine_that_ends_under_anothers_request_is_nobody_elses_failure(hold
             said[analyst] = error.code
 
     threads = []
-    for count, analyst in enumerate(("ana", "bob"), 1):
+    for analyst in ("ana", "bob"):
         threads.append(threading.Thread(target=ask, args=(analyst,)))
         threads[-1].start()
-        while sum(entry.kind == "reserve" for entry in holder.ledger.entries()) < count:
-            time.sleep(0.01)
-        time.sleep(0.2)
+        until(lambda: reserved(holder) == len(threads) and process in asking)
+    time.sleep(1)  # from there to where he waits it is a moment
     os.kill(process.pid, signal.SIGKILL)
     for thread in threads:
         thread.join()

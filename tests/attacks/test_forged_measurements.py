@@ -65,6 +65,7 @@ from discreet.trusted.ring_b.relations import (
     Base,
     Computed,
     Joined,
+    JoinKind,
     Matched,
     PerPerson,
     Renamed,
@@ -680,7 +681,7 @@ def test_a_step_of_a_batch_is_taken_once() -> None:
         again = Marginals(opened(one, Declaring(table, batch)))
         if not (child := os.fork()):
             try:
-                again._take(batch.parts[0])
+                again._take(batch.parts[0], table)
             except ValueError:
                 os._exit(0)
             os._exit(1)
@@ -750,10 +751,13 @@ EVERYBODY = Renamed(Base.of(replace(TWO["people"], public=True, person=None)), (
         (Attributed(PEOPLE, "c", Base.of(TWO["orders"]), "o"), "path"),
         (Attributed(Base.of(TWO["lines"]), "c", Base.of(TWO["orders"]), "o"), "path"),
         (Attributed(Base.of(TWO["lines"]), "o", PEOPLE, "c"), "path"),
-        (PerPerson(Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()), "without persons"),
+        (
+            PerPerson(Joined(JoinKind.INNER, NOBODY, Renamed(CODES, ("d", "k")), None), (("c", C),), ()),
+            "without persons",
+        ),
         (Where(PEOPLE, ColumnOf("c", Type.BOOLEAN)), "under another type"),
-        (Joined("inner", PEOPLE, EVERYBODY, None), "the same name"),
-        (Joined("inner", PEOPLE, Renamed(CODES, ("d", "k")), NUMBERS_ALIKE), "under another type"),
+        (Joined(JoinKind.INNER, PEOPLE, EVERYBODY, None), "the same name"),
+        (Joined(JoinKind.INNER, PEOPLE, Renamed(CODES, ("d", "k")), NUMBERS_ALIKE), "under another type"),
     ],
 )
 def test_a_relation_that_breaks_its_rule_is_no_table(relation: Any, match: str) -> None:
@@ -763,7 +767,7 @@ def test_a_relation_that_breaks_its_rule_is_no_table(relation: Any, match: str) 
 
 def test_rows_that_nobody_promised_one_of_a_person() -> None:
     """Of persons that nothing tells apart a plan bounds nothing, unless each has one row."""
-    several = Joined("inner", NOBODY, Renamed(CODES, ("d", "k")), None)
+    several = Joined(JoinKind.INNER, NOBODY, Renamed(CODES, ("d", "k")), None)
     table = as_table(several)
     assert not table.one_row_per_person
     root = Aggregate(Project(Scan(table.name, None, False, several), (), ()), (Total(TotalKind.ROWS),))

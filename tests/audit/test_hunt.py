@@ -132,8 +132,8 @@ def test_an_engine_that_fails_on_a_row_is_found_and_made_small(pair: Pair, monke
 def test_a_sentence_that_is_said_where_it_is_true_is_found(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     real: Any = discreet.curator.core.answer
 
-    def told(priced: Any, noisy: Any, table: Any, asked: Any, **more: Any) -> Any:
-        content = real(priced, noisy, table, asked, **more)
+    def told(priced: Any, noisy: Any, table: Any, *more: Any, **named: Any) -> Any:
+        content = real(priced, noisy, table, *more, **named)
         return replace(content, bounds=(*content.bounds, f"of {len(noisy.keys)} groups"))
 
     monkeypatch.setattr(discreet.curator.core, "answer", told)

@@ -30,6 +30,7 @@ from discreet.sql import lower
 from discreet.trusted.ring_a import additive, quantities, windows
 from discreet.trusted.ring_a import statement as compiler
 from discreet.trusted.ring_a.sensitivity import Sensitivity
+from discreet.trusted.ring_b import held_groups
 from kinds import some
 
 COLUMNS: dict[str, Any] = {
@@ -118,7 +119,8 @@ def test_a_group_more_than_is_paid_for(
     """The engine keeps K + 1 groups of a person: the exact change says so, without any draw."""
     ranked, turned = compiler._limited, windows.kept
     monkeypatch.setattr(compiler, "_limited", lambda *given: ranked(*given[:2], given[2] + 1, given[3]))
-    monkeypatch.setattr(windows, "kept", lambda *given: turned(*given[:2], given[2] + 1, given[3]))
+    for where in (windows, held_groups):
+        monkeypatch.setattr(where, "kept", lambda *given: turned(*given[:2], given[2] + 1, given[3]))
     assert findings(attacked(stage, question, price), 40, "change")
 
 
@@ -133,7 +135,8 @@ def test_a_group_more_than_is_paid_for_from_outside(stage: Stage, monkeypatch: p
     )
     table = known.tables["t"]
     monkeypatch.setattr(compiler, "_limited", lambda *given: given[0])
-    monkeypatch.setattr(windows, "kept", lambda *_: exp.true())
+    for where in (windows, held_groups):
+        monkeypatch.setattr(where, "kept", lambda *_: exp.true())
     question = AskedAggregate("COUNT(DISTINCT who)", (column("city"),))
     attack = Attack("t", stage, table, measurement(lower(question.text(table), known).plan, ONE))
     assert findings(attack, 6_000, "sampled")

@@ -205,6 +205,6 @@ def test_the_command_says_the_address_and_writes_nothing_when_it_is_stopped(tmp_
         assert said[1].startswith("http://127.0.0.1:")
         assert len(said[1].strip().rpartition("/")[2]) == 43  # 256 bits
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (1, "", "nothing was written\n")
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]

@@ -31,7 +31,7 @@ def census(adult: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path
 
 
-INIT = ["init", "adult.csv", "--one-row-per-person", "--public", "sex", "--range", "age=17:90"]
+INIT = ["init", "adult.csv", "--one-row-per-person", "--public", "sex", "--range", "age=17:90", "--epsilon", "3"]
 
 
 def test_the_next_line_works_unedited(cli: Command, census: Path) -> None:
@@ -58,10 +58,14 @@ def test_the_next_line_works_unedited(cli: Command, census: Path) -> None:
 
 def test_init_says_nothing_of_values_that_nobody_called_public(cli: Command, census: Path) -> None:
     """Two files of the same header make the same declaration."""
-    assert cli(*INIT[:3], "-o", "one.toml", "--json").json == {"declaration": "one.toml", "told": []}
+    said = cli(*INIT[:3], "-o", "one.toml", "--json").json
+    assert said["declaration"] == "one.toml"
+    (told,) = said["told"]
+    assert "--type age=integer --type fnlwgt=integer" in told
+    assert not re.search(r"\d", told.replace("capital_gain", ""))  # no value, and no number of rows
     header, *rows = (census / "adult.csv").read_text("utf-8").splitlines(keepends=True)
     (census / "adult.csv").write_text("".join([header, *rows[:7]]), "utf-8")
-    assert cli(*INIT[:3], "-o", "two.toml").code == 0
+    assert cli(*INIT[:3], "-o", "two.toml", "--json").json["told"] == [told]
     assert (census / "one.toml").read_text("utf-8") == (census / "two.toml").read_text("utf-8")
 
 
@@ -248,6 +252,19 @@ def test_the_ledger_tells_who_asked_what(cli: Command, clinic: Path) -> None:
     assert "this request id belongs to another question" in said.err
 
 
+def test_a_request_id_of_the_rows_before_a_refresh_says_so(cli: Command, clinic: Path) -> None:
+    asked = ["ask", clinic, "SELECT COUNT(*) AS n FROM visits", "--request", "r1"]
+    assert cli(*asked).code == 0
+    assert cli("refresh", clinic).code == 0
+    before = spent(clinic.with_suffix(".ledger"))
+    for more in ([], ["--epsilon", "0.2"]):
+        said = cli(*asked, *more)
+        assert said.code == 2
+        assert "this question was asked under this request id before: of the rows before a refresh" in said.err
+        assert "another question" not in said.err
+    assert spent(clinic.with_suffix(".ledger")) == before
+
+
 # pictures
 
 
@@ -311,11 +328,11 @@ def code(*arguments: str, **environment: str) -> int:
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False).returncode
 
 
-def test_exit_codes_before_an_engine(clinic: Path) -> None:
-    assert code("ask", "gone.toml", "SELECT COUNT(*) FROM visits") == 2
-    assert code("ask", clinic.name) == 2
-    assert code("nonsense") == 2
-    assert code("--version") == code("--help") == code("ask", "--help") == 0
+def test_exit_codes_before_an_engine(clinic: Path, cli: Command) -> None:
+    assert code("nonsense") == cli("nonsense").code == 2
+    assert cli("ask", "gone.toml", "SELECT COUNT(*) FROM visits").code == 2
+    assert cli("ask", clinic.name).code == 2
+    assert cli("--version").code == cli("--help").code == cli("ask", "--help").code == 0
 
 
 @pytest.mark.power

@@ -173,7 +173,7 @@ def shown(path: Path) -> Iterator[str]:
             yield match[0]
         finally:
             running.send_signal(signal.SIGINT)
-            assert running.wait(60) == 0
+            assert running.wait(300) == 0
 
 
 @needs_server

@@ -7,6 +7,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ASKED = ("ask", "clinic.toml", QUESTION, "--epsilon", "1")
 
 
+@cache
 def seen(folder: Path, columns: int, words: Sequence[str] = ASKED, **more: str) -> list[str]:
-    """The lines that a command writes to a terminal of this width; of `discreet ask`, what is no error."""
+    """The lines that a command writes to a terminal of this width; of `discreet ask`, what is no error. It is run
+    once."""
     main, child = pty.openpty()
     command = [sys.executable, "-c", "from discreet.cli import run; run()", *words]
     environment = os.environ | {"COLUMNS": str(columns), "TERM": "xterm", **more}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shlex
 from pathlib import Path
 
 import duckdb
@@ -21,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def curator_of(path: Path) -> discreet.Curator:
-    path.write_text(path.read_text("utf-8").replace("epsilon = 3.0", f"epsilon = {BUDGET}"), "utf-8")
+    path.write_text(path.read_text("utf-8").replace("\nepsilon = 1\n", f"\nepsilon = {BUDGET}\n"), "utf-8")
     return discreet.open(path)
 
 
@@ -211,3 +212,25 @@ def test_a_first_line_of_values_is_told(line: str, told: str, cli: Command, fold
     said = cli("init", "a.csv", "--one-row-per-person")
     assert (said.code, "add a line of column names before it" in said.out) == (0, bool(told))
     assert f"looks like values: {told}" in said.out if told else True
+
+
+def test_what_to_declare_next_is_a_line_that_works(cli: Command, folder: Path) -> None:
+    """Types are never taken from rows: the command says how the owner takes them, and says it no more once that is
+    done."""
+    (folder / "a.csv").write_text("id,day,cost,o'clock,word\n1,2020-01-02,3.5,7,x\n", "utf-8")
+    (folder / "b.csv").write_text("id,day\n1,31.01.2020\n", "utf-8")
+    base = ["init", "a.csv", "b.csv", "--one-row-per-person"]
+    first = cli(*base, "-o", "one.toml", "--json").json["told"]
+    assert [line.partition(":")[0] for line in first] == ["b.csv", "a.csv", "b.csv"]
+    assert "uncomment the line with `dates`" in first[0]
+    assert "the first rows look otherwise: id, day, cost, o'clock →" in first[1]
+    assert "--type b.id=integer;" in first[2]  # its dates need their form first
+    typed = [line.partition("say so with ")[2].partition(";")[0] for line in first[1:]]
+    options = shlex.split(" ".join(typed))
+    assert "a.o'clock=integer" in options
+    said = cli(*base, *options, "-o", "two.toml", "--json")
+    assert (said.code, said.json["told"]) == (0, first[:1])
+    text = (folder / "two.toml").read_text("utf-8")
+    assert 'cost = { type = "number" }' in text
+    assert 'day = { type = "date" }' in text
+    assert "epsilon = 1\n" in text  # as the form begins with

@@ -269,14 +269,14 @@ def test_the_line_for_a_shell_on_its_page(service: Served) -> None:
 def test_long_answers_of_one_hold_up_nobody_elses_pages(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     ana, bob = logged_in(service, "ana"), logged_in(service, "bob")
     asked = ana.post("/console/ask", {"question": QUESTION, "epsilon": "0.01", "request": "long"})
-    written, go_on, begun = analyst._saved, threading.Event(), []
+    written, go_on, begun = analyst.saved, threading.Event(), []
 
     def slow(release: Release, form: str) -> bytes:
         begun.append(form)
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         return written(release, form)
 
-    monkeypatch.setattr(analyst, "_saved", slow)
+    monkeypatch.setattr(analyst, "saved", slow)
     with ThreadPoolExecutor(8) as pool:
         waiting = [pool.submit(ana.get, f"{asked.headers['location']}/csv") for _ in range(8)]
         try:
@@ -295,6 +295,20 @@ def test_a_question_without_a_name_is_asked_anew(service: Served) -> None:
     first, again = (service.call("POST", "/console/ask", "ana", said, Accept="application/json").json for _ in range(2))
     assert (again["rows"], again["charged"]["epsilon"]) == (first["rows"], 0)
     assert again["answer"] != first["answer"]  # what is kept is not taken for what the data say now
+
+
+def test_a_tick_measures_afresh(service: Served) -> None:
+    def charged(question: str, epsilon: str, **more: str) -> float:
+        said = {"question": question, "epsilon": epsilon, **more}
+        reply = service.call("POST", "/console/ask", "ana", said, Accept="application/json").json
+        return float(reply["charged"]["epsilon"])
+
+    where = "FROM visits WHERE age > 20 GROUP BY city"
+    assert charged(f"SELECT city, COUNT(*) AS n, SUM(age) AS s {where}", "0.02") == 0.02
+    assert charged(f"SELECT city, COUNT(*) AS n {where}", "0.005") == 0
+    assert charged(f"SELECT city, COUNT(*) AS n {where}", "0.005", afresh="yes") == 0.005
+    page = logged_in(service, "ana").get("/console/ask?afresh=yes").content.decode()
+    assert 'name="afresh" value="yes" checked' in page
 
 
 def test_a_draft_comes_back_as_it_was_written(service: Served) -> None:

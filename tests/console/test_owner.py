@@ -125,13 +125,20 @@ def test_a_single_table_is_closed_to_one_analyst_and_to_all(service: Served, own
     assert "[analysts.bob]\nepsilon = 0.2" in owner.get("/console/analysts").content.decode()
 
 
+def test_an_owner_who_asks_stands_among_those_who_asked(service: Served, owner: Visitor) -> None:
+    assert service.call("POST", "/ask", "owner", {**COUNT, "epsilon": "0.7"}).status == 200
+    rows = rows_of(owner)
+    assert rows["the owner"] == ["", "1 question may ask"]
+    assert rows["bob"] == ["may ask; freeze", "1 question may ask; freeze"]
+
+
 def test_the_log_is_found_by_who_what_and_when(service: Served, owner: Visitor) -> None:
     def numbers(query: str) -> list[int]:
         return [one["entry"] for one in data_of(service, f"/console/log?{query}")["entries"]]
 
     asked = numbers("kind=questions")
     assert asked == sorted(asked, reverse=True)
-    assert len(numbers("who=ana")) == 2
+    assert len(numbers("kind=questions&who=ana")) == 2
     assert len(numbers("table=visits&who=bob")) == 1  # what he was given of ana's is about the same table
     assert numbers("from=2999-01-01") == []
     assert numbers("until=2000-01-01") == []
@@ -142,9 +149,41 @@ def test_the_log_is_found_by_who_what_and_when(service: Served, owner: Visitor) 
     entry = data_of(service, f"/console/log/{asked[-1]}")
     assert (entry["analyst"], entry["price"], entry["tables"]) == ("ana", "ε 0.1", ["visits"])
     assert entry["explained"]["mechanisms"]
+    page = owner.get(f"/console/log/{asked[-1]}").content.decode()
+    assert "<dd>question</dd>" in page
+    assert "<dd>answered</dd>" in page
+    assert "95 of 100 answers are at least this near" in page
+    assert "discrete Laplace noise" in page
+    assert "{&#39;" not in page  # in words, not as a program has it
     assert owner.get("/console/log/999999").status == 404
     counted = data_of(service, "/console/analysts")["asked"]
     assert {one["analyst"]: one["tables"]["visits"] for one in counted} == {"ana": 2, "bob": 1}
+
+
+def test_the_log_finds_what_the_owner_did_by_whom_and_about_what(service: Served, owner: Visitor) -> None:
+    def notes(query: str) -> list[str]:
+        return [one["note"] for one in data_of(service, f"/console/log?kind=acts&{query}")["entries"]]
+
+    owner.get("/console/freeze?analyst=ana&table=visits")
+    for act, reason in (("freeze", "audit"), ("lift", "over")):
+        said = {"analyst": "ana", "table": "visits", "reason": reason}
+        assert owner.post(f"/console/{act}", said).status == 303
+    service.call("POST", "/refresh", "owner", {"tables": {"visits": 1}, "reason": "new rows"})
+    while data_of(service, "/console/refresh")["state"] == "running":
+        time.sleep(0.05)
+    froze = ["ana no longer frozen for visits, by owner: over", "ana frozen for visits, by owner: audit"]
+    asked = "new snapshots asked for: visits, by owner: new rows"
+    assert notes("table=visits") == [asked, *froze]
+    assert notes("who=owner")[:3] == [asked, *froze]
+    about = notes("who=ana")
+    assert about[:2] == froze
+    assert "account ana made: analyst of ana" in about
+    assert not [note for note in about if "bob" in note and "ana" not in note]
+    assert notes("who=ana&table=visits") == froze
+    snapshots = data_of(service, "/console/log?kind=snapshots&table=visits")["entries"]
+    assert [one["note"] for one in snapshots] == ["visits: snapshot 2", "visits: snapshot 1"]
+    assert {"ana", "bob", "eve", "max", "owner"} <= set(data_of(service, "/console/log")["names"])
+    assert {one["by"] for one in data_of(service, "/console/log?kind=acts&table=visits")["entries"]} == {"owner"}
 
 
 def test_a_saved_log_steers_no_terminal(service: Served, owner: Visitor) -> None:
@@ -175,8 +214,25 @@ def test_an_accounts_token_is_shown_once(service: Served, owner: Visitor) -> Non
     assert "A new token of <bdi>zoe</bdi>" in owner.get("/console/accounts/token?account=zoe").content.decode()
     page = owner.post("/console/accounts/token", {"account": "zoe", "days": "", "reason": "lost"})
     second = re.findall(r"discreet_[\w-]{20,}", page.content.decode())[0]
+    named = {"account": "zoe", "days": "", "reason": "lost", "request": "form-1"}
+    third = re.findall(r"discreet_[\w-]{20,}", owner.post("/console/accounts/token", named).content.decode())
+    again = owner.post("/console/accounts/token", named)  # the same form
+    assert (len(third), again.status, "discreet_" in again.content.decode()) == (1, 422, False)
+    assert "has made token" in again.content.decode()
     for token in (secret, second):
         assert service.call("GET", "/balance", token).json["analyst"] == "ana"
+    tokens = data_of(service, "/console/accounts")["accounts"][-1]["tokens"]
+    number = str(tokens[0]["token"])
+    assert f"account=zoe&amp;token={number}" in owner.get("/console/accounts").content.decode()
+    assert "Revoke token" in owner.get(f"/console/accounts/revoke?account=zoe&token={number}").content.decode()
+    for other in ({"reason": " "}, {"token": "999"}, {"token": "x"}, {"account": "nobody"}):
+        said = {"account": "zoe", "token": number, "reason": "lost", **other}
+        assert owner.post("/console/accounts/revoke", said).status == 422
+    for _ in range(2):  # a form that is sent twice
+        assert (
+            owner.post("/console/accounts/revoke", {"account": "zoe", "token": number, "reason": "lost"}).status == 303
+        )
+    assert [service.call("GET", "/balance", token).status for token in (secret, second)] == [401, 200]
     owner.get("/console/accounts/end?account=zoe")
     assert owner.post("/console/accounts/end", {"account": "zoe", "reason": "gone"}).status == 303
     assert {service.call("GET", "/balance", token).status for token in (secret, second)} == {401}

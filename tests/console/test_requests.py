@@ -55,7 +55,7 @@ def test_an_analyst_asks_once_whatever_is_sent_twice(service: Served) -> None:
         assert (done.status, done.headers["location"]) == (303, PAGE)
     found = data_of(service, "ana")
     assert [(one["epsilon"], one["by"]) for one in found["open"]] == [("0.3", "ana")]
-    assert found["account"] == {"epsilon": "4", "approved": "0", "used": 0}
+    assert found["account"] == {"epsilon": "4", "approved": "0", "used": 0, "windows": []}
     page = shown(ana)
     assert "<script>alert" not in page
     assert "\u202e" not in page

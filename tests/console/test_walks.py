@@ -1,4 +1,5 @@
-"""An analyst in a real browser, by keyboard alone: logs in, looks at tables, writes, asks, takes the answer, leaves."""
+"""In a real browser, by keyboard alone: an analyst logs in, looks at tables, writes, asks, takes the answer, leaves; an
+owner publishes a table, makes a token and revokes it, and finds both in the log."""
 
 from __future__ import annotations
 
@@ -173,3 +174,73 @@ def test_a_target_for_the_error_is_a_price(service: Served, browser: Browser) ->
     browser.arrives("!!document.querySelector('main form [role=alert]')")
     look(browser, "ask-refused")
     assert browser.run("document.getElementById('question').value") == "SELECT nonsense"
+
+
+def press_on(browser: Browser, selector: str, key: str = "Enter") -> None:
+    tab_to(browser, selector, 120)
+    browser.press(key)
+
+
+def test_an_owner_publishes_and_revokes_by_keyboard_alone(service: Served, browser: Browser) -> None:
+    log_in(browser, service, "owner")
+    at(browser, "/console/overview")
+    rows = "new Set([...document.querySelectorAll('nav li')].map((one) => one.getBoundingClientRect().top)).size"
+    browser.window(1280, 900)
+    assert browser.run(rows) == 1  # the menu
+    assert "owner, owner" not in browser.run("document.querySelector('.who').innerText")
+    assert "left: " not in browser.run("document.querySelector('main').innerText")
+    look(browser, "overview")
+    head = service.curator.ledger.head
+    press_on(browser, "nav a[href='/console/publish']")
+    at(browser, "/console/publish")
+    look(browser, "publish-empty")
+    for place in range(browser.run("document.querySelectorAll('[name=columns]').length")):
+        name = browser.run(f"document.querySelectorAll('[name=columns]')[{place}].value")
+        if name not in ("city", "smoker"):
+            press_on(browser, f"[name=columns][value={name}]", "Space")
+    tab_to(browser, "#epsilon", 120)
+    browser.press("0.5")
+    browser.press("Enter")
+    browser.arrives("!!document.querySelector('form[data-once]') && document.readyState === 'complete'")
+    assert browser.run("document.querySelectorAll('[name=columns]:checked').length") == 2
+    look(browser, "publish-seen")
+    assert service.curator.ledger.head == head  # nothing was spent so far
+    press_on(browser, "form[data-once] button")
+    at(browser, "/console/publish/")
+    look(browser, "publish-runs")
+    browser.arrives("!!document.querySelector('main a[href$=\"/csv\"]') && document.readyState === 'complete'")
+    look(browser, "published")
+    tab_to(browser, "a[href$='/csv']", 120)
+    saved = browser.run("fetch(document.activeElement.href).then((reply) => reply.text())")
+    assert saved.startswith("city,smoker")
+    press_on(browser, "nav a[href='/console/accounts']")
+    at(browser, "/console/accounts")
+    press_on(browser, "a[href='/console/accounts/token?account=ana']")
+    at(browser, "/console/accounts/token")
+    tab_to(browser, "#reason")
+    browser.press("a second computer")
+    press_on(browser, "main button.first")
+    browser.arrives("!!document.querySelector('.note.good code')")
+    look(browser, "token-made")
+    secret = browser.run("document.querySelector('.note.good code').textContent")
+    assert service.call("GET", "/balance", secret).status == 200
+    press_on(browser, "nav a[href='/console/accounts']")
+    at(browser, "/console/accounts")
+    number = max(token.number for _, tokens in service.accounts.known() for token in tokens)
+    look(browser, "accounts")
+    press_on(browser, f"a[href='/console/accounts/revoke?account=ana&token={number}']")
+    at(browser, "/console/accounts/revoke")
+    look(browser, "revoke")
+    tab_to(browser, "#reason")
+    browser.press("it was lost")
+    press_on(browser, "main button.danger")
+    browser.arrives("location.pathname === '/console/accounts' && document.readyState === 'complete'")
+    assert service.call("GET", "/balance", secret).status == 401
+    browser.go(f"{service.url}/console/log?who=ana&kind=acts")
+    at(browser, "/console/log")
+    look(browser, "log-of-acts")
+    assert "it was lost" in browser.run("document.querySelector('main').innerText")
+    for page in ("analysts", "health", "refresh"):
+        press_on(browser, f"nav a[href='/console/{page}']")
+        at(browser, f"/console/{page}")
+        look(browser, page)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
+import duckdb
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import Curator, QuestionError
+from discreet import Curator, DeclarationError, QuestionError, Table
 from face_tools import BUDGET, EXACT, Data, visits
 from kinds import examples
 
@@ -410,3 +413,31 @@ def test_options_and_call_name_one_price(exact: Curator) -> None:
     assert exact.ask(question, epsilon=EXACT).cost["epsilon"] == 1e20
     with pytest.raises(QuestionError, match="the call and the question name two values of epsilon"):
         exact.ask(question, epsilon=1)
+
+
+@pytest.mark.parametrize("name", ["Towns", "towns", "TOWNS"])
+def test_a_public_table_may_have_capitals_in_its_name(name: str) -> None:
+    towns = Table(pd.DataFrame({"town": ["north", "south"]}), public=True, columns={"town": ["north", "south"]})
+    people = Table(
+        pd.DataFrame({"home": ["north", "south"] * 50}), one_row_per_person=True, columns={"home": ["north"]}
+    )
+    with Curator({"people": people, name: towns}, epsilon=BUDGET) as curator:
+        for written in ("Towns", "towns"):
+            free = curator.ask(f"SELECT town, COUNT(*) AS n FROM {written} GROUP BY town ORDER BY town")
+            assert free.rows == [{"town": "north", "n": 1}, {"town": "south", "n": 1}]
+            joined = f"FROM {written} AS t JOIN (SELECT home, COUNT(*) AS n FROM people GROUP BY home) AS p"
+            assert ask(curator, f"SELECT t.town, p.n {joined} ON p.home = t.town") == [{"town": "north", "n": 50}]
+
+
+@pytest.mark.parametrize("relation", ["gone", "made.x"])
+def test_a_public_table_that_is_not_there_says_so(relation: str, tmp_path: Path) -> None:
+    """Also where bounds are declared, and no type is known to hold them against."""
+    with duckdb.connect(str(tmp_path / "made.duckdb")) as connection:
+        connection.execute('CREATE TABLE "made.x" AS SELECT 1 AS a')
+    source = f"{tmp_path / 'made.duckdb'}::{relation}"
+    made = Table(source, public=True, columns={"a": {"min": 0, "max": 3}, "b": {"type": "integer"}})
+    people = Table(pd.DataFrame({"home": ["north"] * 50}), one_row_per_person=True, columns={"home": ["north"]})
+    with Curator({"people": people, "made": made}, epsilon=BUDGET) as curator:
+        assert ask(curator, "SELECT COUNT(*) AS n FROM people") == [{"n": 50}]
+        with pytest.raises(DeclarationError, match="cannot be read"):
+            curator.ask("SELECT b, COUNT(*) AS n FROM made GROUP BY b")

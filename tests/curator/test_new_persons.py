@@ -21,7 +21,7 @@ from discreet.catalog import read
 from discreet.errors import BudgetError, DeclarationError, EngineError, LedgerError
 from discreet.ledger import Ledger
 from discreet.trusted.ledger import chain
-from discreet.trusted.ring_a.first_seen import secret
+from discreet.trusted.renewal.first_seen import secret
 
 Clock = Callable[[str], None]
 Rows = Mapping[str, int]

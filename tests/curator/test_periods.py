@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.catalog import read
+from discreet.curator import Curator
 from discreet.errors import BudgetError, DeclarationError, EngineError, LedgerError
 from discreet.explanation import BudgetState
 from discreet.trusted.ledger import chain
@@ -194,3 +196,15 @@ def test_an_open_curator_promises_what_the_ledger_holds(cli: Command, tmp_path: 
         assert cli("ledger", path, "--raise-budget", "--yes").code == 0
         assert "up to 12 × ε 2 = ε 24" in repr(one.ask(COUNT, epsilon="0.3"))
         assert "up to 12 × ε 2 = ε 24" in repr(one.budget)
+
+
+def test_who_holds_a_budget_for_ever_is_told_when_another_makes_it_renew(tmp_path: Path, clock: Clock) -> None:
+    """Before, the next question loaded the tables again and again."""
+    clock("2026-10-30")
+    with Curator.of(read(ward(tmp_path, "")), owner=True) as one:
+        one.ask(COUNT, epsilon="0.1")
+        with Curator.of(read(ward(tmp_path)), owner=True, raise_budget=True) as other:
+            other.ask(COUNT, epsilon="0.2")
+        with pytest.raises(LedgerError) as told:
+            one.ask(COUNT, epsilon="0.3")
+        assert told.value.code == "raised"

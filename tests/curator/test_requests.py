@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -13,8 +15,7 @@ import discreet
 from discreet.catalog import read
 from discreet.cli.history import raised
 from discreet.errors import BudgetError, LedgerError, QuestionError
-from discreet.ledger import Ledger
-from discreet.ledger.requests import MOST_OPEN, RequestsLedger
+from discreet.ledger.requests import MOST_OPEN
 from discreet.ledger.words import LONGEST_REASON
 from discreet.trusted.ledger import chain
 from face_tools import Command
@@ -163,26 +164,99 @@ def test_where_the_budget_renews_it_counts_in_its_own_period(declared: Path, clo
         assert [one.period for one in curator.requests()] == ["2026-10", "2026-10", "2026-11"]
 
 
-def test_a_period_that_begins_while_another_process_opens(
-    declared: Path, clock: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def monthly(declared: Path) -> Path:
     declare(declared, "[budget]\n", '[budget]\nperiod = "1 month"\nrenews = "everybody"\n')
+    return declared
+
+
+def elsewhere(declared: Path, before: str, after: str) -> Path:
+    """A second declaration of the same ledger, in which something else stands."""
+    other = declared.with_name("other.toml")
+    other.write_text(declared.read_text())
+    other.with_name("other.ledger.head").symlink_to("people.ledger.head")  # a server's ledger is noted by this name
+    declare(other, before, after)
+    return other
+
+
+def run(*arguments: object) -> str:
+    """A command in a process of its own."""
+    words = [sys.executable, "-m", "discreet", *map(str, arguments)]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+def test_what_another_process_approves_under_a_smaller_declaration_ends_with_its_period(
+    monthly: Path, clock: Callable[[str], None]
+) -> None:
+    """The service that begins the next period still has the declaration that allows more."""
+    other = elsewhere(monthly, "[analysts.ana]\nepsilon = 1\n", "[analysts.ana]\nepsilon = 0.4\n")
+    with discreet.open(monthly, owner=True) as service:
+        number = service.request_more("0.5", "the second wave", analyst="ana").number
+        run("approve", other, number, "--reason", "yes")
+        assert cap(service) == Fraction(9, 10)
+        clock("2126-11-01")
+        service.refresh()
+        assert cap(service) == Fraction(2, 5)
+        with pytest.raises(BudgetError):
+            service.ask(COUNT.format(1), "0.5", analyst="ana")
+        clock("2126-12-01")
+        service.refresh()
+        assert cap(service) == Fraction(2, 5)
+        service.ledger.verify()
+    with discreet.open(other, owner=True) as curator:
+        assert (cap(curator), curator.ledger.approved()) == (Fraction(2, 5), {})
+
+
+def test_an_approval_ends_though_the_declaration_that_renews_lacks_the_analyst(
+    monthly: Path, clock: Callable[[str], None]
+) -> None:
     clock("2026-10-02")
-    with discreet.open(declared, owner=True) as curator:
+    other = elsewhere(monthly, "[analysts.ana]\nepsilon = 1\n", "")
+    with discreet.open(monthly, owner=True) as curator:
+        for amount in ("0.5", "0.25"):
+            curator.approve(curator.request_more(amount, "now", analyst="ana").number, "yes")
+        assert cap(curator) == Fraction(7, 4)
+    clock("2026-11-01")
+    with discreet.open(other, owner=True) as curator:
+        curator.refresh()
+        assert (cap(curator), cap(curator, "ben")) == (1, 2)
+        curator.ledger.verify()
+
+
+def test_what_comes_back_with_a_period_is_raised_by_the_owners_word_alone(
+    monthly: Path, clock: Callable[[str], None]
+) -> None:
+    """Where the whole budget has cut what was approved, a larger declaration would not raise the cap of this period."""
+    clock("2026-10-02")
+    small = elsewhere(monthly, "[analysts.ana]\nepsilon = 1\n", "[analysts.ana]\nepsilon = 0.4\n")
+    discreet.open(monthly, owner=True).close()
+    with discreet.open(small, owner=True) as curator:
+        curator.approve(curator.request_more("2.5", "now", analyst="ana").number, "yes")
+        assert cap(curator) == Fraction(29, 10)
+    for path in (monthly, small):
+        declare(path, "[budget]\nperiod", "[budget]\n# less\nperiod")
+        declare(path, "epsilon = 3\n", "epsilon = 2\n")
+    with discreet.open(small, owner=True) as curator:
+        assert cap(curator) == 2
+    with pytest.raises(LedgerError, match=r"ana's budget is ε 0\.4 in the ledger, and the declaration says ε 1 "):
+        discreet.open(monthly, owner=True)
+    assert raised(str(monthly)) == ["analyst ana: ε 0.4 → ε 1 without what was approved"]
+    assert raised(str(small)) == []
+    with discreet.Curator.of(read(monthly), owner=True, raise_budget=True) as curator:
+        assert cap(curator) == 2
+        clock("2026-11-01")
+        curator.refresh()
+        assert cap(curator) == 1
+        curator.ledger.verify()
+
+
+def test_a_period_that_begins_before_another_process_opens(monthly: Path, clock: Callable[[str], None]) -> None:
+    clock("2026-10-02")
+    with discreet.open(monthly, owner=True) as curator:
         curator.approve(curator.request_more("0.5", "now", analyst="ana").number, "yes")
         clock("2026-11-01")
-        found = RequestsLedger._approved_of
-        times = []
-
-        def late(ledger: Ledger, caps: object) -> dict[str, Fraction]:
-            known = found(ledger, caps)  # type: ignore[arg-type]
-            if not times:
-                times.append(curator.refresh())
-            return known
-
-        monkeypatch.setattr(RequestsLedger, "_approved_of", late)
-        with discreet.open(declared, owner=True) as other:
-            assert times
+        curator.refresh()
+        with discreet.open(monthly, owner=True) as other:
             assert (cap(other), other.ledger.approved()) == (1, {})
 
 
@@ -231,22 +305,29 @@ def test_who_has_no_account_of_their_own_asks_for_nothing(declared: Path) -> Non
         curator.request_more("0.1", "mine", analyst="eve")
 
 
-def test_an_approval_while_another_process_opens_is_not_undone(declared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_approval_while_another_process_opens_is_not_undone(declared: Path) -> None:
+    """Processes that open the declaration as fast as they can, while this one approves: at no moment is less there."""
+    opener = (
+        "import sys, discreet\nfrom discreet.catalog import read\n"
+        "while sys.stdin.read(1): discreet.Curator.of(read(sys.argv[1]), owner=True, load=False).close()"
+    )
     with discreet.open(declared, owner=True) as curator:
-        number = curator.request_more("0.5", "now", analyst="ana").number
-        found = RequestsLedger._approved_of
-        times = []
-
-        def late(ledger: Ledger, caps: object) -> dict[str, Fraction]:
-            known = found(ledger, caps)  # type: ignore[arg-type]
-            if not times:
-                times.append(curator.approve(number, "just then"))
-            return known
-
-        monkeypatch.setattr(RequestsLedger, "_approved_of", late)
-        with discreet.open(declared, owner=True) as other:
-            assert times
-            assert cap(other) == Fraction(3, 2)
+        words = [sys.executable, "-c", opener, str(declared)]
+        others = [subprocess.Popen(words, stdin=subprocess.PIPE, text=True) for _ in range(2)]
+        for other in others:
+            assert other.stdin is not None
+            other.stdin.write("x" * 12)
+            other.stdin.close()
+        least = Fraction(1)
+        for turn in range(8):
+            number = curator.request_more("0.1", f"wave {turn}", analyst="ana").number
+            curator.approve(number, "yes")
+            least += Fraction(1, 10)
+            for _ in range(20):
+                assert cap(curator) == least
+        assert [other.wait() for other in others] == [0, 0]
+        assert cap(curator) == least
+        curator.ledger.verify()
 
 
 def test_the_commands(declared: Path, cli: Command) -> None:

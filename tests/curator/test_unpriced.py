@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.curator.core import AskOptions
 from discreet.errors import BudgetError, DeclarationError, QuestionError
+from kinds import some
 
 COUNT = "SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM people GROUP BY sex"
 WAITS = "SELECT COUNT(*) AS n FROM people WHERE age > (SELECT AVG(age) AS x FROM people)"
@@ -119,12 +121,13 @@ def test_names_that_are_not_declared_share_nothing_either(declared: Path) -> Non
         assert "declares [question] epsilon =" in refused.value.fix  # [analysts.ben] would end what others ask
 
 
-def test_a_dashboard_is_charged_once_a_snapshot(curator: discreet.Curator) -> None:
+@pytest.mark.parametrize("times", some([100, 1_000], pytest.mark.power))
+def test_a_dashboard_is_charged_once_a_snapshot(curator: discreet.Curator, times: int) -> None:
     question = "SELECT COUNT(*) AS n FROM people"
     first = curator.ask(question, analyst="bi")
     assert first.charged.epsilon == 0.02
     spent, before = curator.balance("bi").own, entries(curator)
-    for _ in range(1_000):
+    for _ in range(times):
         again = curator.ask(question, analyst="bi")
         assert not again.charged
         assert again.rows == first.rows
@@ -195,13 +198,13 @@ def test_a_price_that_a_clause_names_in_part_is_no_question_without_a_price(cura
 
 def test_what_was_stored_is_not_measured_where_another_took_a_new_snapshot(curator: discreet.Curator) -> None:
     curator.ask(COUNT, epsilon="0.1", analyst="ana")
-    asked = curator._priced_layers(curator._asked(COUNT, None), None, None, None, "ana", load=True)
+    asked = curator._priced_layers(curator._asked(COUNT, None), AskOptions(account="ana"), load=True)
     assert asked.stored
     curator.refresh()
     before = entries(curator)
     (part,) = asked.parts
     with pytest.raises(QuestionError, match="a new snapshot was taken meanwhile; nothing was spent"):
-        curator._measured(COUNT, part.measured, part.table, "ana", None, stored=True)
+        curator._measured(COUNT, part.measured, part.table, AskOptions(account="ana"), stored=True)
     assert entries(curator) == before
 
 
@@ -247,3 +250,20 @@ def test_a_price_that_cannot_be_charged_is_a_fault(declared: Path, price: str, f
     with pytest.raises(DeclarationError, match=fault) as refused:
         discreet.open(declared)
     assert refused.value.faults[0].where == "analysts.bi.question"
+
+
+def test_a_selection_is_a_question_and_what_buys_many_answers_is_none(curator: discreet.Curator) -> None:
+    """The price that is declared for an account's questions is never that of a publication, a workload or a run."""
+    picked = curator.select("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", analyst="bi")
+    assert picked.charged["epsilon"] == 0.02
+    before = entries(curator)
+    for call in (
+        lambda: curator.select("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", analyst="ana"),
+        lambda: curator.publish("people", analyst="bi"),
+        lambda: curator.answer(discreet.Workload("people").marginals("sex"), analyst="bi"),
+        lambda: curator.above_threshold(100, analyst="bi"),
+    ):
+        with pytest.raises(QuestionError) as refused:
+            call()
+        assert refused.value.code == "price"
+    assert entries(curator) == before

@@ -43,6 +43,7 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
         "ask": ask,
         "explain": ask,
         "left": ask,
+        "columns_of": ask,
         "engine_sql": {"question": GROUPS},
         "check_question": {"question": GROUPS},
         "lift": {},
@@ -54,6 +55,9 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
         "deny": {"number": 1, "reason": "no"},
         "balance": {},
         "select": ask,
+        "stream": {"name": "daily"},
+        "profile": {"table": "visits", "epsilon": 1, "keys": [["city"]], "columns": ["age"]},
+        "explain_profile": {"table": "visits", "epsilon": 1, "keys": [["city"]], "columns": ["age"]},
         "above_threshold": {"threshold": 3, "epsilon": 1},
         "multiplicative_weights": {"table": "people", "columns": ["sex"], "epsilon": 100},
         "fit": {"table": "people", "target": "sex", "features": ["age"], "epsilon": 1, "steps": 2, "sample_rate": 1},
@@ -88,6 +92,7 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
             method = getattr(remote, name)
             found[f"remote.{name}"] = (method, method, whole[name])
     found["open"] = (discreet.open, discreet.open, {"path": "x.toml"})
+    found["published"] = (discreet.published, discreet.published, {"path": "x.json"})
     return found
 
 

@@ -260,7 +260,7 @@ def _written(number: Fraction) -> str:
     return f"-{point}" if number < 0 else point
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12, quick=4), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(conditions(), min_size=10, max_size=12))
 def test_formulas_count_what_fractions_count(curator: discreet.Curator, wanted: list[tuple[str, int]]) -> None:
     counts = ", ".join(f"COUNTIF({text}) AS n{place}" for place, (text, _) in enumerate(wanted))

@@ -17,8 +17,9 @@ from discreet.engines import statements
 from discreet.engines.duckdb.dialect import DUCKDB, FUNCTIONS
 from discreet.engines.statements import Statements
 from discreet.sql import lower
-from discreet.trusted.ring_a.dialect import Lacking, function
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_b.dialect import Lacking
 from discreet.trusted.ring_b.engine_functions import COMMON, DIFFERENT, dialect
 from discreet.trusted.ring_b.scalars import BUILDERS
 
@@ -86,7 +87,11 @@ def test_texts_that_look_like_places_stay_as_they_are() -> None:
 
 def test_no_name_is_asked_for_that_nothing_needs() -> None:
     source = Path(discreet.__file__).parent
-    folders = [source / "engines", *(source / "trusted" / ring for ring in ("ring_a", "ring_b", "ring_c"))]
+    folders = [
+        source / "catalog",
+        source / "engines",
+        *(source / "trusted" / ring for ring in ("ring_a", "ring_b", "ring_c")),
+    ]
     texts = [
         file.read_text("utf-8") for folder in folders for file in folder.glob("*.py") if file.stem != "engine_functions"
     ]

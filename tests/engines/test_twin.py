@@ -102,7 +102,7 @@ def test_nobody_waits_for_another_s_question(curator: discreet.Curator) -> None:
     with process._lock:
         other = threading.Thread(target=lambda: said.append(curator.explain(QUESTIONS[1], epsilon=1)), daemon=True)
         other.start()
-        other.join(60)
+        other.join(300)
     assert said
     child = curator._twin._process
     assert child is not None

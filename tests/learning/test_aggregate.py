@@ -36,6 +36,15 @@ MANY = "1e20"
 """A price at which noise is zero, whatever is drawn."""
 
 
+@pytest.fixture(autouse=True)
+def one_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In tests of what is computed, one process runs all blocks: each loads pandas. Those that wait, and the one of a
+    bad block, have as many as there are processors."""
+    several = request.node.function is test_one_bad_block_is_one_block
+    if not several and not any(request.node.get_closest_marker(kind) for kind in ("storm", "power")):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+
+
 @pytest.fixture(scope="module")
 def people() -> Iterator[Curator]:
     with curator(ROWS, epsilon="1e25") as one:

@@ -42,7 +42,7 @@ class Form:
         sent = {"Accept": "text/html", "Cookie": self.cookie} | {k.replace("_", "-"): v for k, v in headers.items()}
         if body is not None:
             sent = {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.origin} | sent
-        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.url).port or 0, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", urlsplit(self.url).port or 0, timeout=300)
         try:
             connection.request(method, path, body, {name: value for name, value in sent.items() if value})
             reply = connection.getresponse()

@@ -20,10 +20,11 @@ PATIENCE = 60
 class Browser:
     """One page of one browser with a profile of its own."""
 
-    def __init__(self, profile: Path) -> None:
+    def __init__(self, profile: Path, *further: str) -> None:
         here_reads, there_writes = os.pipe()
         there_reads, here_writes = os.pipe()
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe"]
+        options += further
         # the protocol's descriptors are 3, which the browser reads, and 4, which it writes
         script = f'exec "$0" "$@" 3<&{there_reads} 4>&{there_writes}'
         self._process = subprocess.Popen(
@@ -57,6 +58,11 @@ class Browser:
         one, _, self._rest = self._rest.partition(b"\0")
         message: dict[str, Any] = json.loads(one)
         return message
+
+    def cookies(self) -> list[dict[str, Any]]:
+        """All that the browser keeps, of whatever place, with what each says of itself."""
+        found: list[dict[str, Any]] = self._ask("Storage.getCookies")["cookies"]
+        return found
 
     def go(self, address: str) -> None:
         self._ask("Page.navigate", self._session, url=address)

@@ -7,6 +7,8 @@ further instruction where it first comes to the point. The points are
   `-after-commit-transaction` around the storage's own statements and `-after-note`, with the kinds of `METHODS`;
   `ENTRY-before-insert` and `-after-insert` around the row of an entry of this kind; `read-after-begin`;
 * `create-before-link`, `create-after-link`, `note-before-link`, `note-after-link`: a new file gets its name;
+* `state-before-replace`, `state-after-replace`: a secret of a stream, or of the synthetic state, takes the place
+  of the one before;
 * `before-measure` and `after-measure`: around what sees exact numbers.
 """
 
@@ -70,6 +72,13 @@ def install(point: str) -> None:
         around(link, f"{what}-before-link", f"{what}-after-link")(source, target, **named)
 
     os.link = linked  # type: ignore[assignment]
+    replace = os.replace
+
+    def replaced(source: Any, target: Any, **named: Any) -> None:
+        what = "state" if str(target).endswith((".stream", ".state")) else "file"
+        around(replace, f"{what}-before-replace", f"{what}-after-replace")(source, target, **named)
+
+    os.replace = replaced  # type: ignore[assignment]
     if point.endswith("-after-note"):
         from discreet.trusted.ledger import note
 

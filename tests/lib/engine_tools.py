@@ -20,7 +20,7 @@ from discreet.plan.measurement import Measurement, Plan, Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
 from discreet.trusted.ring_a.groups import combined, dense
-from discreet.trusted.ring_a.table import Source, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Type
 
 ARROW = {
     Type.INTEGER: pyarrow.int64(),
@@ -89,7 +89,7 @@ class Bench:
         if what in self.loaded and self.engine.has(self.loaded[what].name):
             return self.loaded[what]
         self.count += 1
-        loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame(table, rows)))
+        loaded = replace(table, name=f"t{self.count}", source=Source(SourceKind.FRAME, frame=frame(table, rows)))
         with patch("discreet.engines.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         self.loaded[what] = loaded

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow
 import pytest
 
-from discreet.catalog import Source, Table, Type
+from discreet.catalog import Source, SourceKind, Table, Type
 from discreet.engines import statements
 from discreet.trusted.ring_a.windows import Salt
 
@@ -33,7 +33,7 @@ def framed(table: Table, rows: Sequence[Mapping[str, Any]]) -> Source:
         except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
             texts = [None if value is None else str(value) for value in values]
             columns[column.name] = pyarrow.array(texts, pyarrow.string())
-    return Source("frame", frame=pyarrow.table(columns))
+    return Source(SourceKind.FRAME, frame=pyarrow.table(columns))
 
 
 def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,6 @@ needs_node = pytest.mark.skipif(
 
 def node(script: str, *arguments: str) -> str:
     command = [str(NODE), str(HERE / script), MODULE.as_uri(), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout

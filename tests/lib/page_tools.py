@@ -224,8 +224,7 @@ def clear(command: str) -> tuple[str, Path]:
 
 def known(page: str, truth: str, noisy: tuple[str, ...]) -> tuple[str, ...]:
     """The page's lines with the truth in place of each number before `±`, but for those that are marked already."""
-    marked = [line for line in page.split("\n") if "±" in line]
-    true = [line for line in truth.split("\n") if "±" in line]
+    marked, true = ([line for line in text.split("\n") if BEFORE_INTERVAL.search(line)] for text in (page, truth))
     assert len(marked) == len(true), f"the truth has other lines:\n{truth}"
     lines = []
     for line, beside in zip(marked, true, strict=True):

@@ -83,7 +83,7 @@ class Postgres:
                 stderr=log,
                 **self._user,
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while True:
             try:
                 self._connection = adbc.connect(self.url("owner"), autocommit=True)
@@ -129,7 +129,7 @@ class Postgres:
             self._process.wait(2)
         except subprocess.TimeoutExpired:
             self._process.send_signal(2)  # ends sessions
-            self._process.wait(60)
+            self._process.wait(300)
 
     def start(self) -> None:
         self._process = self._start()

@@ -26,7 +26,7 @@ from discreet.sql import Question, lower
 from discreet.trusted.ring_a.groups import combined, dense
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.statement import statement
-from discreet.trusted.ring_a.table import Relation, Source, Type, Value
+from discreet.trusted.ring_a.table import Relation, Source, SourceKind, Type, Value
 from discreet.trusted.ring_a.windows import Salt
 
 ARROW = {Type.INTEGER: pyarrow.int64(), Type.NUMBER: pyarrow.float64(), Type.TEXT: pyarrow.string()}
@@ -99,7 +99,7 @@ Tree = TypeVar("Tree")
 def moved(tree: Tree, suffix: str) -> Tree:
     """A plan, relation or table that reads the declared tables under other names."""
     found: Any = tree
-    if isinstance(tree, Table) and tree.source.kind != "relation":
+    if isinstance(tree, Table) and tree.source.kind is not SourceKind.RELATION:
         found = replace(tree, name=tree.name + suffix)
     elif isinstance(tree, tuple):
         found = tuple(moved(one, suffix) for one in tree)
@@ -128,7 +128,9 @@ class Bench:
         for table in known.tables.values():
             rows = frame(table, database.get(table.name, ()))
             with patch("discreet.engines.driver.positions", lambda *_: "one key for all databases"):
-                self.engine.load(replace(table, name=table.name + suffix, source=Source("frame", frame=rows)), b"")
+                self.engine.load(
+                    replace(table, name=table.name + suffix, source=Source(SourceKind.FRAME, frame=rows)), b""
+                )
         self.loaded[what] = suffix
         return suffix
 

@@ -84,7 +84,7 @@ class Served:
             body = json.dumps(said).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         try:
             connection.request(method, path, body, sent)
             reply = connection.getresponse()
@@ -98,7 +98,7 @@ class Served:
 
     def raw(self, content: bytes, *, half: bool = False) -> bytes:
         """What comes after these bytes, until the server closes; `half` says no more before."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=300) as connection:
             connection.sendall(content)
             if half:
                 connection.shutdown(socket.SHUT_WR)
@@ -182,6 +182,6 @@ def running(clinic: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 def ended(process: subprocess.Popen[str]) -> tuple[str, str]:
     """Ends it as its owner does."""
     process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode in (0, 128 + signal.SIGTERM), err
     return out, err

@@ -27,8 +27,8 @@ from discreet.accounting import Pure
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Stored
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.place import Place
 from discreet.trusted.ledger.transaction import Transaction
+from discreet.trusted.ledger_server.place import Place
 
 SHORE = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Where storms are: a kill is no power cut, so what a process has written is there, on a disk or in memory."""

@@ -43,10 +43,13 @@ _next = count()
 
 
 def ports(wanted: int) -> list[int]:
-    """Free ports of the loopback address: below those that the system gives to callers, others in every process."""
+    """Free ports of the loopback address: below those that the system gives to callers, others in each of the processes
+    that run the tests together."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 8
+    begin = 10_000 + (os.getppid() % 6 * 8 + worker) * 400
     found: list[int] = []
     while len(found) < wanted:
-        port = 10_000 + os.getpid() % 50 * 400 + next(_next) % 400
+        port = begin + next(_next) % 400
         with socket.socket() as one, suppress(OSError):
             one.bind(("127.0.0.1", port))
             found.append(port)

@@ -23,6 +23,9 @@ SOURCE = Path(discreet.__file__).parent
 TRUSTED = "discreet.trusted"
 RINGS = ("ring_a", "ledger", "ring_b", "ring_c")
 """From the inside out: each may import itself and those before it. Ring A and the ledger know each other."""
+BESIDE = ("ledger_server", "renewal", "parts", "allowances")
+"""Parts beside the rings, for whom they concern: no ring imports one, each imports ring A and the ledger at most."""
+PARTS = (*RINGS, *BESIDE)
 README = SOURCE / "trusted" / "README.md"
 BEGIN, END = "<!-- list -->", "<!-- end of list -->"
 
@@ -93,8 +96,8 @@ def code_lines(name: str) -> int:
 
 
 def ring(name: str) -> str | None:
-    """The ring that a module stands in; None outside."""
-    return next((one for one in RINGS if name == f"{TRUSTED}.{one}" or name.startswith(f"{TRUSTED}.{one}.")), None)
+    """The ring or part that a module stands in; None outside."""
+    return next((one for one in PARTS if name == f"{TRUSTED}.{one}" or name.startswith(f"{TRUSTED}.{one}.")), None)
 
 
 def inside(one: str) -> frozenset[str]:
@@ -103,22 +106,23 @@ def inside(one: str) -> frozenset[str]:
 
 
 def leans_on(one: str) -> frozenset[str]:
-    """What a ring and those inside it import from outside the trusted package, by any number of steps."""
-    within = frozenset().union(*(inside(other) for other in RINGS[: RINGS.index(one) + 1]))
+    """What a ring and those inside it, or a part, import from outside the trusted package, by any number of steps."""
+    below = RINGS[: RINGS.index(one)] if one in RINGS else ()
+    within = frozenset().union(*(inside(other) for other in (*below, one)))
     return frozenset(name for name in closure(within) if ring(name) is None and name != TRUSTED)
 
 
 def listed() -> str:
     """The list as a table of Markdown."""
     rows = ["| ring | modules | lines of code | leans on outside | lines of these |", "|---|---|---|---|---|"]
-    for one in RINGS:
+    for one in PARTS:
         names, others = inside(one), leans_on(one)
         rows.append(
             f"| `{one}` | {len(names)} | {sum(map(code_lines, names)):,} | {len(others)} |"
             f" {sum(map(code_lines, others)):,} |"
         )
     rows.append("")
-    for one in RINGS:
+    for one in PARTS:
         rows.append(f"**{one}**: " + ", ".join(f"`{short(name)}` {code_lines(name)}" for name in sorted(inside(one))))
         rows.append("")
     outside = sorted(leans_on(RINGS[-1]))

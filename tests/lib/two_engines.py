@@ -16,12 +16,12 @@ import duckdb
 import pyarrow
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.postgresql.dialect import POSTGRESQL
 from discreet.engines.statements import Statement, Statements
 from discreet.trusted.ring_a.nodes import Root
-from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import Source, Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import Salt
 from postgres_tools import running
 
@@ -92,7 +92,7 @@ class Both:
 
     def load(self, table: Table, source: str, key: str = "a key") -> tuple[Table, list[Any], list[Any]]:
         """A table of ours in both, loaded from a table of both; and its rows there, in one order."""
-        known = replace(table, source=Source("frame"))
+        known = replace(table, source=Source(SourceKind.FRAME))
         statements, facts = load_statements(known, exp.to_table(source), key)
         found: tuple[list[Any], list[Any]] = [], []
         for statement in statements:

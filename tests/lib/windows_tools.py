@@ -21,7 +21,7 @@ from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.plan.measurement import Plan
 from discreet.sql import lower
-from discreet.trusted.ring_a.table import Source
+from discreet.trusted.ring_a.table import Source, SourceKind
 
 KINDS: Mapping[str, tuple[Any, Sequence[Any]]] = {
     "integer": (pyarrow.int64(), [0, -1, 1, -(2**63) + 1, 2**63 - 1]),
@@ -88,7 +88,7 @@ class Bench:
                 "v": pyarrow.array([1 << row.bit for row in rows], pyarrow.int64()),
             }
         )
-        loaded = replace(table, name=f"t{self.count}", source=Source("frame", frame=frame))
+        loaded = replace(table, name=f"t{self.count}", source=Source(SourceKind.FRAME, frame=frame))
         with patch("discreet.engines.driver.positions", lambda *_: key):
             self.engine.load(loaded, b"")
         return loaded
@@ -100,7 +100,7 @@ class Bench:
 
     def scalar(self, sql: str) -> Any:
         assert self.engine._process is not None
-        return self.engine._process.call("run", sql, seconds=10)["rows"][0][0]
+        return self.engine._process.call("run", sql, seconds=300)["rows"][0][0]
 
     def close(self) -> None:
         self.engine.close()

@@ -37,7 +37,7 @@ class Client:
 
     @classmethod
     def of(cls, port: int) -> Client:
-        return cls(socket.create_connection(("127.0.0.1", port), timeout=60))
+        return cls(socket.create_connection(("127.0.0.1", port), timeout=300))
 
     def say(self, content: bytes) -> None:
         self.connection.sendall(content)
@@ -117,6 +117,17 @@ def cells(content: bytes) -> list[bytes | None]:
     return found
 
 
+def kinds(content: bytes) -> list[int]:
+    """The types of the columns that are described."""
+    (count,) = struct.unpack("!h", content[:2])
+    found, at = [], 2
+    for _ in range(count):
+        at = content.index(b"\0", at) + 1
+        found.append(struct.unpack("!I", content[at + 6 : at + 10])[0])
+        at += 18
+    return found
+
+
 def psql(
     served: Served, who: str, *commands: str, password: str | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
@@ -124,4 +135,4 @@ def psql(
     given = [part for one in commands for part in ("-c", one)]
     place = ["-h", "127.0.0.1", "-p", str(served.psql), "-U", who, "clinic"]
     known = {**os.environ, "PGPASSWORD": password or served.tokens[who], **environment}
-    return subprocess.run(["psql", "-X", *place, *given], capture_output=True, text=True, env=known, timeout=60)
+    return subprocess.run(["psql", "-X", *place, *given], capture_output=True, text=True, env=known, timeout=300)

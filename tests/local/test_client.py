@@ -316,7 +316,7 @@ def test_two_processes_cannot_both_spend_what_is_left(tmp_path: Path) -> None:
     workers = [context.Process(target=spend_all, args=(str(tmp_path / "own"), results)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    assert sum(results.get(timeout=100) for _ in workers) == 20
+    assert sum(results.get(timeout=300) for _ in workers) == 20
     for worker in workers:
         worker.join()
 

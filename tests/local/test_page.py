@@ -51,7 +51,7 @@ def served(collection: Collection, folder: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/"
         finally:
             server.send_signal(signal.SIGINT)
-            server.wait(timeout=60)
+            server.wait(timeout=300)
 
 
 @pytest.mark.outside

@@ -192,6 +192,6 @@ def test_importing_the_room_imports_no_engine() -> None:
     loaded = done.stdout.split()
     assert "discreet.local.collector" in loaded
     rooms = {name.split(".")[1] for name in loaded if name.startswith("discreet.")}
-    assert rooms == {"accounting", "errors", "local", "look", "texts", "trusted"}
+    assert rooms == {"accounting", "errors", "local", "locks", "look", "texts", "trusted"}
     assert not any(name.startswith(("discreet.trusted.ledger", "sqlglot", "duckdb")) for name in loaded)
     assert not {"duckdb", "sqlglot", "pandas"} & set(loaded)

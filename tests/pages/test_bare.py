@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from face_tools import CLINIC, Data
+from page_tools import ROOT
 
 HEAVY = ["duckdb", "numpy", "scipy", "pandas", "polars", "pyarrow", "matplotlib", "sqlglot", "apsw", "rich", "click"]
-EXTRAS = ["pandas", "polars", "pyarrow", "matplotlib", "scipy", "jinja2", "IPython"]
+
+
+def extras() -> list[str]:
+    """The modules of whatever an extra of the package installs and the package alone does not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+    def plain(name: str) -> str:
+        return re.sub(r"[-_.]+", "-", name).lower()
+
+    def named(lines: Iterable[str]) -> set[str]:
+        return {plain(re.split(r"[^A-Za-z0-9_.-]", line)[0]) for line in lines}
+
+    wanted = named(line for lines in project["optional-dependencies"].values() for line in lines)
+    wanted -= named(project["dependencies"])
+    found = importlib.metadata.packages_distributions().items()
+    return sorted(module for module, distributions in found if wanted & set(map(plain, distributions)))
+
+
+EXTRAS = [*extras(), "scipy"]
 
 BLOCK = f"""
 import sys

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from discreet.catalog import Table
 from discreet.errors import QuestionError
-from discreet.trusted.ring_a.table import Source
+from discreet.trusted.ring_a.table import Source, SourceKind
 from engine_tools import Bench, declaration, frame, planned
 from kinds import examples
 
@@ -160,7 +160,7 @@ def table(bench: Bench) -> Table:
         for pair in itertools.product(HELD[one], HELD[other]):
             rows.append({name: next(turning[name]) for name in names} | dict(zip((one, other), pair, strict=True)))
     declared = KNOWN.tables["t"]
-    loaded = replace(declared, source=Source("frame", frame=frame(declared, rows)))
+    loaded = replace(declared, source=Source(SourceKind.FRAME, frame=frame(declared, rows)))
     bench.engine.load(loaded, b"")
     return loaded
 

@@ -263,8 +263,8 @@ def test_the_child_reads_nothing_but_what_it_is_sent() -> None:
             "SET enable_external_access = true",
             "SELECT * FROM glob('/*')",
         ]:
-            assert process.call("compute", [], text, seconds=10.0).get("wrong"), text
-        assert process.call("compute", [], "SELECT 1", seconds=10.0)["rows"] == [[1]]
+            assert process.call("compute", [], text, seconds=300.0).get("wrong"), text
+        assert process.call("compute", [], "SELECT 1", seconds=300.0)["rows"] == [[1]]
     finally:
         process.close()
 
@@ -299,7 +299,7 @@ def test_a_request_leaves_nothing_to_the_next() -> None:
     table = ("t", [("k", "text"), ("n", "integer")], [["a"], [1]])
 
     def answer(text: str, *tables: object) -> object:
-        found = process.call("compute", list(tables), text, seconds=10.0)
+        found = process.call("compute", list(tables), text, seconds=300.0)
         return found.get("wrong") or found["rows"]
 
     try:

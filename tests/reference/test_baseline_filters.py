@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath as mp
 import pytest
 
+from discreet.accounting.room import times_left
 from discreet.reference.baseline_filters import ConcentratedFilter, GaussianFilter, SumFilter, rho_of_budget
 from discreet.trusted.ring_a.loss import Approximate, Batch, EquivalentGaussian, GaussianLoss, Loss, Pure
 from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian, ZeroConcentrated
@@ -32,7 +33,7 @@ KINDS = (SumFilter, ConcentratedFilter, GaussianFilter)
 )
 def test_how_many_laplace_releases(epsilon: int, each: str, expected: tuple[int, ...]) -> None:
     assert tuple(kind(epsilon, "1e-6").left(LaplaceLoss(each)) for kind in KINDS) == expected
-    assert Filter(epsilon, "1e-6").left(LaplaceLoss(each)) >= max(expected)
+    assert times_left(Filter(epsilon, "1e-6"), LaplaceLoss(each)) >= max(expected)
 
 
 BUDGETS = [

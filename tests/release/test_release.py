@@ -48,7 +48,7 @@ def test_a_mean_of_nobody_may_be_anything(curator: Curator) -> None:
 def test_picked_rows_carry_the_simultaneous_intervals(curator: Curator) -> None:
     """Those of each row for itself would be false for rows that were picked by their noise."""
     question = "SELECT city, COUNT(*) AS n FROM visits GROUP BY city ORDER BY n DESC"
-    plain = curator.ask(question, epsilon=1)
+    plain = curator.ask(question, epsilon=1, reuse=False)
     assert plain.intervals != plain.simultaneous()
     for rest in (" LIMIT 2", " LIMIT 4"):
         picked = curator.ask(question + rest, epsilon=1)
@@ -297,10 +297,14 @@ def test_a_request_is_charged_once(clinic: Path) -> None:
         again = curator.ask(question, request="r1", analyst="ana")
         assert again.content == first.content
         assert not again.charged
-        for other in ({"question": question + " WHERE TRUE"}, {"question": question, "epsilon": "0.2"}):
+        fix = "use a new request id"
+        for other, said in (
+            ({"question": question + " WHERE TRUE"}, fix),
+            ({"question": question, "epsilon": "0.2"}, f"{fix}: it is measured anew, and charged"),
+        ):
             with pytest.raises(QuestionError) as refused:
                 curator.ask(**other, request="r1", analyst="ana")
-            assert (refused.value.code, refused.value.fix) == ("request", "use a new request id")
+            assert (refused.value.code, refused.value.fix) == ("request", said)
         curator.ask(question + " WHERE TRUE", request="r1", analyst="bob")  # an id is its analyst's own
         assert spent(curator) * 10 == 2
 

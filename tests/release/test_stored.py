@@ -166,7 +166,7 @@ def test_what_the_ledger_keeps_says_how_it_is_written(tmp_path: Path) -> None:
         stored = json.loads(data)
         assert stored["measured"] == VERSION
         assert stored["parts"] == [[[first.rows[0]["n"]]]]
-        assert set(stored) == {"measured", "price", "keys", "parts", "specials", "found"}
+        assert set(stored) == {"cells", "measured", "price", "keys", "parts", "specials", "found"}
     with discreet.Curator({"t": table}, epsilon=10, ledger=path) as one:
         again = one.ask("SELECT COUNT(*) AS other FROM t WHERE 21 <= age", epsilon=1)
         assert not again.charged

@@ -17,6 +17,7 @@ pytest.importorskip("pandas")
 import pandas
 
 import discreet
+from discreet.curator.core import CHOSEN
 from limited_tools import NOTHING, clause
 
 INFINITE = 10**9
@@ -123,6 +124,7 @@ class Said:
                 self.there,
             ),
             (r"\w: how much is missing is not known", lambda: None),
+            (re.escape(CHOSEN), lambda: None),
             (
                 r"groups of too few persons are left out: a group of ([\d,]+) or more counted persons is shown with"
                 r" probability 95 %(?:; with max_groups_contributed = 1, a group of [\d,]+)?",

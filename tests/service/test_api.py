@@ -25,6 +25,7 @@ from discreet.service.api import HEADERS, OWNING, PATHS
 from discreet.service.roles import Role
 from face_tools import Data, spent
 from service_tools import HOLDERS, Served, served
+from waiting import until
 
 COUNT = {"question": "SELECT city, COUNT(*) AS n FROM visits GROUP BY city", "epsilon": "0.1"}
 MORE = {"epsilon": "0.5", "reason": "the second wave"}
@@ -95,7 +96,12 @@ def test_the_document_has_the_paths_and_what_they_take() -> None:
             shapes = {"check": requests.QUESTION, "publish": requests.PUBLISH, "workload": requests.WORKLOAD}
             shapes |= {"request_more": requests.MORE, "decide": requests.DECIDED}
             acts = {"freeze": requests.ACT, "lift": requests.ACT, "refresh": requests.REFRESH}
-            acts |= {"add": requests.ACCOUNT, "end": requests.END, "new_token": requests.TOKEN}
+            acts |= {
+                "add": requests.ACCOUNT,
+                "end": requests.END,
+                "new_token": requests.TOKEN,
+                "revoke": requests.REVOKE,
+            }
             shape = (shapes | acts).get(one.name, requests.PRICED)
             assert set(OPENAPI["components"]["schemas"][named]["properties"]) == set(shape)
     assert OPENAPI["paths"]["/ask"]["post"]["responses"]["200"]["content"].keys() == set(requests.FORMS)
@@ -378,7 +384,7 @@ def test_one_question_of_an_analyst_at_a_time(service: Served, monkeypatch: pyte
 
     def slowly(*arguments: Any, **said: Any) -> Any:
         runs.set()
-        assert ends.wait(60)
+        assert ends.wait(300)
         return ask(*arguments, **said)
 
     def first() -> None:
@@ -390,7 +396,7 @@ def test_one_question_of_an_analyst_at_a_time(service: Served, monkeypatch: pyte
     thread = threading.Thread(target=first)
     thread.start()
     try:
-        assert runs.wait(60)
+        assert runs.wait(300)
         reply = service.call("POST", "/check", "ana", other)
         assert (reply.status, reply.headers["retry-after"]) == (429, "1")
         fits(reply.json, promised("/ask", "POST", 429)["application/problem+json"]["schema"])
@@ -417,7 +423,7 @@ def test_few_requests_of_an_account_are_open_at_once(service: Served, monkeypatc
     """What is slow of one leaves room for others'."""
     monkeypatch.setattr("discreet.service.api.MOST_OPEN", 1)
     slow = post(service, b"", length=10)
-    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=300) as connection:
         connection.sendall(slow.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n"))
         assert b" 100 " in connection.recv(100)  # it is open
         reply = service.call("GET", "/balance", "ana")
@@ -426,8 +432,7 @@ def test_few_requests_of_an_account_are_open_at_once(service: Served, monkeypatc
         assert service.call("GET", "/balance", "bob").status == 200
         assert service.call("GET", "/health", None).status == 200
         connection.shutdown(socket.SHUT_RDWR)
-    while service.call("GET", "/balance", "ana").status != 200:
-        pass
+    until(lambda: service.call("GET", "/balance", "ana").status == 200)
 
 
 def test_a_token_holds_until_it_is_revoked_or_expires(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:

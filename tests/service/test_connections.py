@@ -31,7 +31,7 @@ def service(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def opened(service: Served) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", service.port), timeout=60)
+    return socket.create_connection(("127.0.0.1", service.port), timeout=300)
 
 
 def ends(connection: socket.socket) -> bool:
@@ -88,7 +88,7 @@ def test_what_a_stranger_asks_takes_nobody_s_place(service: Served, monkeypatch:
 
     def slowly(token: str) -> object:
         entered.release()
-        assert ends_now.wait(60)
+        assert ends_now.wait(300)
         return holder(token)
 
     monkeypatch.setattr(connections, "MOST", 2)
@@ -97,7 +97,7 @@ def test_what_a_stranger_asks_takes_nobody_s_place(service: Served, monkeypatch:
         strangers = [stack.enter_context(closing(opened(service))) for _ in range(2)]
         for one in strangers:
             one.sendall(b"GET /balance HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer discreet_none\r\n\r\n")
-            assert entered.acquire(timeout=60)
+            assert entered.acquire(timeout=300)
         assert service.call("GET", "/health", None).status == 200
         ends_now.set()
         assert ends(strangers[0])

@@ -33,6 +33,7 @@ CHANGING = {
     "/accounts",
     "/accounts/{name}/end",
     "/accounts/{name}/token",
+    "/accounts/{name}/revoke",
 }
 """What is done there is an entry of the ledger."""
 WHO = (*HOLDERS, None, "discreet_no-such-token")

@@ -38,6 +38,7 @@ from discreet.workload.answers import checked
 from discreet.workload.coded import coded
 from face_tools import Data, visits
 from service_tools import CLINIC, Reply, Served, running, served
+from waiting import until
 
 PUBLISH = {"table": "visits", "columns": ["city"], "method": "independent"}
 WORKLOAD = discreet.Workload("visits").marginals(["city"], "smoker").prefixes("age").counts({"age": (3, 9)})
@@ -118,8 +119,7 @@ def test_a_large_workload_is_planned_in_another_process(service: Served, monkeyp
     call = checked(service.curator.declaration, large.prefixes("age").counts({"age": 3}), "0.2", None)
     with ThreadPoolExecutor(1) as other:
         planned = other.submit(planning.plan, call)
-        while not planning._children:
-            pass
+        until(lambda: planning._children)
         planning.stop()
     with pytest.raises(EngineError, match="nothing was spent"):
         planned.result()
@@ -238,7 +238,7 @@ def test_a_job_goes_on_when_the_connection_closes(service: Served) -> None:
         connection.sendall("\r\n".join(head).encode() + b"\r\n\r\n" + said)
         connection.recv(1)  # it is begun
     begun = published(service, "ana", "0.17", "closed")
-    listening = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    listening = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
     number = begun.json["job"]
     listening.request("GET", f"/jobs/{number}/events", headers={"Authorization": f"Bearer {service.tokens['ana']}"})
     listening.getresponse().read(1)
@@ -314,7 +314,7 @@ def test_jobs_and_listeners_are_bounded(service: Served, monkeypatch: pytest.Mon
     goes, publish = threading.Event(), service.curator.publish
 
     def slowly(*arguments: Any, **said: Any) -> Synthetic:
-        assert goes.wait(60)
+        assert goes.wait(300)
         return publish(*arguments, **said)
 
     monkeypatch.setattr(service.curator, "publish", slowly)
@@ -329,7 +329,7 @@ def test_jobs_and_listeners_are_bounded(service: Served, monkeypatch: pytest.Mon
         monkeypatch.setattr("discreet.service.jobs.MOST_RUNNING", 1)
         assert published(service, "owner", "0.12").json["detail"].startswith("too many jobs run")
         for _ in range(12):
-            one = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+            one = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
             one.request(
                 "GET",
                 f"/jobs/{begun.json['job']}/events",
@@ -365,7 +365,7 @@ def test_a_revoked_token_hears_no_more(service: Served, monkeypatch: pytest.Monk
     goes, publish = threading.Event(), service.curator.publish
 
     def slowly(*arguments: Any, **said: Any) -> Synthetic:
-        assert goes.wait(60)
+        assert goes.wait(300)
         return publish(*arguments, **said)
 
     monkeypatch.setattr(service.curator, "publish", slowly)
@@ -373,7 +373,7 @@ def test_a_revoked_token_hears_no_more(service: Served, monkeypatch: pytest.Monk
     token, known = service.accounts.new_token("ana", None, enter)
     try:
         begun = published(service, "ana", "0.1")
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
         path = f"/jobs/{begun.json['job']}/events"
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
         reply = connection.getresponse()
@@ -392,7 +392,7 @@ def test_an_account_that_ends_under_its_job_leaves_nothing(
     goes, publish = threading.Event(), service.curator.publish
 
     def slowly(*arguments: Any, **said: Any) -> Synthetic:
-        assert goes.wait(60)
+        assert goes.wait(300)
         return publish(*arguments, **said)
 
     monkeypatch.setattr(service.curator, "publish", slowly)
@@ -401,7 +401,7 @@ def test_an_account_that_ends_under_its_job_leaves_nothing(
     token, _ = service.accounts.new_token("short", None, enter)
     try:
         begun = published(service, token, "0.1", "mine")
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=300)
         path = f"/jobs/{begun.json['job']}/events"
         connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
         reply = connection.getresponse()
@@ -444,8 +444,7 @@ def jobs_of(curator: Curator) -> Jobs:
 
 
 def ended(jobs: Jobs, number: str) -> Job:
-    while jobs.of(ANA, number).state == "running":
-        pass
+    until(lambda: jobs.of(ANA, number).state != "running")
     return jobs.of(ANA, number)
 
 
@@ -459,7 +458,7 @@ def test_the_end_of_the_service_makes_what_there_is_into_a_table(
     def run(request: str | None, hear: Any) -> Release:
         def tell(step: object) -> None:
             first.set()
-            assert goes.wait(60)
+            assert goes.wait(300)
             hear(step)
 
         return curator.publish(
@@ -467,7 +466,7 @@ def test_the_end_of_the_service_makes_what_there_is_into_a_table(
         )
 
     begun = jobs.start(ANA, Call("publish", "visits", 9, run, waits=False), "k", b"1")
-    assert first.wait(60)
+    assert first.wait(300)
     jobs.stop()
     goes.set()
     assert ended(jobs, begun.job).state == "done"
@@ -564,7 +563,7 @@ def test_what_another_process_ran_is_lost_with_it(curator: Curator) -> None:
     jobs, goes = jobs_of(curator), threading.Event()
 
     def waits(*_: object) -> Release:
-        assert goes.wait(60)
+        assert goes.wait(300)
         raise QuestionError("x", "x")
 
     begun = jobs.start(ANA, Call("workload", "visits", 1, waits, waits=True), "k", b"1")
@@ -589,8 +588,7 @@ def test_a_service_that_ends_under_a_job_charges_once(clinic: Path, killed: bool
         token = process.stdout.readline().strip()
         with discreet.connect(url, token=token) as there:
             begun = there._call("POST", "/publish", said, "k")
-        while not charges(ledger):
-            pass
+        until(lambda: charges(ledger), every=0.05)
         charged = charges(ledger)
         if killed:
             process.kill()

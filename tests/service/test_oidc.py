@@ -27,6 +27,7 @@ from discreet.service.roles import Role
 from face_tools import Command, Data
 from issuer_tools import AUDIENCE, TestIssuer, encoded, running
 from service_tools import CLINIC, Served, served
+from waiting import until
 
 DEEP = b"[" * 3_000
 OTHER = rsa.generate_private_key(65537, 2048)
@@ -199,14 +200,17 @@ def test_a_session_ends_with_the_account_also_where_its_name_is_given_again(
 
 
 def test_a_session_ends_with_its_token(service: Served, issuer: TestIssuer) -> None:
-    visitor = Visitor(service)
-    visitor.get("/console/login")
-    soon = int(time.time()) + 2
-    assert visitor.post("/console/login", {"token": issuer.token(exp=soon)}).status == 303
-    assert visitor.get("/console/tables").status == 200
-    while time.time() < soon:
-        time.sleep(0.05)
-    assert visitor.get("/console/tables").headers["location"] == "/console/login"
+    for seconds in (2, 10, 60):
+        visitor = Visitor(service)
+        visitor.get("/console/login")
+        soon = int(time.time()) + seconds
+        visitor.post("/console/login", {"token": issuer.token(exp=soon)})
+        if visitor.get("/console/tables").status == 200:
+            break  # only a busy machine needs longer
+    else:
+        raise AssertionError("nobody was let in")
+    until(lambda: visitor.get("/console/tables").headers.get("location") == "/console/login", every=0.1)
+    assert time.time() >= soon
 
 
 def known(issuer: TestIssuer, *tokens: str, **constants: float) -> list[str]:

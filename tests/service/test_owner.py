@@ -28,6 +28,15 @@ def service(data: Data, tmp_path: Path) -> Iterator[Served]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def unchanged(data: Data, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One service for all that changes nothing."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    (folder / "visits.csv").write_bytes(data.csv.read_bytes())
+    with served(folder) as found:
+        yield found
+
+
 def notes(service: Served) -> list[str]:
     return [entry.note for entry in service.curator.ledger.entries()]
 
@@ -164,6 +173,28 @@ def test_a_new_token_revokes_no_other(service: Served) -> None:
     service.accounts.hold_against(service.curator.ledger.acts())
 
 
+def test_a_single_token_is_revoked_and_the_others_hold(service: Served) -> None:
+    made = service.call("POST", "/accounts/ana/token", "owner", WHY).json
+    number, secret = made["token"]["token"], made["secret"]
+    assert service.call("GET", "/balance", secret).status == 200
+    for revoked in ([number], []):  # sent twice, it is one act
+        found = service.call("POST", "/accounts/ana/revoke", "owner", {"token": number, "reason": "lost"})
+        assert (found.status, found.json) == (200, {"account": "ana", "revoked": revoked})
+    assert [service.call("GET", "/balance", token).status for token in (secret, "ana")] == [401, 200]
+    assert [note for note in notes(service) if "revoked" in note] == [f"revoked of ana: token {number}, by owner: lost"]
+    known = service.call("GET", "/analysts", "owner").json["accounts"]
+    tokens = next(one["tokens"] for one in known if one["account"] == "ana")
+    assert [(one["token"], one["holds"]) for one in tokens] == [(2, True), (number, False)]
+    assert secret not in service.call("GET", "/analysts", "owner").content.decode()
+
+
+def test_an_owner_revokes_a_token_of_their_own_but_for_the_last(service: Served) -> None:
+    second, token = service.accounts.new_token("owner", None, service.curator.ledger.enter)
+    assert service.call("POST", "/accounts/owner/revoke", "owner", {"token": token.number, **WHY}).status == 200
+    assert service.call("GET", "/analysts", second).status == 401
+    assert service.call("POST", "/accounts/owner/revoke", "owner", {"token": 1, **WHY}).status == 422
+
+
 @pytest.mark.parametrize(
     ("path", "said", "status", "code"),
     [
@@ -193,17 +224,24 @@ def test_a_new_token_revokes_no_other(service: Served) -> None:
         ("/accounts/owner/end", WHY, 422, "account"),
         ("/accounts/nobody/end", WHY, 422, "account"),
         ("/accounts/ana/end", {"reason": ""}, 422, "reason"),
+        ("/accounts/ana/revoke", WHY, 400, "body"),
+        ("/accounts/ana/revoke", {"token": 2}, 400, "body"),
+        ("/accounts/ana/revoke", {"token": 2, "reason": ""}, 422, "reason"),
+        ("/accounts/ana/revoke", {"token": 1, **WHY}, 422, "account"),  # the owner's
+        ("/accounts/ana/revoke", {"token": 1.5, **WHY}, 422, "account"),
+        ("/accounts/nobody/revoke", {"token": 2, **WHY}, 422, "account"),
+        ("/accounts/owner/revoke", {"token": 1, **WHY}, 422, "account"),  # nobody could ask with it any more
     ],
 )
-def test_what_is_refused_changes_nothing(service: Served, path: str, said: Any, status: int, code: str) -> None:
-    head, known = service.curator.ledger.head, service.accounts.known()
-    found = service.call("POST", path, "owner", said)
+def test_what_is_refused_changes_nothing(unchanged: Served, path: str, said: Any, status: int, code: str) -> None:
+    head, known = unchanged.curator.ledger.head, unchanged.accounts.known()
+    found = unchanged.call("POST", path, "owner", said)
     assert (found.status, found.json["code"]) == (status, code)
-    assert (service.curator.ledger.head, service.accounts.known()) == (head, known)
+    assert (unchanged.curator.ledger.head, unchanged.accounts.known()) == (head, known)
 
 
-def test_nobody_else_does_or_sees_it(service: Served) -> None:
-    head = service.curator.ledger.head
+def test_nobody_else_does_or_sees_it(unchanged: Served) -> None:
+    head = unchanged.curator.ledger.head
     for who in ("ana", "eve", "max"):
         for method, path in (
             ("GET", "/analysts"),
@@ -211,9 +249,10 @@ def test_nobody_else_does_or_sees_it(service: Served) -> None:
             ("POST", "/freeze"),
             ("POST", "/accounts"),
             ("POST", "/accounts/ana/token"),
+            ("POST", "/accounts/ana/revoke"),
         ):
-            assert service.call(method, path, who, WHY if method == "POST" else None).status == 403
-    assert service.curator.ledger.head == head
+            assert unchanged.call(method, path, who, WHY if method == "POST" else None).status == 403
+    assert unchanged.curator.ledger.head == head
 
 
 def test_workers_hear_of_a_freeze(data: Data, tmp_path: Path) -> None:

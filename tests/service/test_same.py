@@ -83,6 +83,22 @@ def test_a_warning_is_heard_by_whoever_asks_and_by_nobody_else(
     assert [one.getMessage() for one in caplog.records if one.levelname == "WARNING"] == [mine]
 
 
+def test_what_is_measured_afresh_is_charged(service: Served) -> None:
+    more = "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM visits WHERE age > 20 GROUP BY city"
+    count = "SELECT city, COUNT(*) AS n FROM visits WHERE age > 20 GROUP BY city"
+    with service.connect("ana") as there:
+        there.ask(more, "20")
+        assert there.explain(count, "0.01").earlier == 1
+        assert not there.ask(count, "0.01").charged
+        assert there.explain(count, "0.01", reuse=False).earlier == 0
+        afresh = there.ask(count, "0.01", reuse=False)
+        assert afresh.charged["epsilon"] == 0.01
+        assert not there.ask(count, "0.01", reuse=False).charged
+    body = {"question": count, "epsilon": "0.02", "reuse": False}
+    assert service.call("POST", "/ask", "ana", body).json["charged"]["epsilon"] == 0.02
+    assert service.call("POST", "/ask", "ana", {**body, "reuse": "no"}).status == 400
+
+
 ANSWERS: dict[str, object] = {"nothing": {}, "other": {"warnings": 3, "rows": [], "total": "\x1b[2J", "tables": 1}}
 
 

@@ -120,7 +120,7 @@ def test_what_the_ledger_and_the_engine_are_at(service: Served) -> None:
     assert after["discreet_failures",] == after["discreet_analysts_suspended",] == after["discreet_tables_frozen",] == 1
 
 
-def test_what_comes_over_the_protocol_of_postgresql(service: Served) -> None:
+def test_what_comes_over_the_protocol_of_postgresql(service: Served, lines: Any) -> None:
     before = numbers(service)
     assert before["discreet_psql_connections_total",] == before["discreet_psql_logins_refused_total",] == 0
     asked = "SELECT COUNT(*) AS n FROM visits"
@@ -134,15 +134,21 @@ def test_what_comes_over_the_protocol_of_postgresql(service: Served) -> None:
     assert after["discreet_psql_logins_refused_total",] == 3
     assert after["discreet_psql_questions_total", "answered"] == 1
     assert after["discreet_psql_questions_total", "refused"] == 1
+    said = [one for line in lines() if line.startswith("{") and "request" in (one := json.loads(line))]
+    ours = [(one["path"], one["status"]) for one in said if one["method"] == "psql"]
+    assert ours.count(("question", "answered")) == ours.count(("question", "refused")) == 1
+    assert ours.count(("login", "refused")) == 3
+    assert ours.count(("connection", "ended")) == after["discreet_psql_connections_total",]
+    assert len({one["request"] for one in said}) == len(said)
+    written = "\n".join(line for line in lines() if "psql" in line)
+    assert written.count("\n") == 2 * len(ours) - 1
+    assert not [word for word in ("ana", "eve", "nosuchcolumn", "visits", "discreet_guessed") if word in written]
     assert "nosuchcolumn" not in str(after)
 
 
-@pytest.mark.parametrize("who", ["ana", "eve", None, "discreet_guessed"])
-def test_numbers_are_for_owner_and_monitor(service: Served, who: str | None) -> None:
-    assert service.call("GET", "/metrics", who).status in (401, 403)
-
-
-def test_a_monitor_may_do_nothing_else(service: Served) -> None:
+def test_numbers_are_for_owner_and_monitor_who_may_do_nothing_else(service: Served) -> None:
+    for who in ("ana", "eve", None, "discreet_guessed"):
+        assert service.call("GET", "/metrics", who).status in (401, 403), who
     for path in PATHS:
         reply = service.call(path.method, path.path, "max", {} if path.method == "POST" else None)
         assert reply.status == (200 if path.path == "/metrics" or not path.roles else 403), path

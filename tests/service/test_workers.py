@@ -16,7 +16,6 @@ from contextlib import closing, contextmanager
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,6 +27,7 @@ from discreet.ledger import Ledger
 from discreet.service.workers import Workers
 from face_tools import EXACT, Command, Data, spent
 from service_tools import CLINIC, Reply, Served, served
+from waiting import until
 
 STORED = CLINIC + '[engine]\nstore = "file"\nanswer_seconds = "off"\n'
 RICH = (
@@ -83,13 +83,6 @@ def family(process: int) -> list[int]:
     for one in found:
         found += [child for child, parent in parents.items() if parent == one]
     return found
-
-
-def until(holds: Any) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -197,14 +190,14 @@ def test_tables_in_memory_are_for_one_process(folder: Path, cli: Command) -> Non
 def started(folder: Path, cli: Command) -> tuple[subprocess.Popen[str], str, str]:
     """`discreet serve` with two workers that both run, its address, and a token of ana's."""
     declaration = folder / "clinic.toml"
-    declaration.write_text(STORED.replace('"off"', "1"), "utf-8")
+    declaration.write_text(STORED.replace('"off"', "4"), "utf-8")  # time to end it while it answers
     assert cli("account", "add", declaration, "ana", "--analyst", "ana").code == 0
     token = cli("token", "new", declaration, "ana").out.strip()
     command = [sys.executable, "-m", "discreet", "serve", "clinic.toml", "--port", "0", "--workers", "2"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder)
     assert process.stderr is not None
     url = next(found[0] for line in process.stderr if (found := re.findall(r"http://\S+", line)))
-    until(lambda: len([one for one in family(process.pid) if opened(one)]) == 2)
+    until(lambda: len([one for one in family(process.pid) if opened(one)]) == 2, every=0.2)  # it reads all of /proc
     return process, url, token
 
 
@@ -229,14 +222,14 @@ def test_workers_end_with_the_service_after_what_they_have(folder: Path, cli: Co
     try:
         with discreet.connect(url, token=token) as there, ThreadPoolExecutor(1) as other:
             answer = other.submit(lambda: there.ask(**fresh()))  # type: ignore[arg-type]
-            until(lambda: spent(folder / "clinic.ledger", "ana"))
+            until(lambda: spent(folder / "clinic.ledger", "ana"), every=0.05)
             process.send_signal(end)
             if end is signal.SIGTERM:
                 assert answer.result().charged.epsilon == 0.01
             else:
                 with pytest.raises(EngineError):
                     answer.result()
-        process.wait(60)
+        process.wait(300)
         until(lambda: all(map(gone, everything)))
     finally:
         process.kill()

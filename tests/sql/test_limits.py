@@ -110,6 +110,7 @@ def columns(count: int) -> str:
         (lambda n: "SELECT " + "NOT " * n + "TRUE", limits.DEEPEST, "NOT"),
         (lambda n: "SELECT " + "- " * n + "1", limits.DEEPEST, "signs"),
         (lambda n: "SELECT 1" + " OR 1" * n, limits.LONGEST_CHAIN, "operators"),
+        (lambda n: "SELECT v" + "[1]" * n, limits.LONGEST_CHAIN, "operators"),
         (lambda n: f"SELECT {columns(n)} FROM t", 300, "columns"),
         (lambda n: f"SELECT 1 FROM t GROUP BY {columns(n)}", 100, "GROUP BY"),
         (lambda n: f"SELECT 1 FROM t ORDER BY {columns(n)}", 100, "ORDER BY"),

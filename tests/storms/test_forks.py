@@ -23,11 +23,11 @@ def test_a_child_answers_while_a_thread_of_its_parent_measures_and_loads(clinic:
         def measure() -> None:
             with curator._engine._running, curator._holdings._loading, run._lock:
                 held.set()
-                done.wait(60)
+                done.wait(300)
 
         thread = threading.Thread(target=measure)
         thread.start()
-        held.wait(60)
+        held.wait(300)
         child = os.fork()
         if child == 0:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)

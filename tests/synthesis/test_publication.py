@@ -263,8 +263,8 @@ def test_an_interrupt_inside_the_engine_stores_a_whole_table_or_none(
     """The first time the engine counts, or when it lets go of the rows after all is done."""
     carried_out = getattr(DuckDB, step)
 
-    def interrupted(*said: Any) -> None:
-        carried_out(*said)
+    def interrupted(*said: Any, **more: Any) -> None:
+        carried_out(*said, **more)
         raise KeyboardInterrupt
 
     with curator(people(500)) as holder:
@@ -425,9 +425,9 @@ def test_the_price_is_on_disk_before_a_row_is_read(monkeypatch: pytest.MonkeyPat
     with curator(people(50)) as holder:
         real, used = holder._engine.code, []
 
-        def code(*arguments: Any) -> Any:
+        def code(*arguments: Any, **more: Any) -> Any:
             used.append(holder.budget.used)
-            return real(*arguments)
+            return real(*arguments, **more)
 
         monkeypatch.setattr(holder._engine, "code", code)
         release = holder.publish("people", epsilon=1, columns=["sex", "age"], rows=10)

@@ -160,7 +160,7 @@ def parties(
     folder: Path, keys: dict[str, tuple[str, Path]], counts: dict[str, list[int]], bad: str = "", does: str = ""
 ) -> dict[str, subprocess.Popen[str]]:
     cells = tuple((f"group {place}",) for place in range(len(counts["a"])))
-    agreed = session(keys, opens="largest", cells=cells, seconds=30)
+    agreed = session(keys, opens="largest", cells=cells, seconds=300)
     (folder / "session.json").write_text(agreed.to_json())
     tools = str(Path(together_tools.__file__).parent)
     running = {}
@@ -177,7 +177,7 @@ def parties(
 def test_three_parties_find_the_largest_total(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
     """Where no party's own largest is the total's, and the first of two equal ones; without noise."""
     counts = {"a": [50, 0, 31, 31, -5], "b": [0, 50, 31, 31, -5], "c": [3, 3, 1, 1, -5]}
-    ends = [process.communicate(timeout=60)[0] for process in parties(tmp_path, keys, counts).values()]
+    ends = [process.communicate(timeout=300)[0] for process in parties(tmp_path, keys, counts).values()]
     assert len(set(ends)) == 1, ends
     assert ends[0].startswith("(2,) ")
     assert ends[0].endswith(" -c\n")  # the command line was put back
@@ -193,7 +193,7 @@ def test_who_is_killed_meanwhile_ends_the_search(keys: dict[str, tuple[str, Path
     assert victim.stdout.readline() == "measured\n"
     victim.kill()
     victim.communicate()
-    ends = [process.communicate(timeout=30)[0] for process in running.values()]
+    ends = [process.communicate(timeout=300)[0] for process in running.values()]
     assert {end.strip() for end in ends} <= {"stopped", "ended"}
 
 
@@ -201,5 +201,5 @@ def test_who_is_killed_meanwhile_ends_the_search(keys: dict[str, tuple[str, Path
 @needs_openssl
 def test_who_names_another_place_ends_the_search(keys: dict[str, tuple[str, Path]], tmp_path: Path) -> None:
     running = parties(tmp_path, keys, {name: [1, 2] for name in NAMES}, bad="b", does="lies")
-    ends = {name: process.communicate(timeout=60)[0].strip() for name, process in running.items()}
+    ends = {name: process.communicate(timeout=300)[0].strip() for name, process in running.items()}
     assert ends["a"] == ends["c"] == "transcript"

@@ -62,6 +62,24 @@ def test_a_question_without_a_price_spends_nothing(service: Served) -> None:
     assert spent(service.curator) == before
 
 
+def test_a_question_is_measured_afresh_where_the_session_says_so(service: Served) -> None:
+    more = "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM visits WHERE age > 20 GROUP BY city"
+    count = "SELECT city, COUNT(*) AS n FROM visits WHERE age > 20 GROUP BY city"
+    said = psql(
+        service,
+        "ana",
+        "SET discreet.epsilon = 0.03",
+        more,
+        "SET discreet.epsilon = 0.01",
+        count,
+        "SET discreet.reuse = off",
+        "SELECT * FROM visits LIMIT 0",
+        count,
+    )
+    assert "ERROR" not in said.stderr
+    assert re.findall("NOTICE:  (ε 0.0[13]|nothing) charged", said.stderr) == ["ε 0.03", "nothing", "ε 0.01"]
+
+
 def test_errors_have_codes_and_say_what_to_write(service: Served) -> None:
     before = spent(service.curator)
     with psycopg.connect(dsn(service), autocommit=True) as connection:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import struct
 import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from discreet.wire import line
+from discreet.engines.process import EngineProcess
+from discreet.sql import limits
+from discreet.wire import catalog, line
 from discreet.wire.refusals import Trouble
 from discreet.wire.settings import Settings
-from discreet.wire.statements import beside, statements
+from discreet.wire.statements import MOST_WORDS, beside, statements
 from face_tools import Data, spent
 from service_tools import Served, served
+from waiting import until
 from wire_tools import AT_ONCE, Client, fields, frame
 
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE age > 17"
@@ -47,15 +53,25 @@ def test_a_parameter_has_a_number_that_the_protocol_counts_to(number: str) -> No
 
 
 def test_a_long_list_of_parameters_is_read_once() -> None:
-    (one,) = statements(f"SELECT COUNT(*) FROM t WHERE age IN ({','.join(['$1'] * 20_000)})")
+    (one,) = statements(f"SELECT COUNT(*) FROM t WHERE age IN ({','.join(['$1'] * (MOST_WORDS // 2 - 6))})")
     assert beside(one) == {1: ("column", "age")}
 
 
 def test_a_text_with_its_parameters_is_bounded() -> None:
-    (one,) = statements(f"SELECT {','.join(['$1'] * 10_000)}")
+    (one,) = statements(f"SELECT {','.join(['$1'] * (MOST_WORDS // 2))}")
     assert len(one.filled(["'a'"])) < 1 << 20
     with pytest.raises(Trouble):
         one.filled(["'" + "a" * 60_000 + "'"])
+
+
+def test_a_text_of_very_many_words_is_read_no_further() -> None:
+    """Others' messages wait while it is read. A question of so many words is refused too."""
+    assert MOST_WORDS == limits.MOST_WORDS
+    assert len(statements("a " * MOST_WORDS)[0].words) == MOST_WORDS
+    for text in ("a " * (MOST_WORDS + 1), "a," * 32_000 + "'", "SELECT 1;" * 7_000):
+        with pytest.raises(Trouble) as refused:
+            statements(text)
+        assert refused.value.code in ("54000", "54001")
 
 
 def test_what_within_says_is_read_once() -> None:
@@ -175,7 +191,15 @@ def test_what_may_give_a_row_is_a_question(service: Served, text: str, code: str
 
 def test_what_could_not_be_looked_at_in_time_is_not_charged(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     before = spent(service.curator), list(service.curator.ledger.entries())
-    monkeypatch.setattr("discreet.wire.catalog.SECONDS", 0)
+    call = EngineProcess.call
+
+    def hanging(process: EngineProcess, *request: Any, seconds: float) -> Any:
+        if request[0] == "probe":
+            os.kill(process.pid, signal.SIGSTOP)  # it hangs, however quick the machine is
+        return call(process, *request, seconds=seconds)
+
+    monkeypatch.setattr(EngineProcess, "call", hanging)
+    monkeypatch.setattr("discreet.wire.catalog.SECONDS", 0.1)
     with client(service) as one:
         one.query("SET discreet.epsilon = '0.01'")
         said = one.query(f"{COUNT} LIMIT 0")
@@ -191,15 +215,13 @@ def test_blanks_in_the_name_of_a_setting_are_read_once(service: Served) -> None:
 
 def test_prepared_texts_are_kept_without_their_words(service: Served) -> None:
     with client(service) as one:
-        one.say(prepared("first", "SELECT " + "(" * 60_000) + frame(b"H"))
+        text = "SELECT " + "word " * (MOST_WORDS - 1)
+        one.say(prepared("first", text) + frame(b"H"))
         assert one.hear()[0] == b"1"
         tracemalloc.start()
         before, _ = tracemalloc.get_traced_memory()
         for place in range(2):
-            one.say(
-                prepared(f"s{place}", "SELECT " + "(" * 60_000)
-                + frame(b"B", f"p{place}\0s{place}\0".encode() + bytes(6))
-            )
+            one.say(prepared(f"s{place}", text) + frame(b"B", f"p{place}\0s{place}\0".encode() + bytes(6)))
             one.say(frame(b"H"))
             assert [one.hear()[0], one.hear()[0]] == [b"1", b"2"]
         kept, _ = tracemalloc.get_traced_memory()
@@ -212,6 +234,7 @@ def test_who_takes_nothing_does_not_hold_up_the_end(
 ) -> None:
     monkeypatch.setattr(line, "TAKEN_SECONDS", 3_600)
     monkeypatch.setattr(line, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(catalog, "SECONDS", 60.0)  # the answer is long, and others may use the machine
     (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
     much = "SELECT a.*, c.relname FROM pg_attribute a, pg_class c LIMIT 40000"
     with contextlib.ExitStack() as later, served(tmp_path, AT_ONCE) as found:
@@ -247,13 +270,13 @@ def test_answers_that_nobody_asked_to_flush_do_not_gather(service: Served) -> No
 
 def test_a_token_that_ends_while_its_question_waits_gets_no_answer(data: Data, tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
-    with served(tmp_path, AT_ONCE.replace('"off"', "2")) as found:
+    with served(tmp_path, AT_ONCE.replace('"off"', "5")) as found:
         token, made = found.accounts.new_token("ana", None, found.curator.ledger.enter)
         with client(found) as one, client(found, token) as other:
             one.say(frame(b"Q", f"{COUNT}\0".encode()))
-            time.sleep(0.5)
+            until(lambda: spent(found.curator))  # it has the turn, for seconds
             other.say(frame(b"Q", b"SELECT COUNT(*) AS n FROM visits\0"))
-            time.sleep(0.5)
+            time.sleep(0.3)
             found.accounts.revoke("ana", made.number, found.curator.ledger.enter)
             assert any(kind == b"D" for kind, _ in one.until(b"Z"))
             once = spent(found.curator)

@@ -17,14 +17,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import QuestionError
+from discreet.service import connections
 from discreet.service.accounts import Account
-from discreet.service.connections import HEAD_SECONDS
 from discreet.service.roles import Role
 from discreet.wire import server as listening
 from discreet.wire.line import LARGEST
 from face_tools import Data, spent
 from service_tools import LOOPBACK, Served, certificate, served
-from wire_tools import AT_ONCE, Client, cells, fields, frame, psql
+from waiting import until
+from wire_tools import AT_ONCE, Client, cells, fields, frame, kinds, psql
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 
@@ -141,9 +142,7 @@ def test_an_answer_whose_client_went_away_is_free_when_asked_again(service: Serv
     with client(service, options="-c discreet.epsilon=0.01") as one:
         one.say(frame(b"Q", f"{text}\0".encode()))
         one.connection.shutdown(socket.SHUT_WR)
-    until = time.monotonic() + 30
-    while spent(service.curator) == before and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: spent(service.curator) != before)
     once = spent(service.curator)
     assert once > before
     found = []
@@ -167,6 +166,57 @@ def test_preparing_and_describing_charge_nothing(service: Served) -> None:
         assert said[1][1] == struct.pack("!hII", 2, 25, 20)
         assert said[2][1] == said[4][1]
     assert spent(service.curator) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        (
+            "SELECT city, COUNT(*) AS n FROM visits WHERE age > 2 GROUP BY city HAVING COUNT(*) > 1000000",
+            [25, 20, 20, 20],
+        ),
+        (
+            "SELECT AVG(age) AS a, COUNT(*) AS n FROM visits WHERE age > 2 HAVING COUNT(*) > 1000000",
+            [701] * 3 + [20] * 3,
+        ),
+        (
+            "SELECT MAX(n) FROM (SELECT city, COUNT(*) AS n FROM visits WHERE age > 2 GROUP BY city) WHERE n > 10000",
+            None,
+        ),
+    ],
+)
+def test_an_answer_without_values_has_the_types_of_its_plan(
+    service: Served, text: str, types: list[int] | None
+) -> None:
+    """Asked at once as described before."""
+    with client(service, options="-c discreet.epsilon=0.01 -c discreet.intervals=on") as one:
+        one.say(frame(b"P", f"s\0{text}\0".encode() + struct.pack("!h", 0)) + frame(b"D", b"Ss\0") + frame(b"S"))
+        (told,) = [content for kind, content in one.until(b"Z") if kind == b"T"]
+        said = one.query(text)
+        (first,) = [content for kind, content in said if kind == b"T"]
+        assert first == told
+        if types is not None:
+            assert not any(kind == b"D" for kind, _ in said)
+            assert kinds(first) == types
+        one.say(frame(b"Q", f"COPY ({text}) TO STDOUT (FORMAT csv)\0".encode()))
+        assert one.until(b"Z")[-1] == (b"Z", b"I")
+
+
+def test_describing_waits_for_no_question(data: Data, tmp_path: Path) -> None:
+    """Where answers come on a schedule a description comes at once, while a question of the same analyst runs."""
+    (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
+    price = {"options": "-c discreet.epsilon=0.01"}
+    with served(tmp_path, AT_ONCE.replace('"off"', "4")) as found, client(found, **price) as one:
+        with client(found, **price) as other:
+            one.say(frame(b"Q", f"{COUNT}\0".encode()))
+            text = f"{COUNT} WHERE age > $1"
+            other.say(frame(b"P", f"s\0{text}\0".encode() + struct.pack("!h", 0)) + frame(b"D", b"Ss\0") + frame(b"S"))
+            assert [kind for kind, _ in other.until(b"Z")] == [b"1", b"t", b"T", b"Z"]
+            one.connection.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                one.connection.recv(1)
+            one.connection.settimeout(60)
+        assert any(kind == b"D" for kind, _ in one.until(b"Z"))
 
 
 def test_portals_give_rows_in_parts(service: Served) -> None:
@@ -210,14 +260,14 @@ def test_a_cancelled_statement_ends_and_its_answer_is_stored(data: Data, tmp_pat
 def test_what_is_cancelled_before_its_turn_is_never_asked(data: Data, tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_bytes(data.csv.read_bytes())
     price = {"options": "-c discreet.epsilon=0.01"}
-    with served(tmp_path, AT_ONCE.replace('"off"', "1")) as found, client(found, **price) as one:
+    with served(tmp_path, AT_ONCE.replace('"off"', "5")) as found, client(found, **price) as one:
         with client(found, None) as other:
             other.last(other.first("ana", **price), found.tokens["ana"])
             (key,) = [content for kind, content in other.until(b"Z") if kind == b"K"]
             one.say(frame(b"Q", f"{COUNT}\0".encode()))
-            time.sleep(0.3)  # its turn has come
+            until(lambda: spent(found.curator))  # its turn has come, and lasts
             other.say(frame(b"Q", f"{COUNT} WHERE age > 3\0".encode()))
-            time.sleep(0.2)
+            time.sleep(1)
             with client(found, None) as third:
                 third.say(struct.pack("!ii", 16, 80877102) + key)
                 assert third.hear() == (b"", b"")
@@ -271,12 +321,104 @@ def test_a_text_that_is_no_utf8_or_too_long_is_refused(service: Served) -> None:
         assert fields(one.query("SELECT '" + "a" * 70_000 + "'")[0][1])["C"] == "54001"
 
 
-def test_silence_half_messages_and_crowds_end(service: Served) -> None:
+@pytest.mark.parametrize("name", ["LATIN1", "WIN1252", "utf16", "nonsense"])
+def test_another_encoding_is_refused_in_words(service: Served, name: str) -> None:
+    with client(service) as one:
+        for text in (f"SET client_encoding = '{name}'", f"SET NAMES '{name}'", f"SET client_encoding TO {name}",
+                     f"SELECT set_config('client_encoding', '{name}', false)"):  # fmt: skip
+            said = one.query(text)
+            (error,) = [fields(content) for kind, content in said if kind == b"E"]
+            assert (error["C"], error["M"]) == ("22023", "texts are in UTF8 here, and in no other encoding")
+            assert not any(kind == b"S" for kind, _ in said)
+        assert [cells(content) for kind, content in one.query("SHOW client_encoding") if kind == b"D"] == [[b"UTF8"]]
     with client(service, None) as one:
-        one.say(struct.pack("!i", 100))
-        started = time.monotonic()
-        assert one.hear() == (b"", b"")
-        assert time.monotonic() - started < HEAD_SECONDS * 3
+        one.last(one.first("ana", client_encoding=name), service.tokens["ana"])
+        error = fields(one.until(b"E", b"Z")[-1][1])
+        assert (error["C"], error["S"]) == ("22023", "FATAL")
+        assert "PGCLIENTENCODING=UTF8" in error["H"]
+    said = psql(service, "ana", "SELECT 1", PGCLIENTENCODING="LATIN1")
+    assert "texts are in UTF8 here" in said.stderr
+
+
+@pytest.mark.parametrize("name", ["UTF8", "utf-8", "UNICODE", "SQL_ASCII", "'utf8'"])
+def test_utf8_by_all_its_names(service: Served, name: str) -> None:
+    with client(service, client_encoding=name.strip("'")) as one:
+        assert one.query(f"SET client_encoding = {name}" if "-" not in name else f"SET NAMES '{name}'")[-2][0] == b"C"
+
+
+def test_set_config_sets(service: Served) -> None:
+    with client(service) as one:
+        one.query("SELECT set_config('discreet.epsilon', '0.25', false), set_config('discreet.delta', '1e-9', true)")
+        assert [cells(content) for kind, content in one.query("SHOW discreet.epsilon") if kind == b"D"] == [[b"0.25"]]
+        assert [cells(content) for kind, content in one.query("SHOW discreet.delta") if kind == b"D"] == [[b""]]
+        for wrong in ("set_config('discreet.epsilon', 'much', false)", "set_config('server_version', '9', false)"):
+            assert one.query(f"SELECT {wrong}")[0][0] == b"E"
+        one.say(
+            frame(b"P", b"s\0SELECT set_config('discreet.epsilon', '0.5', false)\0" + bytes(2)) + frame(b"D", b"Ss\0")
+        )
+        one.say(frame(b"S"))
+        assert one.until(b"Z")[-1] == (b"Z", b"I")
+        assert [cells(content) for kind, content in one.query("SHOW discreet.epsilon") if kind == b"D"] == [[b"0.25"]]
+
+
+def test_statements_are_prepared_in_sql(service: Served) -> None:
+    """PREPARE, EXECUTE and DEALLOCATE: what the same question costs and gives, whichever way it is asked."""
+    with client(service, options="-c discreet.epsilon=0.01") as one:
+        assert one.query(f"PREPARE p (text, bigint) AS {COUNT} WHERE city = $1 AND age > $2")[0] == (b"C", b"PREPARE\0")
+        before = spent(service.curator)
+        for wrong, code in (
+            ("EXECUTE p", "42601"),
+            ("EXECUTE p ('north')", "42601"),
+            ("EXECUTE p ('north', 'x')", "22P02"),
+            ("EXECUTE p ('north', 3 + 4)", "0A000"),
+            ("EXECUTE p ('north', )", "0A000"),
+            ("EXECUTE p ('north', 1) 2", "42601"),
+            ("EXECUTE q", "26000"),
+            ("EXECUTE", "26000"),
+            ("PREPARE p AS SELECT 1", "42P05"),
+            ("PREPARE q AS DROP TABLE visits", "0A000"),
+            ("PREPARE q (nothing) AS SELECT $1", "42704"),
+            ("PREPARE q", "42601"),
+            ("PREPARE", "42601"),
+            ("PREPARE q AS", "42601"),
+            ("PREPARE q (text AS SELECT 1", "42601"),
+        ):
+            assert [fields(content)["C"] for kind, content in one.query(wrong) if kind == b"E"] == [code], wrong
+        assert spent(service.curator) == before
+        said = one.query("EXECUTE p ('north', -3::bigint)")
+        assert [kind for kind, _ in said if kind != b"N"] == [b"T", b"D", b"C", b"Z"]
+        once = spent(service.curator)
+        assert once > before
+        plain = one.query(f"{COUNT} WHERE city = 'north' AND age > -3")
+        assert [one for one in plain if one[0] == b"D"] == [one for one in said if one[0] == b"D"]
+        one.say(
+            frame(b"P", b"\0EXECUTE p ('north', -3)\0" + bytes(2))
+            + frame(b"D", b"S\0")
+            + frame(b"B", b"\0\0" + bytes(6))
+        )
+        one.say(frame(b"D", b"P\0") + frame(b"E", b"\0" + bytes(4)) + frame(b"S"))
+        again = one.until(b"Z")
+        assert [kind for kind, _ in again if kind != b"N"] == [b"1", b"t", b"T", b"2", b"T", b"D", b"C", b"Z"]
+        assert spent(service.curator) == once
+        assert one.query("DEALLOCATE PREPARE p")[0][0] == b"C"
+        assert one.query("EXECUTE p ('north', 3)")[0][0] == b"E"
+        assert one.query("PREPARE c AS SELECT relname FROM pg_class WHERE relname = $1")[0][0] == b"C"
+        assert [cells(content) for kind, content in one.query("EXECUTE c('visits')") if kind == b"D"] == [[b"visits"]]
+
+
+def test_what_executes_itself_ends(service: Served) -> None:
+    with client(service) as one:
+        one.say(frame(b"P", b"p\0EXECUTE p\0" + bytes(2)) + frame(b"D", b"Sp\0") + frame(b"S"))
+        assert [kind for kind, _ in one.until(b"Z")] == [b"1", b"E", b"Z"]
+        assert [fields(content)["C"] for kind, content in one.query("EXECUTE p") if kind == b"E"] == ["0A000"]
+
+
+def test_silence_half_messages_and_crowds_end(service: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as hasty:
+        hasty.setattr(connections, "HEAD_SECONDS", 1)
+        with client(service, None) as one:
+            one.say(struct.pack("!i", 100))
+            assert one.hear() == (b"", b"")
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(client(service)) for _ in range(listening.MOST_OF_ACCOUNT)]
         with client(service, None) as one:
@@ -305,6 +447,14 @@ _STATEMENTS = st.sampled_from(
         b"",
         b"DECLARE a CURSOR FOR SELECT COUNT(*) AS n FROM visits",
         b"FETCH 1 FROM a",
+        b"FETCH RELATIVE 0 FROM a",
+        b"MOVE ALL IN a",
+        b"PREPARE a AS SELECT COUNT(*) AS n FROM visits WHERE age > $1",
+        b"PREPARE b (text) AS SELECT $1",
+        b"EXECUTE a (3)",
+        b"EXECUTE b",
+        b"SELECT set_config('discreet.intervals', 'on', false)",
+        b"SELECT city, COUNT(*) AS n FROM visits GROUP BY city LIMIT $1",
         b"COPY (SELECT 1) TO STDOUT",
         b"SET discreet.intervals = on",
         b"SHOW discreet.budget",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from discreet.accounting.room import part_used, times_left
 from discreet.trusted.ring_a.filter import Family, Spent
 from discreet.trusted.ring_a.loss import (
     Approximate,
@@ -44,6 +45,8 @@ __all__ = [
     "ZeroConcentrated",
     "compose",
     "loss_from_json",
+    "part_used",
+    "times_left",
 ]
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from discreet.accounting.room import gaussian_room, part_used, pure_room, times_left
 from discreet.trusted.ring_a.curves import guessed_delta, mu_of_budget
 from discreet.trusted.ring_a.exact import floor, show
 from discreet.trusted.ring_a.filter import GAUSSIAN_PART, PrivacyFilter
@@ -62,7 +63,7 @@ def price_of(whole: PrivacyFilter, mu_squared: Fraction, event: bool = True) -> 
 def for_publishing(account: PrivacyFilter, whole: PrivacyFilter, event: bool = True) -> Fraction:
     """The largest price at which a table can be published, the whole or rounded down to two digits; 0 where none
     can."""
-    room, keys = account.gaussian_room, account.keys_delta - account.spent.keys
+    room, keys = gaussian_room(account), account.keys_delta - account.spent.keys
     if not room or (event and (keys <= 0 or not whole.keys_delta or whole.keys_delta == whole.delta)):
         return Fraction(0)
     if account.admits(published(whole, whole.epsilon, event)):
@@ -84,7 +85,7 @@ def for_publishing(account: PrivacyFilter, whole: PrivacyFilter, event: bool = T
 
 def for_questions(account: PrivacyFilter) -> Fraction:
     """The largest ε, nearly and rounded down, that one more question may cost."""
-    low = floor(account.room, _DIGITS)
+    low = floor(pure_room(account), _DIGITS)
     high = max(low, 2 * Fraction(math.sqrt(account.residue or 0)))
     for _ in range(20 if high > low else 0):
         middle = floor((low + high) / 2, _DIGITS)
@@ -122,7 +123,7 @@ class Balance:
 
     def more(self, loss: Loss) -> int:
         """How many more releases of this loss are admitted, one after another."""
-        return min(account.left(loss) for account in (self._free, *self._own))
+        return min(times_left(account, loss) for account in (self._free, *self._own))
 
     @cached_property
     def prices(self) -> tuple[Fraction, Fraction]:
@@ -171,18 +172,18 @@ def promise(account: PrivacyFilter) -> dict[str, str]:
 
 def used(account: PrivacyFilter) -> float:
     """The part of an account that is used, in percent."""
-    return float(min(Fraction(1), account.used()) * 100)
+    return float(min(Fraction(1), part_used(account)) * 100)
 
 
 def percent_of(account: PrivacyFilter, loss: Loss) -> float:
     """What a release takes of an account, in percent."""
-    return float(max(Fraction(0), account.after(loss).used() - account.used()) * 100)
+    return float(max(Fraction(0), part_used(account.after(loss)) - part_used(account)) * 100)
 
 
 def ends(before: PrivacyFilter, after: PrivacyFilter) -> str:
     """What a charge of the whole budget would end, for people: where tables could then be published at less than half
     the price. Empty where nothing ends."""
-    if 4 * after.gaussian_room >= before.gaussian_room:
+    if 4 * gaussian_room(after) >= gaussian_room(before):
         return ""
     now, then = for_publishing(before, before), for_publishing(after, after)
     if not now:

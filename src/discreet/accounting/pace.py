@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 from functools import reduce
 
+from discreet.accounting.room import part_used
 from discreet.trusted.ring_a.filter import PrivacyFilter, Spent
 from discreet.trusted.ring_a.loss import Loss
 
@@ -39,7 +40,7 @@ def pace(
     first = min((day for day, _ in lately), default=today)
     days = min(LONGEST, max(SHORTEST, (today - first).days + 1))
     free = account if kept is None else account.after(kept)
-    left = 1 - min(Fraction(1), free.used())
+    left = 1 - min(Fraction(1), part_used(free))
     if not left:
         return Pace(days, today, "nothing is left")
     if not lately:
@@ -54,4 +55,4 @@ def pace(
 def part(account: PrivacyFilter, losses: Sequence[Loss]) -> Fraction:
     """The part of an account's budget that these alone would use, 0 to 1."""
     fresh = type(account)(account.epsilon, account.delta, account.keys_delta, Spent(account.spent.family))
-    return reduce(PrivacyFilter.after, losses, fresh).used()
+    return part_used(reduce(PrivacyFilter.after, losses, fresh))

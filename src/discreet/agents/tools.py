@@ -29,8 +29,14 @@ MOST_ITEMS = 500
 MOST_LETTERS = 2_000
 """Letters of one text among the plain values."""
 
+MOST_PLAIN = 200_000
+"""Letters of all plain values together, about: programs may hand them to the model too."""
+
 MOST_TEXT = 40_000
 """Letters of the text for the model."""
+
+_FIXED = 8
+"""Letters that a value takes at least, with what stands around it."""
 
 _LARGEST = 10**30
 """A larger whole number is no price."""
@@ -69,6 +75,11 @@ _QUESTION = {
         "description": "With `within`: the level of confidence, 0.95 where none is named.",
     },
     "together": {"type": "boolean", "description": "With `within`: for all cells of the answer at once."},
+    "reuse": {
+        "type": "boolean",
+        "description": "Usually true: what earlier answers hold already is free. False measures afresh and pays the "
+        "price; the very same question is free all the same.",
+    },
     "dialect": {
         "type": "string",
         "description": "Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.",
@@ -268,22 +279,48 @@ def _warned() -> Iterator[list[str]]:
 
 def bounded(plain: Mapping[str, Any]) -> dict[str, Any]:
     """The same with lists and texts of limited length, and without control letters; `cut` says what was left out."""
-    cut: list[str] = []
-    found: dict[str, Any] = {visible(name): _bounded(value, visible(name), cut) for name, value in plain.items()}
-    return found | {"cut": cut} if cut else found
+    room = _Room()
+    found: dict[str, Any] = {visible(name): _bounded(value, visible(name), room) for name, value in plain.items()}
+    return found | {"cut": list(room.cut)} if room.cut else found
 
 
-def _bounded(value: Any, where: str, cut: list[str]) -> Any:
+class _Room:
+    """What is left of all letters, and what was left out."""
+
+    def __init__(self) -> None:
+        self.left = MOST_PLAIN
+        self.cut: dict[str, None] = {}
+
+    def leave_out(self, where: str, what: str) -> None:
+        if len(self.cut) < MOST_ITEMS:
+            self.cut[f"{where[:200]}: {what}"] = None
+
+
+def _bounded(value: Any, where: str, room: _Room) -> Any:
+    room.left -= _FIXED
     if isinstance(value, str):
-        if len(value) > MOST_LETTERS:
-            cut.append(f"{where[:200]}: {len(value) - MOST_LETTERS:,} more letters")
-        return visible(value[:MOST_LETTERS])
+        most = max(0, min(MOST_LETTERS, room.left))
+        if len(value) > most:
+            room.leave_out(where, f"{len(value) - most:,} more letters")
+        found = visible(value[:most])
+        room.left -= len(found)
+        return found
     if isinstance(value, Mapping):
-        return {visible(str(name)): _bounded(one, f"{where}.{visible(str(name))}", cut) for name, one in value.items()}
+        named: dict[str, Any] = {}
+        for name, one in value.items():
+            shown = visible(str(name))
+            room.left -= len(shown)
+            named[shown] = _bounded(one, f"{where}.{shown}", room)
+        return named
     if isinstance(value, list | tuple):
-        if len(value) > MOST_ITEMS:
-            cut.append(f"{where[:200]}: {len(value) - MOST_ITEMS:,} more items")
-        return [_bounded(one, where, cut) for one in value[:MOST_ITEMS]]
+        listed: list[Any] = []
+        for one in value[:MOST_ITEMS]:
+            if room.left <= 0:
+                break
+            listed.append(_bounded(one, where, room))
+        if len(value) > len(listed):
+            room.leave_out(where, f"{len(value) - len(listed):,} more items")
+        return listed
     return value
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from time import perf_counter
 
-from discreet.audit import channels, hunt, interaction, questions, textbook
+from discreet.audit import channels, hunt, interaction, questions, streams, textbook
 from discreet.audit.claims import FALSE_ALARM, Claim, Result
 from discreet.audit.made_up import Stage
 from discreet.audit.report import Report
@@ -57,6 +57,7 @@ def audit(
             targets += interaction.everything([known.budget], rounds)
             draws, asks = (12_000, 300) if thorough else (1_200, 100)
             targets += questions.of_declaration(known, stage, draws, asks, each=thorough)
+            targets += streams.targets(known, stage)
         else:
             known = world()
             stage = stack.enter_context(Stage(known.limits))

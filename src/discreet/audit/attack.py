@@ -85,13 +85,13 @@ class Replay:
     def vectors(self, *_: object) -> NoReturn:
         raise EngineError
 
-    def code(self, *_: object) -> NoReturn:
+    def code(self, *_: object, **__: object) -> NoReturn:
         raise EngineError
 
     def uncode(self, *_: object) -> NoReturn:
         raise EngineError
 
-    def marginals(self, *_: object) -> NoReturn:
+    def marginals(self, *_: object, **__: object) -> NoReturn:
         raise EngineError
 
     def cells(self, *_: object) -> NoReturn:

@@ -116,16 +116,17 @@ def seen(curator: Curator, question: str, price: Price, *, explained: bool = Tru
     before = curator.ledger.filter(TOTAL).spent
     parts: Seen = {"spent before": before}
     if explained:
-        shown = _tried(lambda: _explained(curator, question, price))
+        shown = tried(lambda: _explained(curator, question, price))
         parts |= {name if name == "failure" else f"explain: {name}": value for name, value in shown.items()}
-    parts |= _tried(lambda: _answered(curator, question, price))
+    parts |= tried(lambda: _answered(curator, question, price))
     after = curator.ledger.filter(TOTAL).spent
     if "refused" in parts and before != after:
         parts["failure"] = "charged and refused"
     return {**parts, "spent after": after}
 
 
-def _tried(make: Callable[[], Seen]) -> Seen:
+def tried(make: Callable[[], Seen]) -> Seen:
+    """What is seen, or how it is refused, or fails."""
     try:
         return make()
     except QuestionError as error:
@@ -141,7 +142,8 @@ def _explained(curator: Curator, question: str, price: Price) -> Seen:
     return {"text": str(explanation), **{name: repr(value) for name, value in vars(explanation).items()}}
 
 
-_NOISY = ("rows", "intervals", "simultaneous", "used", "charged")
+NOISY = ("rows", "intervals", "simultaneous", "used", "charged")
+"""The parts of an answer in which noise is."""
 _MISSING = re.compile(
     r"(; )?at most [^ ]+ is missing( in the groups shown)?, (?:with 95 %|at 95 % confidence)"
     r"(, of at most [\d,]+ persons)?"
@@ -154,7 +156,7 @@ def _answered(curator: Curator, question: str, price: Price) -> Seen:
     """The deterministic parts of an answer."""
     release = curator.ask(question, epsilon=price[0], delta=price[1])
     content = release.to_dict()
-    parts = {name: repr(value) for name, value in content.items() if name not in _NOISY}
+    parts = {name: repr(value) for name, value in content.items() if name not in NOISY}
     parts["footer"] = _MISSING.sub("", _footer(repr(release)))
     parts["bounds"] = _MISSING.sub("", repr(release.bounds))
     parts["left_out"] = repr([(one.what, one.column, one.limit, one.share) for one in release.left_out])

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-from discreet.catalog import Column, EngineLimits, Source, Table, Type
+from discreet.catalog import Column, EngineLimits, Source, SourceKind, Table, Type
 from discreet.engines import chosen
 from discreet.engines.protocol import Row
 from discreet.trusted.ring_a.nodes import Aggregate
@@ -70,7 +70,7 @@ class Stage:
             writer = csv.writer(file)
             writer.writerow(names)
             writer.writerows([row.get(name, "") for name in names] for row in rows)
-        return replace(table, source=Source("csv", path))
+        return replace(table, source=Source(SourceKind.CSV, path))
 
     def made_up(self, table: Table, keys: tuple[str, ...], persons: int, person: Person | None) -> Table:
         """The crowd, with one extreme person or without, in the engine: each such table once."""

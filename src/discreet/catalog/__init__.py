@@ -2,6 +2,17 @@
 
 from discreet.catalog.declare import declare, read
 from discreet.catalog.model import Budget, Declaration, EngineLimits
-from discreet.trusted.ring_a.table import Column, Source, Table, Type
+from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
 
-__all__ = ["Budget", "Column", "Declaration", "EngineLimits", "Source", "Table", "Type", "declare", "read"]
+__all__ = [
+    "Budget",
+    "Column",
+    "Declaration",
+    "EngineLimits",
+    "Source",
+    "SourceKind",
+    "Table",
+    "Type",
+    "declare",
+    "read",
+]

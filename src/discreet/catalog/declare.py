@@ -16,37 +16,42 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog import spark
+from discreet.catalog.formats import DATES
 from discreet.catalog.impossible import impossible
 from discreet.catalog.in_python import in_python
 from discreet.catalog.issuer import Issuer, read_issuer
 from discreet.catalog.model import (
     ENCODINGS,
-    ICEBERG,
+    MOST_PARTS,
     MOST_WORK,
     USUAL_GROUPS,
+    YEARLY,
     Budget,
     Declaration,
     EngineKind,
     EngineLimits,
+    Parts,
     Renewal,
     Renews,
+    Rules,
     Store,
     writable,
 )
 from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
+from discreet.catalog.streams import read_streams
+from discreet.catalog.synthetic_state import read_state
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ledger.place import Place
+from discreet.trusted.ledger_server.place import Place
 from discreet.trusted.ring_a.exact import fraction
-from discreet.trusted.ring_a.periods import YEARLY
-from discreet.trusted.ring_a.table import DATABASE, DATES, DELTA, POSTGRESQL, Column, Source, Table, Type, Value
+from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type, Value
 
 MAXIMUM_EPSILON = Fraction(10) ** 30
 MINIMUM_EPSILON = Fraction(1, 10**9)
 _INT64 = 2**63 - 1
 
 _SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
-_TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine", "service"}
+_TOP = {"budget", "question", "schema", "tables", "analysts", "ledger", "engine", "service", "streams", "synthesis"}
 _TABLE = {
     "source",
     "person",
@@ -124,7 +129,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     base = (file.parent if file else Path()).resolve()
     budget = reader.budget("budget", reader.mapping("budget", raw.get("budget"), required=True), None)
     question = reader.mapping("question", raw.get("question"))
-    reader.unknown("question", question, {"epsilon", "least", "date"})
+    reader.unknown("question", question, {"epsilon", "least", "date", "share_answers"})
     question_epsilon = reader.epsilon("question.epsilon", question["epsilon"]) if "epsilon" in question else None
     if question_epsilon is not None and question_epsilon > budget.epsilon:
         reader.fault("question.epsilon", "it is larger than the whole budget", "write at most budget.epsilon")
@@ -134,13 +139,14 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     if least is not None and question_epsilon is not None and question_epsilon < least:
         reader.fault("question.epsilon", "it is below question.least", "write at least question.least")
     date = reader.date("question.date", question.get("date"))
+    share = reader.flag("question.share_answers", question.get("share_answers", False))
     schema = reader.schema(raw.get("schema"))
     analysts = {
         name: reader.budget(f"analysts.{name}", reader.mapping(f"analysts.{name}", value), budget, least)
         for name, value in reader.mapping("analysts", raw.get("analysts")).items()
     }
-    if "" in analysts:
-        reader.fault("analysts", "an analyst needs a name", "write [analysts.ana]")
+    if not all(map(writable, analysts)):
+        reader.fault("analysts", "an analyst needs a name, without control characters", "write [analysts.ana]")
     tables = reader.tables(reader.mapping("tables", raw.get("tables"), required=True), base)
     ledger = reader.ledger(raw.get("ledger"), base, file)
     beside = file or (ledger.beside if isinstance(ledger, Place) else ledger)
@@ -149,11 +155,32 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
     )
     reader.placed(tables, limits.kind)
     budget, limits = reader.for_new_persons(budget, tables, raw.get("tables"), limits)
+    budget, limits = reader.for_parts(budget, tables, raw.get("tables"), limits)
     issuer = reader.issuer(raw.get("service"))
+    streams, faults = read_streams(reader.mapping("streams", raw.get("streams")), tables, budget, ledger, base)
+    reader.faults += faults
+    state, faults = read_state(reader.mapping("synthesis", raw.get("synthesis")), tables, budget, ledger, base)
+    reader.faults += faults
     if reader.faults:
         faults = [in_python(fault) for fault in reader.faults] if python else reader.faults
         raise DeclarationError(faults, file=str(file) if file else "")
-    return Declaration(tables, budget, question_epsilon, least, analysts, ledger, limits, file, schema, date, issuer)
+    return Declaration(
+        tables,
+        budget,
+        question_epsilon,
+        least,
+        analysts,
+        ledger,
+        limits,
+        file,
+        schema,
+        date,
+        issuer,
+        streams,
+        share,
+        state,
+        reader.impossible,
+    )
 
 
 class _DeclarationReader:
@@ -161,6 +188,7 @@ class _DeclarationReader:
 
     def __init__(self, python: bool) -> None:
         self.faults: list[Fault] = []
+        self.impossible: dict[str, Rules] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -212,7 +240,7 @@ class _DeclarationReader:
 
     def budget(self, where: str, raw: Mapping[str, Any], whole: Budget | None, least: Fraction | None = None) -> Budget:
         """The whole budget, or an analyst's within it; no price of a question is below the `least`."""
-        own = {"reserve", "period", "renews"} if whole is None else {"day", "month", "question"}
+        own = {"reserve", "period", "renews", "parts"} if whole is None else {"day", "month", "question"}
         self.unknown(where, raw, _BUDGET | own)
         if "epsilon" not in raw:
             self.fault(f"{where}.epsilon", "it is missing", "write epsilon = 1.0")
@@ -239,7 +267,24 @@ class _DeclarationReader:
         if question is not None and least is not None and question < least:
             self.fault(f"{where}.question", "it is below question.least", "write at least question.least")
         renewal = self.renewal(where, raw) if whole is None else None
-        return Budget(epsilon, delta, keys_delta, kept, day, month, renewal, question)
+        parts = self.parts(where, raw, renewal) if whole is None else None
+        return Budget(epsilon, delta, keys_delta, kept, day, month, renewal, question, parts)
+
+    def parts(self, where: str, raw: Mapping[str, Any], renewal: Renewal | None) -> Parts | None:
+        """The column by which parts have a budget each; None where there is one for all."""
+        where += ".parts"
+        named = raw.get("parts")
+        if named is None:
+            return None
+        if renewal is not None or "period" in raw:
+            message = "each part has a budget for ever, and this budget renews"
+            self.fault(where, message, "leave parts out, or period and renews")
+            return None
+        table, dot, column = named.rpartition(".") if isinstance(named, str) else ("", "", "")
+        if not (table and dot and column):
+            self.fault(where, "it must name a table and a column of it", 'write parts = "TABLE.COLUMN"')
+            return None
+        return Parts(table, column)
 
     def renewal(self, where: str, raw: Mapping[str, Any]) -> Renewal | None:
         """How a budget renews; None where it is for ever."""
@@ -273,11 +318,49 @@ class _DeclarationReader:
     def for_new_persons(
         self, budget: Budget, tables: Mapping[str, Table], raw: Any, limits: EngineLimits
     ) -> tuple[Budget, EngineLimits]:
-        """A budget that renews for new persons with the table that holds each of them; all tables are in memory then,
-        and say in a column of their own which of these persons a row is about."""
+        """A budget that renews for new persons with the table that holds each of them."""
         if budget.renewal is None or budget.renewal.persons is not Renews.NEW_PERSONS or not isinstance(raw, Mapping):
             return budget, limits
         words = f'renews = "{Renews.NEW_PERSONS}"'
+        who, limits = self.known_again(words, tables, raw, limits)
+        return replace(budget, renewal=replace(budget.renewal, who=who)), limits
+
+    def for_parts(
+        self, budget: Budget, tables: Mapping[str, Table], raw: Any, limits: EngineLimits
+    ) -> tuple[Budget, EngineLimits]:
+        """A budget for each part with the parts that are declared, as `for_new_persons`."""
+        parts, where = budget.parts, "budget.parts"
+        if parts is None or not isinstance(raw, Mapping):
+            return budget, limits
+        if limits.every is not None:
+            message = "a question by the clock would tell whether a source changed while it was read for each part"
+            self.fault("engine.every", message, "leave it out, and run `discreet refresh`")
+        who, limits = self.known_again("parts", tables, raw, limits)
+        folded = parts.table.casefold()
+        table = next((one for one in tables.values() if one.name.casefold() == folded and not one.public), None)
+        columns = () if table is None else table.columns
+        named = [one for one in columns if one.name.casefold() == parts.column.casefold()]
+        if table is None or not named:
+            about = [one.name for one in tables.values() if not one.public]
+            message = f"{parts.table}.{parts.column} is no declared column of a table about people"
+            self.fault(where, message, f"name a column of {', '.join(about)}")
+            return replace(budget, parts=None), limits
+        values = named[0].values or ()
+        if not values or not all(isinstance(value, str | int) and not isinstance(value, bool) for value in values):
+            fix = f'write values = ["north", "south"] under [tables.{table.name}.columns.{named[0].name}]'
+            self.fault(where, "the parts must be declared, as texts or whole numbers", fix)
+        texts = tuple(str(value) for value in values)
+        if not all(map(writable, texts)) or len(set(texts)) < len(texts):
+            self.fault(where, "a part has no name, a control character in it, or another one's", "name them apart")
+        if len(texts) > MOST_PARTS:
+            self.fault(where, f"there are more than {MOST_PARTS} parts", "declare parts by a column with fewer values")
+        return replace(budget, parts=Parts(table.name, named[0].name, texts, who)), limits
+
+    def known_again(
+        self, words: str, tables: Mapping[str, Table], raw: Mapping[str, Any], limits: EngineLimits
+    ) -> tuple[str | None, EngineLimits]:
+        """The table that holds each person, where each must be known again; all tables are in memory then, and say in a
+        column of their own which of these persons a row is about."""
         if limits.kind is not EngineKind.HERE:
             self.fault("engine.kind", f"with {words} questions run in DuckDB here", "leave kind out")
         if limits.store is Store.FILE:
@@ -295,8 +378,7 @@ class _DeclarationReader:
                 known = tables[whole[0]]
                 fix = f'write person = "{table.person} -> {known.name}.{known.person}", with one_row_per_person there'
                 self.fault(where, f"{words} needs one table that holds every person", fix)
-        renewal = replace(budget.renewal, who=whole[0] if whole else None)
-        return replace(budget, renewal=renewal), replace(limits, store=Store.MEMORY)
+        return (whole[0] if whole else None), replace(limits, store=Store.MEMORY)
 
     def reserve(self, where: str, raw: Any, epsilon: Fraction, delta: Fraction, keys_delta: Fraction) -> Fraction:
         """The price of the table for which room is kept; 0 for none."""
@@ -399,7 +481,7 @@ class _DeclarationReader:
     def placed(self, tables: Mapping[str, Table], kind: EngineKind) -> None:
         """Whether tables of Spark's catalog are read by Spark."""
         for name, table in tables.items():
-            if table.source.kind == spark.SPARK and kind is not EngineKind.SPARK:
+            if table.source.kind is SourceKind.SPARK and kind is not EngineKind.SPARK:
                 message = "it is a table of Spark's catalog, and questions run elsewhere"
                 fix = 'write [engine] with kind = "spark" and remote = "sc://host:15002"'
                 self.fault(f"tables.{name}.source", message, fix)
@@ -526,7 +608,7 @@ class _DeclarationReader:
         source = self.source(f"{where}.source", raw.get("source"), base)
         if "csv" in raw:
             source = self.csv(f"{where}.csv", raw["csv"], source)
-        for kind in (DELTA, ICEBERG):
+        for kind in (SourceKind.DELTA, SourceKind.ICEBERG):
             if kind in raw:
                 source = self.version(f"{where}.{kind}", kind, raw[kind], source)
         public = self.flag(f"{where}.public", raw.get("public", False))
@@ -546,7 +628,8 @@ class _DeclarationReader:
         person = self.person(where, raw.get("person"), columns)
         said = person or (str(raw["person"]) if raw.get("person") else None)
         self.unit(where, public, said, one_row, rows, groups)
-        rules = impossible(self, f"{where}.impossible", raw.get("impossible", []), columns)
+        if rules := impossible(self, f"{where}.impossible", raw.get("impossible", []), columns):
+            self.impossible[name] = rules
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,
@@ -558,7 +641,6 @@ class _DeclarationReader:
             1 if one_row else groups or (rows and min(rows, USUAL_GROUPS)),
             public,
             shared=self.flag(f"{where}.shared", raw.get("shared", False)),
-            impossible=rules,
         )
 
     def unit(
@@ -621,35 +703,35 @@ class _DeclarationReader:
     def source(self, where: str, raw: Any, base: Path) -> Source:
         if raw is None:
             self.fault(where, "it is missing", 'write source = "file.csv"')
-            return Source("csv")
+            return Source(SourceKind.CSV)
         if isinstance(raw, list | tuple):
             return self.files(where, raw, base)
         if isinstance(raw, bool | int | float | Decimal | dict | datetime.date | datetime.time):
             raw = ""
         if not isinstance(raw, str | Path):
-            return Source("frame", frame=raw)
-        if str(raw).startswith(f"{spark.SPARK}::"):
+            return Source(SourceKind.FRAME, frame=raw)
+        if str(raw).startswith(f"{SourceKind.SPARK}::"):
             named = spark.source(where, str(raw))
             if isinstance(named, Source):
                 return named
             self.faults.append(named)
-            return Source(spark.SPARK)
+            return Source(SourceKind.SPARK)
         if is_server(str(raw)):
             found = server(where, str(raw))
             if isinstance(found, Source):
                 return found
             self.faults.append(found)
-            return Source(POSTGRESQL)
+            return Source(SourceKind.POSTGRESQL)
         path, separator, relation = str(raw).partition("::")
         suffix = Path(path).suffix.lower()
         if separator:
             if not path or not relation:
                 self.fault(where, "a DuckDB source is a file and a table", 'write source = "x.duckdb::table"')
-            return Source(DATABASE, base / path, relation)
+            return Source(SourceKind.DATABASE, base / path, relation)
         if suffix == ".parquet" or path.endswith("/"):
-            return Source("parquet", base / path)
+            return Source(SourceKind.PARQUET, base / path)
         if suffix in (".csv", ".gz"):
-            return Source("csv", base / path)
+            return Source(SourceKind.CSV, base / path)
         fix = 'write for example source = "file.csv"'
         if self.python and not str(raw):
             fix = "give a pandas or polars DataFrame, an Arrow table, or the path of a file"
@@ -658,30 +740,32 @@ class _DeclarationReader:
         elif suffix:
             fix = f"save {Path(path).name} as .csv or .parquet, and name that"
         self.fault(where, "it is neither .csv, .parquet nor file.duckdb::table", fix)
-        return Source("csv", base / path)
+        return Source(SourceKind.CSV, base / path)
 
     def files(self, where: str, raw: Sequence[Any], base: Path) -> Source:
         """Several files that are one table."""
         fix = 'write source = ["a.csv", "b.csv"]'
         if not raw or not all(isinstance(one, str | Path) for one in raw):
             self.fault(where, "it is neither .csv, .parquet nor file.duckdb::table", fix)
-            return Source("csv")
+            return Source(SourceKind.CSV)
         first, *others = [self.source(where, one, base) for one in raw]
-        if {one.kind for one in (first, *others)} not in ({"csv"}, {"parquet"}):
+        if {one.kind for one in (first, *others)} not in ({SourceKind.CSV}, {SourceKind.PARQUET}):
             self.fault(where, "these files are not all .csv, or all .parquet", fix)
-            return Source("csv")
+            return Source(SourceKind.CSV)
         return replace(first, further=tuple(one.path for one in others if one.path is not None))
 
-    def version(self, where: str, kind: str, raw: Any, source: Source) -> Source:
+    def version(self, where: str, kind: SourceKind, raw: Any, source: Source) -> Source:
         """Which version of a Delta or Iceberg table it is."""
         said = self.mapping(where, raw)
         self.unknown(where, said, {"version"})
         version = said.get("version")
-        if source.kind != "parquet" or source.further:
+        if source.kind is not SourceKind.PARQUET or source.further:
             message = f"this is for the folder of one {kind.title()} table"
             self.fault(where, message, 'write source = "folder/", or leave it out')
         elif isinstance(version, bool) or not isinstance(version, int) or not 0 <= version <= _INT64:
-            what, example = ("number of a version", 12) if kind == DELTA else ("id of a snapshot", 7612345678901234567)
+            what, example = "id of a snapshot", 7612345678901234567
+            if kind is SourceKind.DELTA:
+                what, example = "number of a version", 12
             self.fault(f"{where}.version", f"it must be the {what}", f"write {kind} = {{ version = {example} }}")
         else:
             return Source(kind, source.path, version=version)
@@ -689,7 +773,7 @@ class _DeclarationReader:
 
     def csv(self, where: str, raw: Any, source: Source) -> Source:
         """How a CSV file is written, where it is not the usual way."""
-        if source.kind != "csv":
+        if source.kind is not SourceKind.CSV:
             self.fault(where, "this is for CSV files", "leave it out")
             return source
         said = self.mapping(where, raw)
@@ -726,7 +810,7 @@ class _DeclarationReader:
         return tuple(columns)
 
     def column(self, where: str, name: str, raw: Any, source: Source) -> Column:
-        raw = _short_form(raw, self_typed=source.kind != "csv")
+        raw = _short_form(raw, self_typed=source.kind is not SourceKind.CSV)
         if not isinstance(raw, Mapping):
             fix = 'write (17, 90), str, ["a", "b"] or { type = "text" }' if self.python else 'write { type = "text" }'
             self.fault(where, "it does not describe a column", fix)
@@ -747,7 +831,7 @@ class _DeclarationReader:
                 if not near:
                     return Column(name, Type.TEXT)
                 kind = Type(near[0])
-        elif source.kind == "csv":
+        elif source.kind is SourceKind.CSV:
             self.fault(
                 f"{where}.type",
                 "a CSV file does not state types",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from discreet.trusted.ring_a.table import Column, Condition, Type, Value
+from discreet.catalog.model import Condition, Rules
+from discreet.trusted.ring_a.table import Column, Type, Value
 
 _FIX = 'write for example impossible = [{ sex = "M", pregnant = true }, { age = { max = 15 }, married = ["yes"] }]'
 _RANGE = {"min", "max"}
@@ -18,9 +19,7 @@ class RuleReader(Protocol):
     def value(self, where: str, raw: Any, kind: Type | None) -> Value | None: ...
 
 
-def impossible(
-    reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]
-) -> tuple[tuple[Condition, ...], ...]:
+def impossible(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]) -> Rules:
     """The declared rules: each is a mapping from columns to a value, a list of values, or {min, max}."""
     if not isinstance(raw, list | tuple) or not all(isinstance(rule, Mapping) and rule for rule in raw):
         reader.fault(where, "not a valid list of rules", _FIX)

@@ -10,11 +10,10 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.catalog.issuer import Issuer
-from discreet.trusted.ledger.place import Place
+from discreet.trusted.ledger.periods import NEW_PERSONS as _NEW_PERSONS
+from discreet.trusted.ledger_server.place import Place
 from discreet.trusted.ring_a.exact import show
-from discreet.trusted.ring_a.periods import NEW_PERSONS as _NEW_PERSONS
-from discreet.trusted.ring_a.periods import YEARLY
-from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.table import Table, Value
 
 USUAL_GROUPS = 10
 """How many groups of a person count where nothing is declared, and no more than rows: a group of few persons is shown
@@ -26,9 +25,6 @@ USUAL_SCHEMAS = ("public", "main", "dbo")
 MOST_WORK = 10_000_000
 """The largest number of joined rows a person that can be declared."""
 
-ICEBERG = "iceberg"
-"""The kind of a source that is a folder of files with lists of which are in which snapshot of an Iceberg table."""
-
 ENCODINGS = ("utf-8", "latin-1", "utf-16")
 """Those that the engine reads of a CSV file."""
 
@@ -36,6 +32,10 @@ ENCODINGS = ("utf-8", "latin-1", "utf-16")
 def writable(name: str) -> bool:
     """Whether a table or column may have this name: control characters are kept for internal names (`own_name`)."""
     return bool(name) and not any(ord(letter) < 32 for letter in name)
+
+
+YEARLY: Mapping[str, int] = {"day": 366, "week": 53, "month": 12, "year": 1}
+"""The lengths of a period, each with how many there are in a year at most."""
 
 
 class Renews(StrEnum):
@@ -73,13 +73,34 @@ def _in_words(epsilon: Fraction, delta: Fraction) -> str:
     return f"ε {show(epsilon)}" + (f" δ {show(delta)}" if delta else "")
 
 
+MOST_PARTS = 100
+"""How many parts may have a budget each: a question about all of them is charged to each."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A budget for each part, as a region: the `column` of a `table` about people says, by these declared `values`, in
+    which one a person is. `who` names the table that holds each of them."""
+
+    table: str
+    column: str
+    values: tuple[str, ...] = ()
+    who: str | None = None
+
+    @property
+    def in_words(self) -> str:
+        """What is promised."""
+        return f"each part by {self.table}.{self.column} has this budget, and each person is in one part"
+
+
 @dataclass(frozen=True)
 class Budget:
     """How much privacy may be spent, for ever: (epsilon, delta), of which keys_delta pays for private group keys.
 
     `publish` is the price of a table for which room is kept: nothing else is admitted that would leave less; 0 keeps
     nothing. With a `renewal` the budget is for one period. `day` and `month` are the most ε of an analyst's that may be
-    spent in one of these, in UTC, and `question` the price of a question of theirs that names none."""
+    spent in one of these, in UTC, and `question` the price of a question of theirs that names none.
+    With `parts` each of them has this budget."""
 
     epsilon: Fraction
     delta: Fraction
@@ -89,6 +110,7 @@ class Budget:
     month: Fraction | None = None
     renewal: Renewal | None = None
     question: Fraction | None = None
+    parts: Parts | None = None
 
 
 class EngineKind(StrEnum):
@@ -129,6 +151,61 @@ class EngineLimits:
     remote: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeclaredStream:
+    """Counts of a table's rows by period and public `keys`, from the day `start` on, for a `horizon` of periods of
+    so many `days`, at one price. The day to which a row belongs stands in the column `date`. Of a person at most `rows`
+    count in one period, in at most so many `periods`. `key` is the file with the key of its secret state."""
+
+    name: str
+    table: str
+    date: str
+    keys: tuple[str, ...]
+    start: datetime.date
+    days: int
+    horizon: int
+    rows: int
+    periods: int
+    epsilon: Fraction
+    delta: Fraction
+    key: Path
+
+    def until(self, number: int) -> datetime.date:
+        """The last day of a period. Raises OverflowError where there is no such day."""
+        return self.start + datetime.timedelta(days=(number + 1) * self.days - 1)
+
+    def over(self, today: datetime.date) -> int:
+        """How many of its periods are over on a day."""
+        return max(0, min(self.horizon, (today - self.start).days // self.days))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredState:
+    """A synthetic state of one table, over its `columns`, whose values are public: it answers counts, and is corrected
+    at most so many times (`updates`). `epsilon` is the price of all its answers together, `key` the file with the key
+    of its secret."""
+
+    table: str
+    columns: tuple[str, ...]
+    updates: int
+    epsilon: Fraction
+    key: Path
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What a row's value in a column may be: one of these values, or a value from `minimum` to `maximum`."""
+
+    column: str
+    values: tuple[Value, ...] | None = None
+    minimum: Value | None = None
+    maximum: Value | None = None
+
+
+Rules = tuple[tuple[Condition, ...], ...]
+"""Which rows of a table cannot be, each by conditions that no row meets all: no synthetic row will."""
+
+
 @dataclass(frozen=True, repr=False)
 class Declaration:
     """Everything the owner declared, validated. `question_date` is what NOW() and CURRENT_DATE mean; None: the day on
@@ -145,6 +222,12 @@ class Declaration:
     schema: str | None = None
     question_date: datetime.date | None = None
     issuer: Issuer | None = None
+    streams: Mapping[str, DeclaredStream] = field(default_factory=dict)
+    share_answers: bool = False
+    """Whether analysts without accounts of their own are answered from what was measured for others."""
+    state: DeclaredState | None = None
+    impossible: Mapping[str, Rules] = field(default_factory=dict)
+    """The rules of tables that have some, by their names."""
 
     @property
     def beside(self) -> Path | None:

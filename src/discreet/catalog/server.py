@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from discreet.errors import Fault
-from discreet.trusted.ledger.place import Place
-from discreet.trusted.ring_a.table import POSTGRESQL, Source
+from discreet.trusted.ledger_server.place import Place
+from discreet.trusted.ring_a.table import Source, SourceKind
 
 SETTINGS = frozenset(
     {
@@ -53,7 +53,7 @@ def server(where: str, text: str) -> Source | Fault:
     if ":" in rest.rpartition("@")[0].rpartition("/")[2]:
         return Fault(where, "a password stands in it", _PASSWORD)
     try:
-        parts = urlsplit(f"{POSTGRESQL}://{rest}")
+        parts = urlsplit(f"postgresql://{rest}")
         settings = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query), errors="strict")
     except ValueError:
         return Fault(where, "it is no URL of a server", _EXAMPLE)
@@ -71,7 +71,8 @@ def server(where: str, text: str) -> Source | Fault:
     names = table.split(".")
     if not separator or len(names) > 2 or not all(_NAMED.fullmatch(name) for name in names):
         return Fault(where, "it does not name a table of the server", _EXAMPLE)
-    return Source(POSTGRESQL, server=f"{POSTGRESQL}://{rest}", relation=table if len(names) == 2 else f"public.{table}")
+    relation = table if len(names) == 2 else f"public.{table}"
+    return Source(SourceKind.POSTGRESQL, server=f"postgresql://{rest}", relation=relation)
 
 
 def ledger(text: str, beside: Path) -> Place | Fault:

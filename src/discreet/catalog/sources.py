@@ -40,6 +40,8 @@ def checked_types(declaration: Declaration) -> Declaration:
                 message = f"{key.name} is {key.type}, {'.'.join(table.path)} is {target.type}"
                 faults.append(Fault(f"tables.{table.name}.person", message, "declare both with one type"))
         for column in table.columns:
+            if column.type is None:  # of a public table that cannot be read: whoever asks for it is told
+                continue
             where = f"tables.{table.name}.columns.{column.name}"
             if column.name == table.person and column.type is Type.NUMBER:
                 message = "a number with fractions cannot identify a person: doubles make several persons one"

@@ -10,10 +10,7 @@ from __future__ import annotations
 import re
 
 from discreet.errors import Fault
-from discreet.trusted.ring_a.table import Source
-
-SPARK = "spark"
-"""The kind of a source that is a table of the server's catalog; also how it begins."""
+from discreet.trusted.ring_a.table import Source, SourceKind
 
 TOKEN = "DISCREET_SPARK_TOKEN"
 """The variable of the environment in which the server's token stands, where it asks for one."""
@@ -43,7 +40,7 @@ def remote(where: str, raw: object) -> str | Fault:
 
 def source(where: str, text: str) -> Source | Fault:
     """The table of the catalog that a source names, or what is wrong with it."""
-    names = text.removeprefix(f"{SPARK}::").split(".")
+    names = text.removeprefix(f"{SourceKind.SPARK}::").split(".")
     if len(names) > 3 or not all(_NAMED.fullmatch(name) for name in names):
         return Fault(where, "it does not name a table of Spark's catalog", 'write source = "spark::schema.table"')
-    return Source(SPARK, server=SPARK, relation=".".join(names))
+    return Source(SourceKind.SPARK, server="spark", relation=".".join(names))

@@ -15,7 +15,7 @@ from typing import Any
 
 from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
-from discreet.trusted.ring_a.table import Source, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Type
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _unwritten(path: Path, message: str, fix: str, code: str) -> DeclarationErro
 
 def _table(table: Suggested) -> list[str]:
     lines = [f"[tables.{table.name}]", f"source = {_text(table.source)}"]
-    usual = Source("csv")
+    usual = Source(SourceKind.CSV)
     dialect = {key: getattr(table.dialect, key) for key in ("delimiter", "decimal", "dates", "encoding")}
     other = [f"{key} = {_text(value)}" for key, value in dialect.items() if value != getattr(usual, key)]
     declared = any(table.types.get(name) in (Type.DATE, Type.TIMESTAMP) for name in table.dated)

@@ -18,7 +18,6 @@ from types import FrameType
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from discreet import __version__
 from discreet.catalog.model import EngineKind
@@ -30,11 +29,13 @@ from discreet.cli.collect import command as collect_command
 from discreet.cli.collect import estimate_command
 from discreet.cli.mcp import command as mcp_command
 from discreet.cli.opening import opened
+from discreet.cli.profile import command as profile_command
 from discreet.cli.publish import command as publish_command
 from discreet.cli.requests import COMMANDS as REQUESTS
 from discreet.cli.serve import account as account_command
 from discreet.cli.serve import serve as serve_command
 from discreet.cli.serve import token as token_command
+from discreet.cli.stream import command as stream_command
 from discreet.cli.there import Source, said_here, sourced
 from discreet.cli.together import command as together_command
 from discreet.errors import DeclarationError, Error, Fault, QuestionError
@@ -202,6 +203,7 @@ def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--confidence", default="0.95", help="With --within: the confidence level.", show_default=True),
         click.option("--together", is_flag=True, help="With --within: for all cells of the answer at once."),
+        click.option("--afresh", is_flag=True, help="Measure anew what earlier answers hold for nothing."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -230,6 +232,7 @@ def _within(pairs: tuple[str, ...]) -> dict[str, str] | None:
 @click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
+@click.option("--part", help="Of the persons of this part alone, whose own budget pays: [budget] parts.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
 @click.option("-o", "--output", metavar="FILE", help="Also write the answer: .csv, .parquet, .xlsx, .html or .json.")
 @click.option("--plot", "picture", metavar="FILE", help="Also draw the answer: .png, .svg or .html.")
@@ -242,16 +245,19 @@ def ask(
     within: tuple[str, ...],
     confidence: str,
     together: bool,
+    afresh: bool,
     dialect: str | None,
     analyst: str | None,
     owner: bool,
+    part: str | None,
     request: str | None,
     output: str | None,
     picture: str | None,
     as_json: bool,
 ) -> None:
     """Answer QUESTION about the tables of DECLARATION, or of a service."""
-    who = source.who(analyst, owner)
+    source.refuse(part=part)
+    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({"part": part} if part else {})
     if output:
         from discreet.release.save import place
 
@@ -259,7 +265,8 @@ def ask(
     if picture:
         from discreet.release.plot import target
 
-        target(picture)  # before anything is paid
+        target(picture)
+    source.spare(output, picture)  # before anything is paid
     with source.curator(load=True, owner=owner) as curator:
         release = curator.ask(
             question,
@@ -286,6 +293,7 @@ def ask(
 @click.option("--dialect", help="Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
+@click.option("--part", help="Of the persons of this part alone, whose own budget pays: [budget] parts.")
 @click.option("--sql", is_flag=True, help="For the owner: also the statement that the engine would run.")
 @_machine
 def explain(
@@ -296,15 +304,17 @@ def explain(
     within: tuple[str, ...],
     confidence: str,
     together: bool,
+    afresh: bool,
     dialect: str | None,
     analyst: str | None,
     owner: bool,
+    part: str | None,
     sql: bool,
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    source.refuse(sql=sql)
-    who = source.who(analyst, owner)
+    source.refuse(sql=sql, part=part)
+    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({"part": part} if part else {})
     with source.curator(load=False, owner=owner) as curator:
         explanation = curator.explain(
             question,
@@ -345,7 +355,7 @@ def check(declaration: str, as_json: bool) -> None:
         kept = curator.kept
         total = curator.balance().total
         odds = best_guess_of_budget(total.epsilon, total.delta)
-        renewal = curator.declaration.budget.renewal
+        renewal, parts = curator.declaration.budget.renewal, curator.declaration.budget.parts
     if as_json:
         sizes = {name: state.bytes for name, state in kept.items()}
         facts = {"faults": [], "tables": tables, "shared": shared, "odds_of_budget": odds, "file_bytes": sizes}
@@ -358,6 +368,8 @@ def check(declaration: str, as_json: bool) -> None:
             a_year = chance(best_guess_of_budget(*renewal.in_a_year(total.epsilon, total.delta)))
             promise = renewal.in_words(total.epsilon, total.delta)
             click.echo(screen.prose(f"{promise}; the attacker is right at most {a_year} of the time then"))
+        if parts is not None:
+            click.echo(screen.prose(f"{parts.in_words}: {', '.join(parts.values)}; others are in none"))
         if odds > ALMOST_SURE:
             words = f"ε {show(total.epsilon)} hides almost nothing about a person: at ε 1 it is {chance(USUAL)}"
             click.echo(screen.prose(words))
@@ -558,8 +570,8 @@ def ledger(
     metavar="COLUMN=TYPE",
     help="integer, number, text, boolean, date, timestamp.",
 )
-@click.option("--epsilon", default="3.0", show_default=True, help="The whole budget.")
-@click.option("--delta", default="1e-6", show_default=True, help="The whole budget's delta.")
+@click.option("--epsilon", default="1", show_default=True, help="The whole budget.")
+@click.option("--delta", default="0.000001", show_default=True, help="The whole budget's delta.")
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write it; by default the first source's name with .toml."
 )
@@ -584,8 +596,7 @@ def init(
     A CSV file's first rows are looked at for delimiter, decimal comma and encoding, and for types, which are written
     as comments: none is taken until you write it. No other value is read, but for those of columns named --public.
 
-    With --browser you say the same in a form, which shows what will be written; its budget begins with ε 1. It needs
-    the extra `server`.
+    With --browser you say the same in a form, which shows what will be written. It needs the extra `server`.
     """
     from discreet.catalog.suggest import write_new
     from discreet.cli.start import found, named, suggest
@@ -606,13 +617,10 @@ def init(
         tables = found(sources, target.parent, told.append)
         for line in told:
             click.echo(visible(line), err=True)
-        usual = {"epsilon": "1", "delta": "0.000001"}  # what the form itself advises, in plain digits
-        epsilon, delta = (
-            known if context.get_parameter_source(name) is ParameterSource.DEFAULT else said[name]
-            for name, known in usual.items()
-        )
         opens = "open this in a browser on this machine, once; Ctrl-C ends it:"
-        if not asked(tables, target, (epsilon, delta), told, lambda url: click.echo(f"{opens}\n{url}", err=True)):
+        if not asked(
+            tables, target, (said["epsilon"], said["delta"]), told, lambda url: click.echo(f"{opens}\n{url}", err=True)
+        ):
             click.echo("nothing was written", err=True)
             context.exit(1)
         told = []
@@ -659,7 +667,9 @@ main.add_command(account_command)
 main.add_command(audit_command)
 main.add_command(backup_command)
 main.add_command(restore_command)
+main.add_command(profile_command)
 main.add_command(publish_command)
+main.add_command(stream_command)
 main.add_command(together_command)
 main.add_command(collect_command)
 main.add_command(estimate_command)

@@ -32,11 +32,14 @@ def command(
     from discreet.audit import audit
     from discreet.audit.picture import plot
     from discreet.catalog import read
+    from discreet.cli.outputs import spare
     from discreet.release.plot import target
 
     if picture:
-        target(picture)  # before the work
+        target(picture)
     known = read(declaration) if declaration else None
+    if known is not None:
+        spare(known, picture)  # before the work
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
     with Progress(*columns, console=console, transient=True, disable=as_json or not console.is_terminal) as bar:

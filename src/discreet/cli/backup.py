@@ -21,8 +21,11 @@ def backup(declaration: Path, folder: Path, as_json: bool) -> None:
 
     Prepared copies of tables are not in it: they hold rows, and are made again. Note the printed head elsewhere.
     """
+    from discreet.catalog import read
+    from discreet.cli.outputs import spare
     from discreet.service.backup import back_up
 
+    spare(read(declaration), folder)
     done = back_up(declaration, folder)
     if as_json:
         click.echo(json.dumps(done.to_dict()))

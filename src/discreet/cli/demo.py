@@ -50,7 +50,7 @@ def demonstrate(output: Path, kind: EngineKind = EngineKind.HERE, server: str = 
         source = str(here) if kind is EngineKind.HERE else there
         flags = (
             "--one-row-per-person --public sex --public race --public education "
-            "--range age=17:90 --range hours_per_week=1:99 --range capital_gain=0:99999"
+            "--range age=17:90 --range hours_per_week=1:99 --range capital_gain=0:99999 --epsilon 3"
         )
         _say("32,561 people of a census, one row each. The owner declares what may be asked, and a budget of ε 3:")
         _shell(f"discreet init {'adult.csv' if kind is EngineKind.HERE else there} {flags}")

@@ -19,7 +19,7 @@ from discreet.odds import best_guess_of_budget, chance
 from discreet.release.render import aligned, percent, wrapped
 from discreet.texts import visible
 from discreet.trusted.ledger import note
-from discreet.trusted.ring_a.exact import fraction
+from discreet.trusted.ring_a.exact import fraction, show
 
 SHORTEST, LONGEST = 20, 80
 """Letters of a question in the ledger's table."""
@@ -58,6 +58,9 @@ def raised(declaration: str) -> list[str]:
                     f"{whose}: {Caps.of(before)} → {after}; an attacker who knows everyone else is right at most"
                     f" {odds[0]} → {odds[1]} of the time {after_all}"
                 )
+            elif name and before is not None and budget.epsilon > (stays := ledger.lasting(name)):
+                more_later = f"ε {show(stays)} → ε {show(budget.epsilon)} without what was approved"
+                lines.append(f"analyst {visible(name)}: {more_later}")
             allowed = allowances_of(budget)
             for length, one in ledger.allowances(name).items() if name else ():
                 cap = allowed.get(length)
@@ -107,6 +110,8 @@ def as_text(ledger: Mapping[str, Any], width: int | None = None) -> str:
     lines += running(ledger["period"])
     if ledger["older_filters"]:
         lines.append("older filters: large questions end publishing; `discreet ledger --renew-filters` ends that")
+    for name, one in ledger.get("parts", {}).items():
+        lines.append(visible(f"part {name}: {percent(one['used'])} of ε {one['epsilon']} used · {one['left']}"))
     for name, own in ledger["analysts"].items():
         used = (
             f"{percent(own['used'])} of ε {own['epsilon']}{above(own.get('approved', '0'))} used{spans(own['windows'])}"

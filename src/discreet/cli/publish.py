@@ -1,4 +1,4 @@
-"""`discreet publish`: a synthetic table, written to a file."""
+"""`discreet publish`: synthetic tables, written to files."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
     from discreet.synthesis.adaptive import Progress
 
 
-def _of_table(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The arguments DECLARATION and TABLE."""
+def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The arguments DECLARATION and TABLE, once or several times."""
 
     @click.argument("declaration", required=False)
-    @click.argument("table", required=False)
+    @click.argument("tables", nargs=-1, metavar="[TABLE]...")
     @functools.wraps(command)
-    def given(declaration: str | None, table: str | None, **said: Any) -> Any:
-        if said["server"] is not None and table is None and not str(declaration).endswith(".toml"):
-            declaration, table = None, declaration  # a service is asked: what was named first is the table
-        if table is None:
+    def given(declaration: str | None, tables: tuple[str, ...], **said: Any) -> Any:
+        if said["server"] is not None and declaration is not None and not declaration.endswith(".toml"):
+            tables = (declaration, *tables)  # a service is asked: what was named first is a table
+            declaration = None
+        if not tables:
             raise refused("table", "there is no table", "TABLE", "name one, as in clinic.toml visits")
-        return command(declaration=declaration, table=table, **said)
+        return command(declaration=declaration, tables=tables, **said)
 
     return given
 
 
 @click.command("publish")
-@_of_table
+@_of_tables
 @sourced
 @click.option("--epsilon", help="The price, for instance 1.")
 @click.option("--delta", help="By default the budget's, pro rata to epsilon.")
@@ -51,12 +52,18 @@ def _of_table(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")
 @click.option("--request", help="An id that makes a retry safe: the same id is charged once.")
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go: .csv, .parquet, .xlsx, .html or .json.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where the rows go: .csv, .parquet, .xlsx, .html, .json or .duckdb; of several tables each to FILE_TABLE, all "
+    "to one .duckdb with keys, or to one .json.",
+)
 @click.option("--plot", "picture", metavar="FILE", help="Also a page of pictures: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for a machine.")
 def command(
     source: Source,
-    table: str,
+    tables: tuple[str, ...],
     columns: tuple[str, ...],
     workload: tuple[str, ...],
     output: str | None,
@@ -66,23 +73,41 @@ def command(
     as_json: bool,
     **said: Any,
 ) -> None:
-    """Publish TABLE of DECLARATION, or of a service, as synthetic rows.
+    """Publish TABLE of DECLARATION, or of a service, as synthetic rows; several of the same persons with keys that fit.
 
-    Ctrl-C ends it early: what was measured until then makes the table. A service goes on: ask again for it.
+    Ctrl-C ends it early: what was measured until then makes the table, of several those that were begun. A service goes
+    on: ask again for it.
     """
     from discreet.release.plot import target
-    from discreet.release.save import place
+    from discreet.synthesis.place import each, place
 
     if output:
-        place(output)  # before anything is paid
+        place(output)
     if picture:
         target(picture)
+    files: list[Path] = [] if output is None else [Path(output)]
+    if output is not None and len(tables) > 1:
+        files = list(each(Path(output), tables).values())
+    source.spare(*files, picture)  # before anything is paid
     who = source.who(analyst, owner)
     if not source.elsewhere:
         who["tell"] = None if as_json or not sys.stderr.isatty() else _told
     with source.curator(load=True, owner=owner) as curator:
+        if len(tables) > 1:
+            if source.elsewhere or picture:
+                where = "--server" if source.elsewhere else "--plot"
+                fix = (
+                    "publish them where the tables lie"
+                    if source.elsewhere
+                    else "draw one table of the release in Python"
+                )
+                raise refused("table", f"several tables cannot be published with {where}", "TABLE", fix)
+            said |= {"columns": list(columns) or None, "workload": list(workload) or None}
+            here: Any = curator
+            _several(here.publish(tables, **said, **who), output, as_json=as_json)
+            return
         together = [[name.strip() for name in one.split(",")] for one in workload] or None
-        release = curator.publish(table, columns=list(columns) or None, workload=together, **said, **who)
+        release = curator.publish(tables[0], columns=list(columns) or None, workload=together, **said, **who)
         if output:
             release.save(output)
         if picture:
@@ -93,6 +118,16 @@ def command(
             click.echo(screen.answer(release))
             if output:
                 click.echo(f"{len(release):,} rows are in {Path(output)}")
+
+
+def _several(release: Any, output: str | None, *, as_json: bool) -> None:
+    written = release.save(output) if output else {}
+    if as_json:
+        click.echo(release.to_json())
+        return
+    click.echo(screen.answer(release))
+    for name, path in written.items():
+        click.echo(f"{len(release.tables[name]):,} rows of {name} are in {path}")
 
 
 def _told(progress: Progress) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.catalog import Source, Type, declare
+from discreet.catalog.formats import words_of
 from discreet.catalog.server import is_server
 from discreet.catalog.suggest import Suggested, table_name, written
 from discreet.engines import chosen
@@ -24,7 +25,7 @@ from discreet.engines.files import SNIFFED_ROWS, csv_head, csv_header, files
 from discreet.engines.protocol import Sources
 from discreet.errors import DeclarationError, Fault
 from discreet.texts import visible
-from discreet.trusted.ring_a.table import DATABASE, POSTGRESQL
+from discreet.trusted.ring_a.table import SourceKind
 
 MOST_KEYS = 1_000
 _HEAD = 1 << 20
@@ -102,9 +103,27 @@ def suggest(
                 table.values[column] = _keys(engine, table.place, column)
     finally:
         engine.close()
+    for source, one in zip(sources, tables, strict=True):
+        if told := _looks(one, alone=len(tables) == 1):
+            tell(f"{source}: {told}")
     suggested = [_suggested(table, base, one_row_per_person, alone=len(tables) == 1) for table in tables]
-    epsilon = _number("--epsilon", epsilon, "write --epsilon 3")
+    epsilon = _number("--epsilon", epsilon, "write --epsilon 1")
     return _checked(written(suggested, epsilon, _number("--delta", delta, "write --delta 1e-6")), base)
+
+
+def _looks(table: _Table, *, alone: bool) -> str:
+    """What the owner says next of columns that are texts, as long as nobody has said otherwise, and look like more;
+    empty where there is none. Of dates that need their form said first something else is told."""
+    looks = {name: kind for name, kind in table.looks.items() if name not in (table.dated if table.dates else ())}
+    if not looks:
+        return ""
+    names = visible(", ".join(looks))
+    options = [shlex.quote(f"{'' if alone else f'{table.name}.'}{name}={kind}") for name, kind in looks.items()]
+    typed = visible(" ".join(f"--type {option}" for option in options))
+    return (
+        f"declared as texts, though the first rows look otherwise: {names} → if they are right, say so with {typed};"
+        " or with --range COLUMN=MIN:MAX, from what you know and not from the file"
+    )
 
 
 def found(sources: Sequence[str], base: Path, tell: Callable[[str], None] = lambda _: None) -> list[Suggested]:
@@ -135,7 +154,7 @@ def _tables(sources: Sequence[str], engine: Sources, tell: Callable[[str], None]
         name = table_name(source)
         if any(name.casefold() == other.name.casefold() for other in tables):
             raise _fault(source, f"another source makes a table {name} too", "rename one of the files")
-        if place.kind == "csv":
+        if place.kind is SourceKind.CSV:
             place, looks = _dialect(place, engine)
             names = csv_header(place)
             if not names:
@@ -158,7 +177,9 @@ def _place(source: str, engine: Sources) -> Source:
     """The source, by the rules of a declaration; of a DuckDB file the tables are named where none was."""
     path = Path(source)
     if path.suffix.lower() in (".duckdb", ".ddb", ".db") and path.is_file():
-        names = [shlex.quote(f"{source}::{name}") for name in engine.tables(Source(DATABASE, path.resolve()))]
+        names = [
+            shlex.quote(f"{source}::{name}") for name in engine.tables(Source(SourceKind.DATABASE, path.resolve()))
+        ]
         fix = f"write {' or '.join(names[:20])}" if names else "it has no table: name another file"
         raise _fault(source, "this file may hold several tables", fix)
     placeholder = {
@@ -173,7 +194,7 @@ def _place(source: str, engine: Sources) -> Source:
                 "SOURCE", error.faults[0].message, error.faults[0].fix.removeprefix("write source = ")
             ) from None
         raise _fault(source, error.faults[0].message, "name a file that ends so") from None
-    if found.kind == POSTGRESQL:
+    if found.kind is SourceKind.POSTGRESQL:
         return found
     try:
         files(found)
@@ -304,9 +325,9 @@ def _counted(option: str, said: str, tables: Sequence[_Table]) -> Iterator[tuple
 def _written(place: Source, base: Path) -> str:
     """The source as a declaration in the folder `base` names it."""
     if place.server is not None:
-        return place.text
+        return words_of(place)
     relative = os.path.relpath(str(place.path), base)
-    if place.kind == "parquet" and place.path is not None and not place.path.suffix:
+    if place.kind is SourceKind.PARQUET and place.path is not None and not place.path.suffix:
         relative += "/"
     return f"{relative}::{place.relation}" if place.relation else relative
 

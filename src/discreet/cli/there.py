@@ -48,6 +48,15 @@ class Source:
                 where, fix = option, "leave it out; the owner says it where the declaration lies"
                 raise refused("server", f"a service does not take {option}", where, fix)
 
+    def spare(self, *outputs: str | Path | None) -> None:
+        """Raises QuestionError where one of these files is not to be written: `outputs.spare`. What a service's
+        declaration needs does not lie here."""
+        if self.declaration is not None and any(outputs):
+            from discreet.catalog import read
+            from discreet.cli.outputs import spare
+
+            spare(read(self.declaration), *outputs)
+
     def who(self, analyst: str | None, owner: bool) -> dict[str, Any]:
         """What is said of who asks. Raises QuestionError where the token has said it."""
         if not self.elsewhere:

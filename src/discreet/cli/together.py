@@ -116,9 +116,13 @@ def agree(
     output: str,
 ) -> None:
     """Write the document that all parties take, from one party's DECLARATION. Reads no row and spends nothing."""
+    from discreet.catalog import read
+    from discreet.cli.outputs import spare
+
     if Path(output).exists():
         fix = "remove it, or name another with --output"
         raise QuestionError("exists", "this file exists", where=output, fix=fix)
+    spare(read(declaration), output)
     written = _write(Path(output), Path(declaration), question, parties, epsilon, colluding, absent, largest, seconds)
     click.echo(f"{output} is written, with the hash {written}; every party takes the same file")
 

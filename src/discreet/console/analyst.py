@@ -7,7 +7,7 @@ import hashlib
 import json
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -78,7 +78,18 @@ FORMATS: Mapping[str, tuple[str, str]] = {
 
 async def tables(visit: Visit) -> Reply:
     """What may be asked about: declarations alone."""
-    return Page("tables.html", {"tables": dict(visit.service.tables)}, {"most": MOST_VALUES})
+    known = dict(visit.service.tables)
+    return Page("tables.html", {"tables": known}, {"most": MOST_VALUES, "joined": _joined(known)})
+
+
+def _joined(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """How two tables with a column for the person are joined; empty where there are no two with plain names."""
+    found = [(name, table["person"]) for name, table in known.items() if table["person"] and not table["public"]]
+    named = [(name, person) for name, person in found if name.isidentifier() and person.isidentifier()]
+    if len(named) < 2:
+        return ""
+    (first, one), (second, other) = named[:2]
+    return f"{first} JOIN {second} ON {first}.{one} = {second}.{other}"
 
 
 async def names(visit: Visit) -> Reply:
@@ -110,6 +121,7 @@ class _Draft:
     epsilon: str = ""
     column: str = ""
     error: str = ""
+    afresh: str = ""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -120,21 +132,21 @@ class _Draft:
             )
         if len(self.question) > LONGEST_QUESTION:
             raise Refused(413, "size", f"a question has at most {LONGEST_QUESTION:,} letters", "question", "ask less")
+        how = {"question": self.question, **({"reuse": False} if self.afresh else {})}
         if self.by == "within":
             if not self.column or not self.error:
                 fix = "name a column of the answer, and the largest error that it may have"
                 raise Refused(422, "within", "no error is named", "error", fix)
-            return {"question": self.question, "within": {self.column: self.error}}
-        return {"question": self.question, **({"epsilon": self.epsilon} if self.epsilon else {})}
+            return {**how, "within": {self.column: self.error}}
+        return {**how, **({"epsilon": self.epsilon} if self.epsilon else {})}
 
     @classmethod
     def of(cls, visit: Visit, sent: bool) -> _Draft:
         """What was sent, or what the address says."""
         word = visit.word if sent else visit.query
         by = "within" if word("by") == "within" else "epsilon"
-        return cls(
-            word("question"), by, word("epsilon").replace(",", "."), word("column"), word("error").replace(",", ".")
-        )
+        epsilon, error = (word(name).replace(",", ".") for name in ("epsilon", "error"))
+        return cls(word("question"), by, epsilon, word("column"), error, "yes" if word("afresh") else "")
 
 
 async def editor(visit: Visit) -> Reply:
@@ -165,14 +177,14 @@ def _example(visit: Visit) -> str:
     return f"SELECT COUNT(*) AS n FROM {name}" if name.isidentifier() else f'SELECT COUNT(*) AS n FROM "{name}"'
 
 
-def _turn(visit: Visit) -> asyncio.Lock:
+def turn(visit: Visit) -> asyncio.Lock:
     """Of an account the console asks one thing at a time: what comes next waits, and is not refused."""
-    turn = visit.kept.setdefault("turn", asyncio.Lock())
-    assert isinstance(turn, asyncio.Lock)
-    return turn
+    found = visit.kept.setdefault("turn", asyncio.Lock())
+    assert isinstance(found, asyncio.Lock)
+    return found
 
 
-async def _written(visit: Visit, function: Callable[[], _Result]) -> _Result:
+async def written(visit: Visit, function: Callable[[], _Result]) -> _Result:
     """Writes out what may be long: of whoever looks at it one thing at a time, and in threads of its own."""
     writing = visit.kept.setdefault("writing", asyncio.Lock())
     assert isinstance(writing, asyncio.Lock)
@@ -186,7 +198,7 @@ async def check(visit: Visit) -> Reply:
     number = visit.kept["latest"] = visit.kept.get("latest", 0) + 1
     try:
         said = _Draft.of(visit, sent=True).said
-        async with _turn(visit):
+        async with turn(visit):
             if number != visit.kept["latest"]:
                 raise Refused(409, "newer", "a newer draft is looked at", "question", "look at that one")
             explained = await visit.service.explained(visit.account, said)
@@ -238,13 +250,13 @@ async def ask(visit: Visit) -> Reply:
         ).hexdigest()
         name = once[:32]
         visit.kept["latest"] = visit.kept.get("latest", 0) + 1  # no check comes before this
-        async with _turn(visit):
+        async with turn(visit):
             answers = _answers(visit)
             if name in answers:
                 await visit.service.hold_open(visit.account, draft.question)
             else:
                 release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
-                size = len(await _written(visit, release.holds.to_json))
+                size = len(await written(visit, release.holds.to_json))
                 answers[name] = _Answer(draft.question, release, warnings, size)
                 while len(answers) > MOST_ANSWERS or (size_of_answers(visit.kept) > MOST_BYTES and len(answers) > 1):
                     del answers[next(iter(answers))]
@@ -252,7 +264,7 @@ async def ask(visit: Visit) -> Reply:
         if wants_json(visit.request):
             raise
         return await _editor(visit, draft, visit.service.problem_of(error, visit.account))
-    data = await _written(visit, partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
+    data = await written(visit, partial(_answer_data, name, answers[name])) if wants_json(visit.request) else {}
     return Elsewhere(f"/console/answers/{name}", data)
 
 
@@ -273,39 +285,44 @@ async def _of(visit: Visit) -> tuple[str, _Answer]:
 
 async def answer(visit: Visit) -> Reply:
     """An answer that was given: looked at again, nothing is asked and nothing is paid."""
-    return await _written(visit, partial(_answer_page, *await _of(visit)))
+    return await written(visit, partial(_answer_page, *await _of(visit)))
 
 
 def _answer_page(name: str, found: _Answer) -> Page:
     release = found.release
     words = {
-        "cells": _cells(release),
+        "cells": cells(release, range(len(release.rows))),
         "numbers": [release.holds.types.get(key, "number") in ("integer", "number") for key in release.columns],
         "pictures": chart(release),
-        "formats": [(one, words) for one, (_, words) in FORMATS.items() if one != "parquet" or find_spec("pyarrow")],
+        "formats": forms(FORMATS),
         "most": MOST_SHOWN,
         "again": release.holds.cost.epsilon,
     }
     return Page("answer.html", _answer_data(name, found), words)
 
 
-def _cells(release: Release) -> list[list[tuple[str, str]]]:
-    """Each cell in words, with the ends of its interval beside it."""
-    table = []
-    for row, interval in islice(zip(release.rows, release.intervals, strict=True), MOST_SHOWN):
-        cells = []
+def forms(wanted: Iterable[str]) -> list[tuple[str, str]]:
+    """Those of these FORMATS that can be written here, each with what people call it."""
+    return [(one, FORMATS[one][1]) for one in wanted if one != "parquet" or find_spec("pyarrow")]
+
+
+def cells(release: Release, places: Iterable[int]) -> list[list[tuple[str, str]]]:
+    """Each cell of the first MOST_SHOWN rows at these places in words, with the ends of its interval beside it."""
+    table, rows, intervals = [], release.rows, release.intervals
+    for place in islice(places, MOST_SHOWN):
+        row, interval, line = rows[place], intervals[place], list[tuple[str, str]]()
         for name in release.columns:
             value, ends = row[name], interval.get(name)
             if value is None:
-                cells.append(("NULL", ""))
+                line.append(("NULL", ""))
             elif isinstance(value, list):
-                cells.append((f"[{', '.join(map(str, value))}]", ""))
+                line.append((f"[{', '.join(map(str, value))}]", ""))
             elif ends is None:
-                cells.append((str(value), ""))
+                line.append((str(value), ""))
             else:
                 wide = ends[1] >= FAR or ends[0] <= -FAR
-                cells.append((estimate(value, ends), "" if wide else f"{_end(ends[0])} to {_end(ends[1])}"))
-        table.append(cells)
+                line.append((estimate(value, ends), "" if wide else f"{_end(ends[0])} to {_end(ends[1])}"))
+        table.append(line)
     return table
 
 
@@ -321,11 +338,12 @@ async def download(visit: Visit) -> Reply:
         raise Refused(
             404, "output", "there is no such form of an answer", "answers", f"take one of {', '.join(FORMATS)}"
         )
-    content = await _written(visit, partial(_saved, found.release, form))
+    content = await written(visit, partial(saved, found.release, form))
     return Download(f"answer.{form}", FORMATS[form][0], content)
 
 
-def _saved(release: Release, form: str) -> bytes:
+def saved(release: Release, form: str) -> bytes:
+    """A release as a file in one of FORMATS."""
     with tempfile.TemporaryDirectory(prefix="discreet-") as folder:
         path = Path(folder) / f"answer.{form}"
         release.save(path)
@@ -339,7 +357,7 @@ async def history(visit: Visit) -> Reply:
     """What this account asked before, the latest first."""
     before = visit.query("before")
     place = int(before) if before.isascii() and before.isdigit() and len(before) < 16 else None
-    data = await _written(visit, partial(_history, visit, place))
+    data = await written(visit, partial(_history, visit, place))
     return Page("history.html", {**data, "answers": _named(visit)})
 
 
@@ -379,7 +397,13 @@ async def balance(visit: Visit) -> Reply:
 
 PLACES = (
     Place(
-        "/console/ask", "Ask", ASKING, editor, ask, "Ask", ("question", "by", "epsilon", "column", "error", "request")
+        "/console/ask",
+        "Ask",
+        ASKING,
+        editor,
+        ask,
+        "Ask",
+        ("question", "by", "epsilon", "column", "error", "afresh", "request"),
     ),
     Place("/console/check", "Check", ASKING, None, check, "", ("question", "by", "epsilon", "column", "error")),
     Place("/console/names", "Names", ASKING, names),

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from discreet.console import analyst, owner, requests
+from discreet.console import analyst, owner, publishing, requests, streams
 from discreet.console.pages import HTML, JSON, as_json, rendered, replied, static, wants_json
 from discreet.console.sessions import Session, Sessions
 from discreet.console.visits import (
@@ -35,8 +35,8 @@ from discreet.service.roles import Role
 from discreet.service.serving import Address
 from discreet.service.watching import CODE, PATH
 
-PLACES: tuple[Place, ...] = (*owner.PLACES, *analyst.PLACES, *requests.PLACES)
-"""The pages, in the order of the menu."""
+PLACES: tuple[Place, ...] = (*owner.PLACES, *analyst.PLACES, *publishing.PLACES, *requests.PLACES)
+"""The pages, in the order of the menu; where streams are declared, theirs come behind them."""
 
 HOME = "/console"
 LOGIN = "/console/login"
@@ -50,7 +50,8 @@ SESSION, PRELIMINARY = "discreet", "discreet-login"
 
 def pages(service: Service, where: Address) -> Sequence[BaseRoute]:
     """The routes of a service's pages."""
-    console = Console(service, where)
+    places = (*PLACES, *streams.PLACES) if service.curator.declaration.streams else PLACES
+    console = Console(service, where, places)
     return [
         Route("/", console.root, methods=["GET"]),
         Route(HOME, console.home, methods=["GET"]),
@@ -63,17 +64,17 @@ def pages(service: Service, where: Address) -> Sequence[BaseRoute]:
                 partial(console.reply, one),
                 methods=[m for m, f in (("GET", one.show), ("POST", one.act)) if f],
             )
-            for one in PLACES
+            for one in places
         ),
     ]
 
 
 class Console:
-    """The pages of one service. `where` says how it is called: over TLS cookies are the host's alone, and never sent
+    """The `places` of one service. `where` says how it is called: over TLS cookies are the host's alone, and never sent
     without; on this machine's own plain HTTP, where other ports are other programs, their names have the port."""
 
-    def __init__(self, service: Service, where: Address) -> None:
-        self._service = service
+    def __init__(self, service: Service, where: Address, places: Sequence[Place]) -> None:
+        self._service, self._places = service, places
         self._secure = where.secure
         self._sessions = Sessions()
         self._kept: dict[bytes, dict[str, Any]] = {}
@@ -127,7 +128,7 @@ class Console:
             account, seconds = await self._service.holder_for(token)
             if seconds <= 0:  # it ends now, and is taken a little longer where clocks are apart
                 raise unknown_token()
-            if not _home(account):
+            if not self._home(account):
                 return self._login_page(request, "This account has no pages: it is for programs that watch.", 403)
             made = await self._service.look(partial(self._service.accounts.made, account.name))
         except Refused as refused:
@@ -148,7 +149,9 @@ class Console:
     def _login_page(self, request: Request, fault: str = "", status: int = 200) -> Response:
         word = secrets.token_urlsafe(24)
         words = {"form": word, "fault": fault, "issued": self._service.curator.declaration.issuer is not None}
-        reply = replied(rendered("login.html", {**_shell(None, None, ""), "title": "Log in", **words}), status=status)
+        reply = replied(
+            rendered("login.html", {**self._shell(None, None, ""), "title": "Log in", **words}), status=status
+        )
         self._set(reply, request, PRELIMINARY, word)
         return reply
 
@@ -188,7 +191,7 @@ class Console:
             return replied("", status=303, more={"location": LOGIN})
         except Exception as error:
             return self._failed(request, error, None)
-        return replied("", status=303, more={"location": _home(account)})
+        return replied("", status=303, more={"location": self._home(account)})
 
     async def _who(self, request: Request) -> tuple[Account, Session | None]:
         """Whose request it is, and in which session; without one where it has a token. Raises _LoggedOut, Refused."""
@@ -221,7 +224,7 @@ class Console:
             with self._service.one_of_few(account):
                 request.scope[KNOWN]()
                 act = request.method == "POST"
-                said: Mapping[str, str] = await sent(request, place.fields) if act else {}
+                said: Mapping[str, str] = await sent(request, place.fields, many=place.many) if act else {}
                 if act and session is not None and not (from_here(request) and meant(request, session, said)):
                     raise _forged()
                 visit = Visit(self._service, request, account, session, self._kept_for(request, session), said)
@@ -257,7 +260,12 @@ class Console:
             return replied(as_json(data), JSON, status)
         if isinstance(came, Elsewhere):
             return replied("", status=303, more={"location": came.path})
-        words = {**_shell(visit.account, visit.session, place.path), "title": place.title, **came.data, **came.words}
+        words = {
+            **self._shell(visit.account, visit.session, place.path),
+            "title": place.title,
+            **came.data,
+            **came.words,
+        }
         return replied(rendered(came.template, words), status=came.status)
 
     def _failed(
@@ -277,8 +285,23 @@ class Console:
         if wants_json(request):
             return replied(as_json(plain), "application/problem+json", plain["status"], more)
         path = "" if place is None else place.path
-        words = {**_shell(account, session, path), "title": plain["title"], "problem": plain}
+        words = {**self._shell(account, session, path), "title": plain["title"], "problem": plain}
         return replied(rendered("error.html", words), status=plain["status"], more=more)
+
+    def _home(self, account: Account) -> str:
+        """The first page of an account; empty where it has none."""
+        return next((one.path for one in self._places if one.menu and account.role in one.roles), "")
+
+    def _shell(self, account: Account | None, session: Session | None, path: str) -> dict[str, Any]:
+        """What stands around each page: who this is, where one can go."""
+        mine = [one for one in self._places if one.menu and account is not None and account.role in one.roles]
+        here = [one.path for one in mine if path == one.path or path.startswith(f"{one.path}/")]
+        return {
+            "who": None if account is None else account.to_dict(),
+            "form": "" if session is None else session.form,
+            "menu": [(one.path, one.menu) for one in mine],
+            "here": max(here, key=len) if here else "",
+        }
 
 
 class _LoggedOut(Exception):
@@ -292,20 +315,3 @@ def _forged() -> Refused:
 
 def _nothing() -> Refused:
     return Refused(404, "path", "there is nothing here", "request", "go to /console")
-
-
-def _home(account: Account) -> str:
-    """The first page of an account; empty where it has none."""
-    return next((one.path for one in PLACES if one.menu and account.role in one.roles), "")
-
-
-def _shell(account: Account | None, session: Session | None, path: str) -> dict[str, Any]:
-    """What stands around each page: who this is, where one can go."""
-    menu = [(one.path, one.menu) for one in PLACES if one.menu and account is not None and account.role in one.roles]
-    here = [one for one, _ in menu if path == one or path.startswith(f"{one}/")]
-    return {
-        "who": None if account is None else account.to_dict(),
-        "form": "" if session is None else session.form,
-        "menu": menu,
-        "here": max(here, key=len) if here else "",
-    }

@@ -12,6 +12,60 @@ for (const one of document.querySelectorAll("form[data-confirm]")) {
   });
 }
 
+// a form that is sent once, however often somebody presses; the server sees to that too
+for (const one of document.querySelectorAll("form[data-once]")) {
+  let sent = false;
+  one.addEventListener("submit", (event) => {
+    if (sent) event.preventDefault();
+    sent = true;
+  });
+  window.addEventListener("pageshow", () => {
+    sent = false;
+  });
+}
+
+// lines to be written elsewhere: a button that copies them, where the browser lets a page do that
+for (const lines of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", `Copy ${lines.dataset.copy}`);
+  const said = document.createElement("span");
+  said.setAttribute("role", "status");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(lines.textContent);
+      said.textContent = " Copied.";
+    } catch {
+      said.textContent = " The browser does not allow it: mark the text, and copy that.";
+    }
+  });
+  const row = document.createElement(lines.tagName === "PRE" ? "p" : "span");
+  row.append(" ", button, said);
+  lines.after(row);
+}
+
+// a job that runs: how far it is, until it ends; then its page is another
+const job = document.querySelector("[data-job]");
+if (job) follow(job);
+
+async function follow(place) {
+  for (;;) {
+    await new Promise((done) => setTimeout(done, 2000));
+    try {
+      const reply = await fetch(place.dataset.job, { headers: { accept: "application/json" } });
+      if (reply.status === 429) continue;
+      if (!reply.ok) return location.reload();
+      const { job } = await reply.json();
+      if (job.state !== "running") return location.reload();
+      place.querySelector("progress").value = job.done;
+      document.getElementById("done").textContent = job.done;
+    } catch {
+      // the service cannot be reached now: the next look may find it
+    }
+  }
+}
+
 function editor(form) {
   const question = form.elements.question;
   const changed = checking(form);

@@ -6,15 +6,18 @@ import csv
 import io
 import json
 import re
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from functools import partial
+from importlib.metadata import version
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode
 
 from discreet.accounting.pace import part
+from discreet.accounting.room import part_used
 from discreet.catalog.written import analyst_written
 from discreet.console.pictures import between, parts
 from discreet.console.requests import count_open
@@ -24,6 +27,7 @@ from discreet.errors import Error
 from discreet.ledger import Entry
 from discreet.odds import best_guess_of_budget, best_guess_of_spent, chance
 from discreet.service.log import KINDS, Sought
+from discreet.service.owner import token_number
 from discreet.service.requests import Refused
 from discreet.service.roles import Role
 from discreet.texts import visible
@@ -98,10 +102,10 @@ def _budget(
     kept: Loss | None,
 ) -> dict[str, Any]:
     """A budget's parts in percent."""
-    used = 100 * float(account.used())
+    used = 100 * float(part_used(account))
     losses = [one.loss for one in reserved if name in one.charged and one.loss is not None]
     running = min(used, 100 * float(part(account, losses)))
-    apart = 0.0 if kept is None else max(0.0, 100 * float(account.after(kept).used()) - used)
+    apart = 0.0 if kept is None else max(0.0, 100 * float(part_used(account.after(kept))) - used)
     return {
         "name": name,
         "epsilon": show(account.epsilon),
@@ -228,8 +232,18 @@ END = _act(
     ("account", "reason"),
 )
 
+REVOKE = _act(
+    "revoke.html",
+    lambda visit, said: visit.service.owner.revoke(visit.account, said["account"], token_number(said["token"]), said),
+    "/console/accounts",
+    ("account", "token", "reason"),
+)
+
 ACCOUNT = ("account", "role", "analyst", "days", "reason")
-TOKEN = ("account", "days", "reason")
+TOKEN = ("account", "days", "reason", "request")
+
+MOST_SENT = 20
+"""Forms for a token that are remembered, so that one that comes again makes no other."""
 
 
 async def accounts(visit: Visit) -> Reply:
@@ -253,20 +267,29 @@ async def add(visit: Visit) -> Reply:
 async def new_token(visit: Visit) -> Reply:
     """Asks for how long, and why."""
     said = {"account": visit.query("account"), "days": "", "reason": ""}
-    return Page("token.html", {**said, "problem": None, "made": None})
+    return Page("token.html", {**said, "problem": None, "made": None}, {"request": secrets.token_urlsafe(12)})
 
 
 async def make_token(visit: Visit) -> Reply:
     """Makes one more token of an account, which stands on this page alone, this once."""
     said = {name: visit.word(name) for name in TOKEN}
-    problem = made = None
+    request, problem, made = said.pop("request")[:64], None, None
+    sent: dict[str, int] = visit.kept.setdefault("tokens", {})
     try:
+        if request in sent:
+            message = f"this form has made token {sent[request]} already, which was shown once"
+            fix = "where it was lost, revoke it on the page Accounts, and make another from there"
+            raise Refused(422, "sent", message, "request", fix)
         given: dict[str, Any] = {**said, "days": _days(said["days"])}
         made = await visit.service.look(partial(visit.service.owner.new_token, visit.account, said["account"], given))
+        if request:
+            sent[request] = made["token"]["token"]
+            while len(sent) > MOST_SENT:
+                del sent[next(iter(sent))]
     except (Error, Refused) as error:
         problem = visit.service.problem_of(error, visit.account)
     status = 200 if problem is None else problem["status"]
-    return Page("token.html", {**said, "problem": problem, "made": made}, status=status)
+    return Page("token.html", {**said, "problem": problem, "made": made}, {"request": request}, status)
 
 
 def _days(text: str) -> Decimal | None:
@@ -326,7 +349,7 @@ def _log(visit: Visit, sought: Sought, before: int | None) -> dict[str, Any]:
         "entries": [_row(visit, one) for one in found[:PER_PAGE]],
         "sought": asdict(sought),
         "before": found[PER_PAGE - 1].seq if len(found) > PER_PAGE else None,
-        "who_asked": [name for name in log.asking() if name],
+        "names": log.names(),
         "tables": list(visit.service.curator.declaration.tables),
         "kinds": [*KINDS, "acts"],
         "head": visit.service.curator.ledger.head,
@@ -336,7 +359,7 @@ def _log(visit: Visit, sought: Sought, before: int | None) -> dict[str, Any]:
 def _row(visit: Visit, entry: Entry) -> dict[str, Any]:
     log = visit.service.owner.log
     plain = as_entry(visit.service.curator, entry)
-    return {**plain, "status": log.status(entry), "tables": list(log.tables(entry))}
+    return {**plain, "by": entry.by, "status": log.status(entry), "tables": list(log.tables(entry))}
 
 
 async def saved(visit: Visit) -> Reply:
@@ -345,7 +368,7 @@ async def saved(visit: Visit) -> Reply:
     return Download("log.csv", "text/csv; charset=utf-8", await visit.service.look(partial(_saved, visit, sought)))
 
 
-COLUMNS = ("entry", "time", "kind", "analyst", "tables", "question", "price", "status", "note")
+COLUMNS = ("entry", "time", "kind", "analyst", "by", "tables", "question", "price", "status", "note")
 
 
 def _saved(visit: Visit, sought: Sought) -> bytes:
@@ -423,7 +446,7 @@ def _numbers(text: str) -> dict[str, int]:
 
 
 async def _refresh(visit: Visit, said: Mapping[str, str], problem: Mapping[str, Any] | None = None) -> Page:
-    data = await visit.service.look(visit.service.owner.refreshed)
+    data = await visit.service.look(partial(_refreshed, visit))
     words = {
         "numbers": json.dumps(data["snapshots"]),
         "failed": data.get("problem"),
@@ -433,12 +456,23 @@ async def _refresh(visit: Visit, said: Mapping[str, str], problem: Mapping[str, 
     return Page("refresh.html", data, words, 200 if problem is None else problem["status"])
 
 
+def _refreshed(visit: Visit) -> dict[str, Any]:
+    period = visit.service.curator.budget.period
+    return {**visit.service.owner.refreshed(), "period": None if period is None else dict(period)}
+
+
 # whether all is as it should be
 
 
 async def health(visit: Visit) -> Reply:
     """The ledger's head, what is open, what failed; with ?verify=1 its whole history."""
-    return Page("health.html", await visit.service.look(partial(_health, visit, visit.query("verify") == "1")))
+    try:
+        await visit.service.look(visit.service.watch.ready)
+        ready: dict[str, Any] = {"ready": True, "problem": None}
+    except Error as error:
+        ready = {"ready": False, "problem": visit.service.problem_of(error, visit.account)}
+    data = await visit.service.look(partial(_health, visit, visit.query("verify") == "1"))
+    return Page("health.html", {**data, "ready": ready, "version": version("discreet")})
 
 
 def _health(visit: Visit, verify: bool) -> dict[str, Any]:
@@ -474,6 +508,7 @@ PLACES = (
     ),
     Place("/console/accounts", "Accounts", OWNING, accounts, add, "Accounts", ACCOUNT),
     Place("/console/accounts/token", "A new token", OWNING, new_token, make_token, "", TOKEN),
+    Place("/console/accounts/revoke", "Revoke a token", OWNING, *REVOKE, "", ("account", "token", "reason")),
     Place("/console/accounts/end", "End an account", OWNING, *END, "", ("account", "reason")),
     Place("/console/health", "Health", AUDITING, health, None, "Health"),
 )

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -121,6 +122,18 @@ def percent(value: float) -> str:
     return "0 %" if value == 0 else f"{value:.0f} %" if value >= 10 else f"{value:.2g} %"
 
 
+def today() -> str:
+    """This day, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def duration(seconds: float) -> str:
+    """How long something takes, about."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} seconds"
+    return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
+
+
 @cache
 def _templates(package: str) -> Any:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -146,8 +159,9 @@ def _templates(package: str) -> Any:
         "begun": begun,
         "moment": moment,
         "after_left": after_left,
+        "duration": duration,
         "kept_lines": kept_lines,
     }
     made.filters |= shapes
-    made.globals |= {"address": address, "longest_reason": LONGEST_REASON}
+    made.globals |= {"address": address, "longest_reason": LONGEST_REASON, "today": today}
     return made

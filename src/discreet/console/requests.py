@@ -99,7 +99,10 @@ def _mine(visit: Visit) -> dict[str, Any]:
     """An analyst's own budget, None where it has none, and requests."""
     name, budget = visit.account.asks_as or "", visit.service.curator.budget
     own = budget.analysts.get(name)
-    account = None if own is None else {"epsilon": own.total["epsilon"], "approved": own.approved, "used": own.used}
+    account = None
+    if own is not None:
+        account = {"epsilon": own.total["epsilon"], "approved": own.approved, "used": own.used}
+        account["windows"] = list(own.windows)  # what has a cap of its own
     return {"account": account, "period": _period(visit), **_sorted(visit.service.curator.ledger.requests(name))}
 
 

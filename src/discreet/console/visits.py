@@ -18,6 +18,8 @@ from discreet.service.roles import Role
 
 FORM = "application/x-www-form-urlencoded"
 MOST_FIELDS = 200
+MOST_BOXES = 5_000
+"""Fields of a form with boxes, one for each column of a table."""
 
 FORM_FIELD, FORM_HEADER = "form", "x-form"
 """Where a request that changes something has the session's word, which pages of other places cannot read."""
@@ -38,6 +40,10 @@ class Visit:
     def word(self, name: str) -> str:
         """A field that was sent, without blanks around it; empty where it was not."""
         return self.said.get(name, "").strip()
+
+    def lines(self, name: str) -> list[str]:
+        """The lines of a field that was sent, of `Place.many`; none where it was not."""
+        return [line for line in self.said.get(name, "").split("\n") if line]
 
     def query(self, name: str) -> str:
         """What stands behind the question mark under this name; empty where nothing does."""
@@ -89,10 +95,15 @@ class Place:
     menu: str = ""
     fields: tuple[str, ...] = ()
     """What a POST may have."""
+    many: tuple[str, ...] = ()
+    """Those of the fields that may be there several times, as boxes of which some are ticked: a line for each."""
 
 
-async def sent(request: Request, known: tuple[str, ...], largest: int = LARGEST) -> dict[str, str]:
-    """The fields of a form, or of a JSON object, as texts. Raises Refused."""
+async def sent(
+    request: Request, known: tuple[str, ...], largest: int = LARGEST, many: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """The fields of a form, or of a JSON object, as texts; of `many` each may be there several times, and is a line.
+    Raises Refused."""
     known = (*known, FORM_FIELD)
     if kind_of(request) == JSON:
         return texts(await body(request, JSON, largest), known)
@@ -103,13 +114,17 @@ async def sent(request: Request, known: tuple[str, ...], largest: int = LARGEST)
             keep_blank_values=True,
             strict_parsing=bool(text),
             errors="strict",
-            max_num_fields=max(MOST_FIELDS, len(known)),
+            max_num_fields=max(MOST_BOXES if many else MOST_FIELDS, len(known)),
         )
     except ValueError:
         raise Refused(400, "body", "the form cannot be read", "body", "send it from the page") from None
-    if len(dict(pairs)) < len(pairs) or not dict(pairs).keys() <= set(known):
+    once = [name for name, _ in pairs if name not in many]
+    if len(set(once)) < len(once) or not dict(pairs).keys() <= set(known):
         raise Refused(400, "body", "a field is not known, or stands there twice", "body", "send it from the page")
-    return {name: value.replace("\r\n", "\n") for name, value in pairs}
+    lines: dict[str, list[str]] = {}
+    for name, value in pairs:
+        lines.setdefault(name, []).append(value.replace("\r\n", "\n"))
+    return {name: "\n".join(values) for name, values in lines.items()}
 
 
 def from_here(request: Request) -> bool:

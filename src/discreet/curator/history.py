@@ -8,7 +8,9 @@ from typing import Any
 
 from discreet.accounting.balance import price_of
 from discreet.curator.procedures import Curator
+from discreet.explanation import BudgetState
 from discreet.ledger import TOTAL, Entry, Verification
+from discreet.ledger.history import account_name
 from discreet.trusted.ring_a.exact import show
 
 
@@ -34,6 +36,7 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
             }
             for name, own in budget.analysts.items()
         },
+        **({"parts": {name: used_of(one) for name, one in budget.parts.items()}} if budget.parts else {}),
         "tables": tables(curator),
         "head": curator.ledger.head,
         "entries": [as_entry(curator, entry) for entry in curator.ledger.entries()],
@@ -41,6 +44,11 @@ def as_dict(curator: Curator, verification: Verification | None) -> dict[str, An
     if verification is not None:
         result["verified"] = {"entries": verification.entries, "unanswered": verification.unanswered}
     return result
+
+
+def used_of(one: BudgetState) -> dict[str, Any]:
+    """A part's budget: what is promised, the percent used, and what is left in words."""
+    return {**one.total, "used": one.used, "left": one.room}
 
 
 def as_page(curator: Curator, after: int, limit: int) -> dict[str, Any]:
@@ -78,7 +86,7 @@ def as_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
         "question": entry.question,
         "price": price(curator, entry) if entry.kind in ("reserve", "repeat", "unknown") else "",
         "loss": entry.loss.to_json() if entry.loss is not None else None,
-        "charged": ["the budget" if name == TOTAL else name for name in entry.charged],
+        "charged": [account_name(name) for name in entry.charged],
         "status": entry.status,
         "note": entry.note,
     }
@@ -86,7 +94,7 @@ def as_entry(curator: Curator, entry: Entry) -> dict[str, Any]:
 
 def price(curator: Curator, entry: Entry) -> str:
     """What an entry charged, as a price in words."""
-    if entry.loss is None:
+    if entry.loss is None or entry.loss.pure == 0:  # a period of a stream, which was paid when it began
         return "free"
     whole = curator.ledger.filter(TOTAL)
     if entry.loss.pure is None and whole.delta:
@@ -102,5 +110,5 @@ def more_like_the_last(curator: Curator, account: str = TOTAL) -> int | None:
     """How many more fit of the last price that anybody paid."""
     last = None
     for entry in curator.ledger.entries():
-        last = entry.loss or last
+        last = last if entry.loss is None or entry.loss.pure == 0 else entry.loss
     return None if last is None else curator.balance(account).more(last)

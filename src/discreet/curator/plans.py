@@ -13,9 +13,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
+from discreet.locks import Lock
 from discreet.pricing import Within
 from discreet.sql.limits import room
-from discreet.trusted.ring_a.forks import Lock
 
 MOST = 64
 """How many are kept, of all accounts together: those that were used last."""

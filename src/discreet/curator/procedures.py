@@ -5,20 +5,24 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, overload
 
+from discreet.catalog.charged_once import secret_file
 from discreet.curator.requests import Requesting
 from discreet.errors import refused
 from discreet.ledger import Stored
 from discreet.pricing import named_epsilon
 from discreet.procedures.progress import progress
 from discreet.procedures.run import released, request_key
+from discreet.profile.call import ProfileCall, call
 from discreet.release import Release
 from discreet.release.content import FREE, ReleaseContent
 from discreet.schedule import Turns, engine_time_over
 from discreet.selection.choice import Select, select
 from discreet.selection.watch import AboveThresholdRun, mechanism
 from discreet.sql.compiled import Askable, as_text, unbound
+from discreet.texts import visible
 from discreet.trusted.ring_a.exact import Number
 from discreet.trusted.ring_a.table import Value
 from discreet.trusted.ring_b.watching import Watching, WatchMeasurement
@@ -29,12 +33,18 @@ if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.learning.model import Fit
     from discreet.learning.predictor import Predictor
     from discreet.selection.weights import WeightsRun
+    from discreet.streams.stream import Stream
     from discreet.synthesis.adaptive import Progress
+    from discreet.synthesis.publication import Publication
+    from discreet.synthesis.run import Tell, Turn
+    from discreet.synthesis.several import SeveralPublication
     from discreet.synthesis.synthetic import Synthetic
+    from discreet.synthesis.synthetic_tables import SyntheticTables
+    from discreet.trusted.ring_c.marginals import Marginals, Opened
     from discreet.workload import Workload
     from discreet.workload.answers import Answering
 
-    _Call = Aggregation | Answering | Fit | Select
+    _Call = Aggregation | Answering | Fit | ProfileCall | Select
 
 
 class Curator(Requesting):
@@ -77,7 +87,7 @@ class Curator(Requesting):
         """
         account, question = self._account(analyst), as_text(question)
         checked, table = self._lowered(question)
-        price = self._price(checked, epsilon, None, None)
+        price = self._price(checked, epsilon, None, None, account)
         call = select(checked, question, table, k=k, epsilon=price.epsilon, gap=gap)
         return self._through(call, call.measurement, account, request)
 
@@ -141,6 +151,35 @@ class Curator(Requesting):
         grant = self._door.open(opened, analyst=account, question=call.question, key=key, request=None)
         assert not isinstance(grant, Stored)
         return WeightsRun(Weighing(grant), call, self._lowered)
+
+    def stream(self, name: str) -> Stream:
+        """Opens a declared stream: running totals, windows and counts by period, at one price for its whole horizon.
+
+        Nothing is spent or measured before its `advance`. The owner's, as its secret state is. Needs the extra
+        `streams`. Raises QuestionError where no stream of this name is declared, DeclarationError where it does not go
+        with its source, LedgerError.
+        """
+        try:
+            from discreet.streams.stream import Stream, priced
+            from discreet.trusted.ring_c.continual import Continuing, begun_with
+            from discreet.trusted.ring_c.stream_state import StateFile
+        except ImportError:
+            fix = 'run pip install "discreet[streams]"'
+            raise refused("extra", "a stream needs cryptography", "stream", fix) from None
+
+        account = self._account(None)
+        call = priced(self._declaration, name, lambda one: begun_with(self._door, one))
+        self._engine.hold_rows(call.table)
+        beside = self._declaration.beside
+        assert beside is not None  # it was declared so
+        file = StateFile(secret_file(beside, call.declared.name, "stream"), call.declared.key.absolute())
+        return Stream(
+            call,
+            Continuing(self._door, call.whole, file),
+            self._turn,
+            lambda table: self._holdings.held(table).rows,
+            lambda content, charged: self._release(content, call.whole.loss, call.cost if charged else FREE, account),
+        )
 
     def sample_and_aggregate(
         self,
@@ -263,7 +302,7 @@ class Curator(Requesting):
             raise refused("together", "not a valid session", "session", fix)
         account = self._account(None)
         checked, table = self._lowered(session.question)
-        parts = (self._engine.name, "together", session.hash)
+        parts = (self._kept_under, "together", session.hash)
 
         def key() -> tuple[str, object]:
             held = self._holdings.held(table)
@@ -295,6 +334,57 @@ class Curator(Requesting):
         call = answering(self._declaration, workload, epsilon, delta)
         return self._through(call, call.measurement, account, request)
 
+    def profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number | None = None,
+        keys: Sequence[Sequence[str]] | None = None,
+        columns: Sequence[str] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Release:
+        """Releases how much persons contribute, as noisy numbers of persons by powers of two: once for a snapshot.
+
+        Of each person the rows; the groups, for each set of `keys` ([["city"], ["city", "year"]]); the largest size of
+        the values in each of these `columns`. Each histogram gets an equal share of `epsilon`. From then on each
+        question of whoever paid for it has the limits and bounds that are best for its own price, at no further one;
+        declared limits are the most that can be chosen. `release.content["proposed"]` are lines that a declaration
+        may have by these numbers.
+
+        Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
+        EngineError (the price stays charged), LedgerError.
+        """
+        account = self._account(analyst)
+        made = self._profile_call(table, epsilon, keys, columns)
+        return self._through(made, made.measurement, account, request)
+
+    def explain_profile(
+        self,
+        table: str | None = None,
+        *,
+        epsilon: Number | None = None,
+        keys: Sequence[Sequence[str]] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> tuple[str, ...]:
+        """Says how many histograms `profile` would release, of what, and the share of the price that each gets.
+
+        Nothing is spent, and no row is read. Raises QuestionError.
+        """
+        return self._profile_call(table, epsilon, keys, columns).shares
+
+    def _profile_call(
+        self,
+        table: str | None,
+        epsilon: Number | None,
+        keys: Sequence[Sequence[str]] | None,
+        columns: Sequence[str] | None,
+    ) -> ProfileCall:
+        made = call(self._declaration, table, epsilon, keys, columns)
+        for one in made.measurement.histograms:
+            self._held_to_limits((one.of.root,), one.table)
+        return made
+
     def _through(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         """A procedure's release on the schedule: measured and stored, or from the ledger."""
         with self._on_schedule(self._turn):
@@ -302,13 +392,14 @@ class Curator(Requesting):
 
     def _released(self, call: _Call, measurement: Any, account: str, request: str | None) -> Release:
         held = self._holdings.held(call.table)
+        of = held.numbers, self._kept_under
         stored, charged = released(
             self._door,
             measurement,
             lambda noisy: call.content(noisy).to_json(),
             analyst=account,
             question=call.question,
-            key=request_key(call.table, held.numbers, self._engine.name, *call.parts),
+            key=call.key(*of) if isinstance(call, ProfileCall) else request_key(call.table, *of, *call.parts),
             request=request,
             rows=held.rows,
             due=engine_time_over,
@@ -317,6 +408,7 @@ class Curator(Requesting):
             ReleaseContent.from_json(stored), measurement.loss, call.cost if charged else FREE, account
         )
 
+    @overload
     def publish(
         self,
         table: str,
@@ -331,7 +423,35 @@ class Curator(Requesting):
         tell: Callable[[Progress], None] | None = None,
         analyst: str | None = None,
         request: str | None = None,
-    ) -> Synthetic:
+    ) -> Synthetic: ...
+
+    @overload
+    def publish(
+        self,
+        table: list[str] | tuple[str, ...],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        tell: Callable[[Progress], None] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> SyntheticTables: ...
+
+    def publish(
+        self,
+        table: str | list[str] | tuple[str, ...],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        method: str = "adaptive",
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, Any] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        tell: Callable[[Progress], None] | None = None,
+        analyst: str | None = None,
+        request: str | None = None,
+    ) -> Synthetic | SyntheticTables:
         """Makes a synthetic table like the declared one: rows whose marginals are near the truth's, and how near.
 
         Columns with declared values or bounds, or those named; values of texts are found where enough persons share
@@ -341,18 +461,27 @@ class Curator(Requesting):
         columns; with `adaptive` it says which marginals matter). `rows` is how many rows, by default as many as the
         table seems to hold. All that is measured is declared as one batch at the price
         (epsilon, delta); without `delta` that is the budget's, in the share of `epsilon`. `tell` hears of each step; an
-        interrupt ends the run early, and the table is made of what was measured until then.
+        interrupt, or an error of `tell`, ends the run early: the table is made of what was measured until then.
+
+        Several tables, named in a list, are made together at one price, with keys that fit: a table with one row a
+        person, and others whose rows refer to it, or to a row that does. `epsilon`, `delta` and `tell` are all that can
+        be said of these; after an interrupt there are the tables that were begun until then.
 
         Raises QuestionError, BudgetError or DeclarationError, where a source is not what it was (nothing was spent),
         EngineError (the price stays charged), LedgerError.
         """
         from discreet.synthesis.publication import PublishOptions, publication
-        from discreet.synthesis.run import carried_out
+        from discreet.synthesis.run import published
         from discreet.synthesis.synthetic import Synthetic
+        from discreet.trusted.ring_c.marginals import Declaring
 
         account = self._account(analyst)
         if tell is not None and not callable(tell):
             raise refused("tell", "tell must be callable", "tell", "write tell=print")
+        if isinstance(table, list | tuple):
+            said = {"rows": rows, "columns": columns, "bins": bins, "workload": workload}
+            said["method"] = None if method == "adaptive" else method
+            return self._publish_several(table, epsilon, delta, said, tell, account, request)
         options = PublishOptions(
             table=table,
             epsilon=epsilon,
@@ -365,16 +494,76 @@ class Curator(Requesting):
         )
         call = publication(self._declaration, options)
         held = self._holdings.held(call.table)
+        key = request_key(call.table, held.numbers, self._kept_under, *call.parts)
+        opened = Declaring(call.table, call.declared)
+        return Synthetic.of(self._published(call, opened, published, key, held.rows, tell, account, request))
+
+    def _publish_several(
+        self,
+        names: Sequence[str],
+        epsilon: Number | None,
+        delta: Number | None,
+        said: Mapping[str, Any],
+        tell: Callable[[Progress], None] | None,
+        account: str,
+        request: str | None,
+    ) -> SyntheticTables:
+        from discreet.synthesis.several import several
+        from discreet.synthesis.several_run import published
+        from discreet.synthesis.synthetic_tables import SyntheticTables
+        from discreet.trusted.ring_c.marginals import DeclaringSeveral
+
+        named = next((name for name, value in said.items() if value is not None), None)
+        if named is not None:
+            message = f"{named} is said of a single table"
+            raise refused("table", message, named, "leave it out, or publish that table alone")
+        call = several(self._declaration, names, epsilon, delta)
+        for one in call.tables:
+            self._held_to_limits([one.counted], one.view)
+        held = [self._holdings.held(one) for one in call.read]
+        numbers = " ".join(one.numbers for one in held)
+        key = request_key(call.tables[0].table, numbers, self._kept_under, *call.parts)
+        opened = DeclaringSeveral(call.read, call.declared)
+        return SyntheticTables.of(self._published(call, opened, published, key, held[0].rows, tell, account, request))
+
+    def _published(
+        self,
+        call: Publication | SeveralPublication,
+        opened: Opened,
+        make: Callable[[Any, Marginals, Turn, Tell], ReleaseContent],
+        key: str,
+        rows: object,
+        tell: Tell | None,
+        account: str,
+        request: str | None,
+    ) -> Release:
+        """A publication's release: each step in its turn, with its progress shown."""
+        from discreet.synthesis.run import carried_out
+
+        turn = Turns(self._declaration.limits.answer_seconds or None, self._turn).one
         showing = progress("publishing") if tell is None else nullcontext(print)
+        raised: list[str] = []
         with showing as bar:
+            hears = tell or (lambda step: bar(step.step, step.steps))
+
+            def told(step: Progress) -> None:
+                try:
+                    hears(step)
+                except InterruptedError:  # it ends the run early on purpose
+                    raise
+                except Exception as error:  # and so does a fault, of which whoever wrote it wants to know
+                    raised[:] = [visible(f"tell raised {type(error).__name__}: {str(error)[:200]}".rstrip(": "))]
+                    raise
+
             content, charged = carried_out(
-                call,
                 self._door,
+                opened,
+                lambda run: make(call, run, turn, told),
                 analyst=account,
-                key=request_key(call.table, held.numbers, self._engine.name, *call.parts),
+                question=call.question,
+                key=key,
                 request=request,
-                rows=held.rows,
-                tell=tell or (lambda step: bar(step.step, step.steps)),
-                turn=Turns(self._declaration.limits.answer_seconds or None, self._turn).one,
+                rows=rows,
             )
-        return Synthetic.of(self._release(content, call.declared.loss, call.cost if charged else FREE, account))
+        release = self._release(content, call.declared.loss, call.cost if charged else FREE, account)
+        return replace(release, notes=(*release.notes, *raised))

@@ -17,7 +17,7 @@ import weakref
 from typing import BinaryIO
 
 from discreet.engines.forkserver import CURATOR, fork
-from discreet.trusted.ring_a.forks import Lock
+from discreet.locks import Lock
 
 START_SECONDS = 120
 """A child that is not forked within this time is none."""

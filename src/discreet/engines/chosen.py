@@ -15,7 +15,7 @@ from discreet.engines.postgresql.driver import example as on_postgresql
 from discreet.engines.protocol import Owned, Sources
 from discreet.engines.spark.driver import Spark
 from discreet.engines.spark.driver import example as on_spark
-from discreet.trusted.ring_a.dialect import Dialect
+from discreet.trusted.ring_b.dialect import Dialect
 
 DIALECT: Dialect = DUCKDB
 """How statements are written where a text is read, before an engine is asked."""

@@ -18,21 +18,25 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements
 from discreet.catalog.model import EngineLimits
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Row, Stopped
 from discreet.engines.statements import Beside, Statement, Statements
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, EngineError, Fault, QuestionError
-from discreet.trusted.ring_a.dialect import Dialect, Lacking, function
+from discreet.locks import Lock
+from discreet.trusted.parts.rows import assigning, keeping
+from discreet.trusted.renewal.first_seen import statements
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression
-from discreet.trusted.ring_a.first_seen import statements
-from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.nodes import Root, project_of
 from discreet.trusted.ring_a.statement import statement
-from discreet.trusted.ring_a.storing import load_statements, positions
+from discreet.trusted.ring_a.storing import positions
 from discreet.trusted.ring_a.table import Relation, Source, Table, Type, Value
-from discreet.trusted.ring_a.windows import MOST_HELD, Salt
+from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_b.dialect import Dialect, Lacking
+from discreet.trusted.ring_b.held_groups import MOST_HELD
 from discreet.trusted.ring_b.order_statistics import Distinct
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import Attributed, bases, shape
@@ -166,6 +170,9 @@ class Driver:
     def _has(self, table: str) -> bool:
         return self._process is not None and self._process.usable and table in self._child.loaded
 
+    def _has_all(self, table: Table) -> bool:
+        return all(self._has(base.name) for base in table.bases)
+
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a source that states types."""
         self.start()
@@ -232,10 +239,37 @@ class Driver:
         try:
             answer = self._sources.call("first_seen", list(before), list(now), made, facts, salt)
         except Failed:
-            fault = Fault("engine", "persons and those of earlier periods do not fit", "raise engine.memory_gib")
-            raise DeclarationError([fault], code="memory") from None
+            raise _too_many() from None
         (persons,) = answer["buffers"]
         return dict(zip((table.name for table in tables), answer["fingerprints"], strict=True)), bytes(persons)
+
+    def assigning(
+        self, table: Table, column: str, values: Sequence[str], key: bytes, lists: Sequence[tuple[Sequence[str], bytes]]
+    ) -> bytes:
+        """The persons who are in a part by a table's rows and on no list yet."""
+        known = [persons for _, persons in lists]
+        try:
+            answer = self._sources.call("assigning", known, assigning(table, column, values, key))
+        except Failed:
+            raise _too_many() from None
+        (found,) = answer["buffers"]
+        return bytes(found)
+
+    def keep_part(
+        self,
+        tables: Sequence[Table],
+        of: tuple[Table, str, str],
+        key: bytes,
+        account: str,
+        lists: Sequence[tuple[Sequence[str], bytes]],
+    ) -> None:
+        """Leaves in these tables the rows of one part's persons."""
+        known = [persons for _, persons in lists]
+        places = [list(names).index(account) if account in names else -1 for names, _ in lists]
+        try:
+            self._sources.call("part", known, places, keeping(tables, *of, key))
+        except Failed:
+            raise _too_many() from None
 
     def leads_to_several(self, relation: Attributed) -> bool:
         """Whether some value that rows refer to leads to several persons. For the owner, when tables are loaded."""
@@ -253,7 +287,7 @@ class Driver:
         Raises EngineError where the engine failed, Stopped where the child died or had to be killed, Lost where it had
         ended before.
         """
-        if self._process is None or not all(self._has(base.name) for base in table.bases):
+        if self._process is None or not self._has_all(table):
             raise self._gone()
         made = self._statements.of(plan, table)
         asked = self._asked(made, Salt.of(secrets.token_hex(16)))
@@ -328,30 +362,31 @@ class Driver:
             fix = 'declare person, a column that tells whose each row is, or kind = "duckdb" under [engine]'
             raise QuestionError("engine", message, where="table", fix=fix) from None
 
-    def code(self, coding: Coding, table: Table) -> CodedRows:
+    def code(self, coding: Coding, table: Table, *, evenly: bool = False) -> CodedRows:
         """Builds the rows of a table as cells, for the door only, which lets go of them with `uncode`."""
-        rows = CodedRows(f"coded_{secrets.token_hex(8)}", table, coding)
+        rows = CodedRows(f"coded_{secrets.token_hex(8)}", table, coding, evenly)
         self._coded([build(rows, Salt.of(secrets.token_hex(16)), self._dialect)], table)
         return rows
 
     def uncode(self, rows: CodedRows) -> None:
         """Lets go of rows as cells."""
-        if self._has(rows.table.name):
+        if self._has_all(rows.table):
             self._coded([drop(rows)], rows.table)
 
     def _coded(self, statements: list[str], table: Table) -> None:
-        if not self._has(table.name) or self._process is None:
+        if not self._has_all(table) or self._process is None:
             raise self._gone()
         try:
             self._process.call("build", statements, seconds=self._limits.seconds)
         except Failed:
             raise EngineError from None
 
-    def marginals(self, rows: CodedRows, cliques: Sequence[Sequence[str]]) -> list[Marginal]:
-        """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names.
-        For the door only."""
+    def marginals(self, rows: CodedRows, cliques: Sequence[Sequence[str]], *, evenly: bool = False) -> list[Marginal]:
+        """How many rows are in each cell, or what they weigh, for each of these sets of columns; the axes are in the
+        order of the names. For the door only."""
         shapes = [rows.coding.shape(clique) for clique in cliques]
-        return self._counted([counts(rows, clique) for clique in cliques], shapes, rows.table)
+        selects = [counts(rows, clique, self._dialect, evenly=evenly) for clique in cliques]
+        return self._counted(selects, shapes, rows.table)
 
     def cells(self, coding: Coding, predicate: Expression, table: Table) -> Marginal:
         """1 for each cell of the coding for which the predicate is true, 0 for the others. Reads no row."""
@@ -361,7 +396,7 @@ class Driver:
     def _counted(self, selects: Sequence[str], shapes: Sequence[tuple[int, ...]], table: Table) -> list[Marginal]:
         """Raises EngineError where the engine failed, Stopped where the child died or had to be killed,
         Lost where it had ended before."""
-        if not self._has(table.name) or self._process is None:
+        if not self._has_all(table) or self._process is None:
             raise self._gone()
         wanted = list(zip(selects, shapes, strict=True))
         try:
@@ -455,6 +490,12 @@ class Driver:
         """Ends the child."""
         self._sources.close()
         self._child = _Child()
+
+
+def _too_many() -> DeclarationError:
+    """What is said where persons that are known already do not fit beside those of the tables."""
+    fault = Fault("engine", "persons and those who are known already do not fit", "raise engine.memory_gib")
+    return DeclarationError([fault], code="memory")
 
 
 STAND_SECONDS = 30

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.catalog.model import ICEBERG
+from discreet.catalog.formats import words_of
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table
+from discreet.trusted.ring_a.table import Source, SourceKind, Table
 
 SNIFFED_ROWS = 1_000
 """So many rows of a CSV file are looked at for how it is written."""
@@ -65,7 +65,7 @@ def keys_of_folders(source: Source, found: Sequence[Path]) -> tuple[str, ...]:
     }
     if len(named) > 1:
         fix = "put all files under folders with the same keys"
-        raise DeclarationError([Fault("source", f"the folders of {source.text} differ in their keys", fix)])
+        raise DeclarationError([Fault("source", f"the folders of {words_of(source)} differ in their keys", fix)])
     return named.pop()
 
 
@@ -75,7 +75,7 @@ def csv_header(source: Source) -> list[str]:
     Raises DeclarationError where they differ: their columns are told by their places."""
     headers = [_csv_head(source, path, 1)[:1] for path in files(source)]
     if any(header != headers[0] for header in headers):
-        message = f"not all files of {source.text} begin with the same line of names"
+        message = f"not all files of {words_of(source)} begin with the same line of names"
         raise DeclarationError([Fault("source", message, "write the same columns into each, in the same order")])
     return next(iter(headers[0]), [])
 
@@ -130,18 +130,19 @@ def check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 _READABLE = {
-    "csv": 'check that it is text in UTF-8 with commas, or write csv = { delimiter = ";", encoding = "latin-1" }',
-    "parquet": "check that it is a Parquet file, or several whose columns of one name have one type",
-    DELTA: "check that this version is in its log and that its files are there",
-    ICEBERG: "check that its metadata and the files of this snapshot are there, and whole",
-    DATABASE: "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
-    POSTGRESQL: "run SELECT over the declared columns on the server, and see what it says",
-    "frame": "give a pandas or polars DataFrame, or an Arrow table",
+    SourceKind.CSV: "check that it is text in UTF-8 with commas, or "
+    'write csv = { delimiter = ";", encoding = "latin-1" }',
+    SourceKind.PARQUET: "check that it is a Parquet file, or several whose columns of one name have one type",
+    SourceKind.DELTA: "check that this version is in its log and that its files are there",
+    SourceKind.ICEBERG: "check that its metadata and the files of this snapshot are there, and whole",
+    SourceKind.DATABASE: "check that it is a DuckDB file, not open elsewhere, and the name of the table in it",
+    SourceKind.POSTGRESQL: "run SELECT over the declared columns on the server, and see what it says",
+    SourceKind.FRAME: "give a pandas or polars DataFrame, or an Arrow table",
 }
 
 
 def unreadable(source: Source) -> DeclarationError:
-    message = f"{source.text} cannot be read as {'a table' if source.kind == 'frame' else source.kind}"
+    message = f"{words_of(source)} cannot be read as {'a table' if source.kind is SourceKind.FRAME else source.kind}"
     return DeclarationError([Fault("source", message, _READABLE[source.kind])], code="unreadable")
 
 

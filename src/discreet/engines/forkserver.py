@@ -20,10 +20,10 @@ import subprocess
 import sys
 import weakref
 
-from discreet.trusted.ring_a.forks import Lock
+from discreet.locks import Lock
 
-BESIDE = ("pandas",)
-"""What a child may need, and takes long to load: loaded beside the program where the curator has it."""
+LARGE = ("pandas",)
+"""What takes long to load: loaded beside a program that names it as `BESIDE`, where the curator has it."""
 
 CURATOR = 3
 """In a server and its children: the descriptor of the curator's process, which is ready when that has ended."""
@@ -56,10 +56,15 @@ class _Server:
         }
         self._owner = os.getpid()
         self.asking, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        loaded = [program, *(name for name in BESIDE if name in sys.modules)]
+        large = [name for name in LARGE if name in sys.modules]
         with there:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from {__name__} import main; main({self._owner}, {loaded!r})"],
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    f"from {__name__} import main; main({self._owner}, {program!r}, {large!r})",
+                ],
                 stdin=there.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -93,9 +98,9 @@ def _server(program: str) -> _Server:
         return _servers[program]
 
 
-def main(curator: int, loaded: list[str]) -> None:
-    """The server: loads modules, has the first prepare what each of its children would make alike, and forks a child
-    that runs its `main` whenever it is asked to."""
+def main(curator: int, program: str, large: list[str]) -> None:
+    """The server: loads the program, and what of `large` that needs, has it prepare what each of its children would
+    make alike, and forks a child that runs its `main` whenever it is asked to."""
     asking = socket.socket(fileno=0)
     watched = os.pidfd_open(curator)
     if os.getppid() != curator:
@@ -104,9 +109,12 @@ def main(curator: int, loaded: list[str]) -> None:
         os.dup2(watched, CURATOR)
         os.close(watched)
     signal.signal(signal.SIGCHLD, _reap)
-    program, *_ = [importlib.import_module(name) for name in loaded]
-    if hasattr(program, "prepare"):
-        program.prepare()
+    loaded = importlib.import_module(program)
+    for name in large:
+        if name in getattr(loaded, "BESIDE", ()):
+            importlib.import_module(name)
+    if hasattr(loaded, "prepare"):
+        loaded.prepare()
     gc.collect()
     gc.freeze()  # what all children share stays shared
     while True:
@@ -129,7 +137,7 @@ def main(curator: int, loaded: list[str]) -> None:
             for descriptor in descriptors:
                 os.close(descriptor)
             try:
-                program.main()
+                loaded.main()
             finally:
                 os._exit(1)
         with socket.socket(fileno=news) as told, contextlib.suppress(OSError):

@@ -150,9 +150,37 @@ class Owned(CodedEngine, Protocol):
         /,
     ) -> tuple[dict[str, str], bytes]:
         """Leaves in tables that are loaded the rows of those persons alone who are in the present period
-        (`ring_a.first_seen`): whose keyed ids are in `now`, or who are in a table that is taken `anew` and neither
-        there nor in `before`. Gives the tables' hashes then, and the keyed ids of these new persons. DuckDB alone
+        (`trusted.renewal.first_seen`): whose keyed ids are in `now`, or who are in a table that is taken `anew` and
+        neither there nor in `before`. Gives the tables' hashes then, and the keyed ids of these new persons. DuckDB
+        alone can."""
+        ...
+
+    def assigning(
+        self,
+        table: Table,
+        column: str,
+        values: Sequence[str],
+        key: bytes,
+        lists: Sequence[tuple[Sequence[str], bytes]],
+        /,
+    ) -> bytes:
+        """The keyed ids of those persons who are in a part by the value that a row of theirs has in a column of a
+        loaded table, each with the value's place, and are on none of these lists (`trusted.parts`). DuckDB alone
         can."""
+        ...
+
+    def keep_part(
+        self,
+        tables: Sequence[Table],
+        of: tuple[Table, str, str],
+        key: bytes,
+        account: str,
+        lists: Sequence[tuple[Sequence[str], bytes]],
+        /,
+    ) -> None:
+        """Leaves in tables that are loaded the rows of those persons alone whom these lists have in the part with this
+        account (`trusted.parts.rows`), and in the table `of` which a column says so by a value, rows that have it.
+        DuckDB alone can."""
         ...
 
     def leads_to_several(self, relation: Attributed, /) -> bool:

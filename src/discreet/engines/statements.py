@@ -6,15 +6,15 @@ import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, fields
 
-from discreet.trusted.ring_a import windows as rotating
-from discreet.trusted.ring_a.dialect import Dialect
-from discreet.trusted.ring_a.forks import Lock
+from discreet.locks import Lock
 from discreet.trusted.ring_a.names import table_name
 from discreet.trusted.ring_a.nodes import Aggregate, Root
-from discreet.trusted.ring_a.statement import held, statement
+from discreet.trusted.ring_a.statement import statement
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_a.windows import Held, Salt
+from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_b import registered  # noqa: F401  (operators and relations are registered with ring A)
+from discreet.trusted.ring_b.dialect import Dialect
+from discreet.trusted.ring_b.held_groups import Held, held, name_of
 from discreet.trusted.ring_b.order_statistics import Distinct
 
 MOST_KEPT = 4_000_000
@@ -103,7 +103,7 @@ class Statements:
 
     def _beside(self, plan: Root, table: Table) -> Beside | None:
         below = plan.child if isinstance(plan, Distinct) else plan
-        if not isinstance(below, Aggregate) or rotating.name_of(table_name(table), below) is None:
+        if not isinstance(below, Aggregate) or name_of(table_name(table), below) is None:
             return None
         wanted = held(below, table)
         build, drop = (tuple(self._dialect.text(node) for node in nodes) for nodes in (wanted.build, wanted.drop))

@@ -17,20 +17,21 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Stopped
 from discreet.engines.statements import Statements
 from discreet.errors import DeclarationError, EngineError, QuestionError
 from discreet.trusted.ring_a.casts import TYPES
-from discreet.trusted.ring_a.dialect import Dialect, Lacking
 from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.nodes import Aggregate, Root, project_of
-from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import Source, Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_b.dialect import Dialect, Lacking
 from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms
 
 _SECONDS = 20
@@ -112,9 +113,7 @@ class Twin:
             if not self._ready:
                 self._begin(process, _SECONDS)
                 for table in self._tables:
-                    empty = replace(table, source=Source("frame"))
-                    made, _ = load_statements(empty, _FRAME.copy(), "a key")
-                    statements = [self._dialect.text(node) for node in (_creation(empty), *made)]
+                    statements = _loading(replace(table, source=Source(SourceKind.FRAME)), self._dialect)
                     process.call("empty", statements, seconds=_SECONDS)
                 process.call("lock", seconds=_SECONDS)
                 self._ready = True
@@ -135,6 +134,13 @@ def types(root: Root) -> tuple[list[str], int]:
         keys = keys[:-1]
     totals = len(root.totals) if isinstance(root, Aggregate) else 2 if isinstance(root, GroupHistograms) else 1
     return [_TYPES[key.type] for key in keys], totals
+
+
+@lru_cache
+def _loading(table: Table, dialect: Dialect) -> list[str]:
+    """What makes a table without rows, written once for every twin."""
+    made, _ = load_statements(table, _FRAME.copy(), "a key")
+    return [dialect.text(node) for node in (_creation(table), *made)]
 
 
 def _creation(table: Table) -> exp.Expression:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from discreet.intervals import joint
+import numpy as np
+
+from discreet.intervals import combined, joint, sums, watched
 from discreet.intervals.moments import moment_error
 from discreet.intervals.noise import CONFIDENCE, half_width
 from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
@@ -14,7 +16,7 @@ from discreet.plan.outputs import Output, OutputKind
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import Part
-from discreet.trusted.ring_b.jointly import axis_of, count_of
+from discreet.trusted.ring_b.jointly import axis_of, count_of, ends_of
 from discreet.trusted.ring_b.order_statistics import MeasuredSpecial
 
 GROUP_FOR_MEANS = 1_000
@@ -75,6 +77,12 @@ def half_width_of(output: Output, measured: Measured, miss: float) -> float:
     mechanism = measured.mechanism
     if isinstance(mechanism, LaplaceThreshold | GaussianThreshold):
         return half_width(mechanism.noise, [1.0], miss)
+    if isinstance(mechanism, sums.Summed):
+        return sums.half_width(mechanism, output.weights, miss)
+    if isinstance(mechanism, combined.Combined):
+        return combined.half_width(mechanism, miss)
+    if isinstance(mechanism, watched.Watched):
+        return watched.half_width(mechanism, output.weights, miss)
     if measured.part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
         return joint.half_width(mechanism, output.weights, miss)
@@ -85,11 +93,22 @@ def half_width_of(output: Output, measured: Measured, miss: float) -> float:
 def _widest_mean(output: Output, measured: Measured, miss: float) -> float:
     """The quantile of the noise of a mean at its worst position, in steps, for one row."""
     mechanism, part = measured.mechanism, measured.part
+    if isinstance(mechanism, sums.Summed):
+        places = np.linspace(0.0, 1.0, joint.PLACES)
+        return float(sums.spread(mechanism, *ends(part, output), miss)(places).max())
     if part.axes:
         assert isinstance(mechanism, Ball | Gaussian)
         return joint.widest(mechanism, part, axis_of(part, output.weights), miss)
     assert isinstance(mechanism, Laplace | Gaussian)
     return half_width(mechanism, [1.0], miss)
+
+
+def ends(part: Part, mean: Output) -> tuple[Sequence[Fraction], Sequence[Fraction]]:
+    """The weights that make, of the vectors of a mean, the distances of its values from both ends of their lattice."""
+    if part.axes:
+        return ends_of(part, axis_of(part, mean.weights))
+    above, below = ([Fraction(int(place == end)) for place in range(len(part.vectors))] for end in (0, 1))
+    return above, below
 
 
 def size_output(mean: Output, measured: Measured) -> Output:

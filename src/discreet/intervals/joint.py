@@ -52,14 +52,26 @@ def _quantile(mechanism: Ball | Gaussian, weights: tuple[float, ...], miss: floa
     if isinstance(mechanism, Gaussian):
         norm = math.sqrt(sum((weight / largest) ** 2 for weight in weights)) * largest
         return -NormalDist().inv_cdf(miss / 2) * float(mechanism.sigma) * norm
+    used = _uniform(mechanism, weights, largest)
+    return float(mechanism.scale) * largest * _ball_quantile(used, mechanism.coordinates, miss)
+
+
+def _uniform(mechanism: Ball, weights: Sequence[float], largest: float) -> tuple[float, ...]:
+    """The weights of independent uniform variables that a combination of a point of the ball is made of."""
     relative, place = [], 0
     for block in mechanism.blocks:  # of a diamond's point (a, s), a + s and a − s are independent and uniform
         first = weights[place] / largest
         other = weights[place + 1] / largest if block == 2 else 0.0
         relative += [first] if block == 1 else [(first + other) / 2, (first - other) / 2]
         place += block
-    used = tuple(sorted(round(abs(weight), 12) for weight in relative if round(abs(weight), 12)))
-    return float(mechanism.scale) * largest * _ball_quantile(used, mechanism.coordinates, miss)
+    return tuple(sorted(round(abs(weight), 12) for weight in relative if round(abs(weight), 12)))
+
+
+def places_in_ball(mechanism: Ball, weights: Sequence[float]) -> tuple[Floats, Floats, float]:
+    """Where a combination of a point of the ball lies, as values with their quadrature weights, in units of the largest
+    weight; and that."""
+    largest = max(abs(weight) for weight in weights)
+    return *_sizes(_uniform(mechanism, weights, largest)), largest
 
 
 @lru_cache(maxsize=4096)

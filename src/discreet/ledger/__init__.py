@@ -4,12 +4,13 @@ What privacy rests on stands in `discreet.trusted.ledger`.
 """
 
 from discreet.ledger.history import Entry, Verification
-from discreet.ledger.store import Ledger, Turn, Unit
+from discreet.ledger.store import Assigning, Ledger, Turn, Unit
 from discreet.trusted.ledger.accounts import TOTAL, Caps, Snapshot, TableState
 from discreet.trusted.ledger.ledger import Reserved, Stored
 
 __all__ = [
     "TOTAL",
+    "Assigning",
     "Caps",
     "Entry",
     "Ledger",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.trusted.ledger.accounts import TOTAL, Caps, debited, stored_loss
+from discreet.trusted.ledger.accounts import PART, TOTAL, Caps, debited, stored_loss
 from discreet.trusted.ledger.chain import Record
+from discreet.trusted.ledger.periods import Period
 from discreet.trusted.ledger.transaction import Transaction
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.loss import Loss
-from discreet.trusted.ring_a.periods import Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 
@@ -20,12 +20,13 @@ from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 class Entry:
     """One entry for people.
 
-    `kind` is open, register, renew, period, persons, snapshot, reserve, commit, repeat, failure, end, lift, service (an
-    account of the service or a token, made or ended; what the service does) or unknown, questions whose entries are
-    lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to, `charged` the
-    accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged all the same),
-    "repeated" for a repeat, else empty; `note` says in words what an owner's act did. `tables` are those about people
-    that it reads, or that failed.
+    `kind` is open, register, renew, period, persons, assigned, snapshot, reserve, commit, repeat, failure, end, lift,
+    service (an account of the service or a token, made or ended; what the service does) or unknown, questions whose
+    entries are lost (and freeze in ledgers of older versions). `reserve_id` names the reserve that it belongs to,
+    `charged` the accounts that it debited with `loss`. `status` is "committed" or "no answer" for a reserve (charged
+    all the same), "repeated" for a repeat, else empty; `note` says in words what an owner's act did. `tables` are those
+    about people that it reads, that failed, or that an act is about; `by` the account that an act came from, where that
+    was kept, and `names` the accounts and analysts that it is about.
     """
 
     seq: int
@@ -39,6 +40,8 @@ class Entry:
     status: str
     note: str
     tables: tuple[str, ...] = ()
+    by: str = ""
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,27 @@ def entry(record: Record, committed: bool) -> Entry:
         debited(body),
         status,
         _note(body),
-        tuple(body.get("tables", ())),
+        _tables(body),
+        body.get("facts", body).get("by") or "",
+        _names(body),
     )
+
+
+def _tables(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tables that an entry is about."""
+    if "table" in body:
+        return (str(body["table"]),)
+    return tuple(body.get("facts", body).get("tables", ()))
+
+
+def _names(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The accounts and analysts that an act is about, each once."""
+    if body["kind"] == "register":
+        found = [one[0] for one in (*body["changes"], *body.get("allowances", ()))]
+    else:
+        facts = body.get("facts", {})
+        found = [facts.get(key) for key in ("analyst", "name", "bound")]
+    return tuple(dict.fromkeys(str(name) for name in found if name and name != TOTAL and not name.startswith(PART)))
 
 
 def _note(body: Mapping[str, Any]) -> str:
@@ -80,15 +102,22 @@ def _note(body: Mapping[str, Any]) -> str:
         changes = [_change(name, old, new) for name, old, new in body["changes"]]
         allowed = [_change(name, old, new, length) for name, length, old, new in body.get("allowances", ())]
         renews = [_renewal(body["renewal"])] if "renewal" in body else []
-        return "; ".join(changes + allowed + renews) or "the declaration"
+        stays = [
+            f"{account_name(name)}: ε {show(Fraction(epsilon))} without what was approved"
+            for name, epsilon in body.get("lasting", ())
+            if epsilon is not None
+        ]
+        return "; ".join(changes + allowed + stays + renews) or "the declaration"
     if body["kind"] == "unknown":
         return "questions whose entries are lost"
     if body["kind"] == "renew":
         return "; ".join(
-            f"{_whose(name)}: filters renewed, from now on {promise}" for name, promise in body["promises"]
+            f"{account_name(name)}: filters renewed, from now on {promise}" for name, promise in body["promises"]
         )
     if body["kind"] == "period":
         return f"period {Period(body['length'], body['start']).name} begins: every account has its budget anew"
+    if body["kind"] == "assigned":
+        return "persons who are in a part for the first time are listed"
     if body["kind"] == "persons":
         return f"persons first seen in period {body['period']} are listed"
     if body["kind"] == "snapshot":
@@ -145,7 +174,7 @@ def asker(analyst: str) -> str:
 
 def _change(name: str, old: Mapping[str, str] | None, new: Mapping[str, str] | None, window: str = "") -> str:
     before = "" if old is None else f"{Caps.from_json(old)} → "
-    whose = _whose(name) + (f" a {window}" if window else "")
+    whose = account_name(name) + (f" a {window}" if window else "")
     return f"{whose}: {before}{'no cap' if new is None else Caps.from_json(new)}"
 
 
@@ -155,8 +184,44 @@ def _renewal(renewal: Mapping[str, str] | None) -> str:
     return f"the budget renews each {renewal['length']}, for {renewal['persons']}"
 
 
-def _whose(name: str) -> str:
+def account_name(name: str) -> str:
+    """An account in words."""
+    if name.startswith(PART):
+        return f"the part {name.removeprefix(PART)}"
     return "the budget" if name == TOTAL else name
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an index of stored answers is told of an entry: a "reserve", a "commit" with the first bytes of its answer,
+    or a "repeat". Nothing of it was verified: whoever uses an answer reads it by its key."""
+
+    seq: int
+    kind: str
+    reserve: int
+    key: str
+    analyst: str
+    account: str | None
+    request: str | None
+    begins: bytes
+
+
+BEGINNING = 4_000
+"""So many bytes of an answer say what is in it."""
+
+
+def written_after(transaction: Transaction, after: int) -> list[Written]:
+    """The entries behind one that an index of stored answers is made of, in order."""
+    rows = transaction.connection.execute(
+        "SELECT seq, kind, reserve, key, analyst, account, request,"
+        f" CASE WHEN kind = 'commit' THEN substr(answer, 1, {BEGINNING}) END"
+        " FROM entries WHERE seq > $1 AND kind IN ('reserve', 'commit', 'repeat') ORDER BY seq",
+        (after,),
+    ).fetchall()
+    return [
+        Written(seq, kind, reserve, key or "", analyst or "", account, request, bytes(begins or b""))
+        for seq, kind, reserve, key, analyst, account, request, begins in rows
+    ]
 
 
 def answered_keys(

@@ -7,13 +7,24 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from discreet.accounting.balance import for_publishing, for_questions, price_delta
-from discreet.errors import BudgetError, LedgerError
-from discreet.trusted.ledger.accounts import TOTAL, Caps
+from discreet.accounting.room import gaussian_room, pure_room
+from discreet.errors import BudgetError, LedgerError, QuestionError, refused
+from discreet.trusted.ledger.accounts import PART, TOTAL, Caps
 from discreet.trusted.ring_a.exact import ceiling, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.loss import GaussianLoss, Loss
 
 _DIGITS = 6
+
+
+def asked_before() -> QuestionError:
+    """The error of a request id under which the same text was asked before, and of which something else was measured
+    then."""
+    message = (
+        "this question was asked under this request id before: of the rows before a refresh, or at another price; "
+        "nothing was spent"
+    )
+    return refused("request", message, "request", "use a new request id: it is measured anew, and charged")
 
 
 def refusal(
@@ -32,7 +43,7 @@ def refusal(
 
     What was asked is rounded up and what is left is rounded down, so that the two never look equal.
     """
-    whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    whose = whose_budget(account)
     if keep is not None:
         filter_ = filter_.after(keep)
         whose += ", of which a part is kept for publishing,"
@@ -42,6 +53,13 @@ def refusal(
         whose += f" of this {window}"
         fits += f"; or ask again from {until} on, in UTC" if until else ""
     return BudgetError(f"{whose} does not allow this question", asked=asked, left=left, fits=fits)
+
+
+def whose_budget(account: str) -> str:
+    """An account in words."""
+    if account.startswith(PART):
+        return f"the budget of the part {account.removeprefix(PART)}"
+    return "the budget" if account == TOTAL else f"analyst {account}'s budget"
 
 
 def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> LedgerError:
@@ -55,6 +73,10 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
             longer = apart(account, most, wanted)
         case "unit", {"table": str(table), "known": str(known), "total": PrivacyFilter() as total} if table in persons:
             longer = other_unit(table, known, *persons[table], total)
+        case "unit", {"table": str(table), "known": str(known)} if table.startswith(PART):
+            message = f"persons are known again in parts, and were read here as {known} in the answers so far"
+            fix = "declare how the source is read as before; or begin a new ledger, with `--spend-unknown`"
+            longer = LedgerError("unit", f"tables.{table.removeprefix(PART)}: {message}", fix=fix)
         case _:
             return error
     longer.where = error.where
@@ -64,7 +86,7 @@ def explained(error: LedgerError, persons: Mapping[str, tuple[str, int]]) -> Led
 def raised(account: str, known: Caps, wanted: Caps | None, window: str = "", declared: object = None) -> LedgerError:
     """The error of a declaration that allows an account more than the ledger does, at all or in one window; with what
     is `declared`, where the account would have more than that, since more was approved."""
-    whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    whose = whose_budget(account)
     whose += f" of a {window}" if window else ""
     fix = (
         "if another declaration names the same ledger, give both the same budget; to raise it for good, the owner runs"
@@ -79,7 +101,7 @@ def raised(account: str, known: Caps, wanted: Caps | None, window: str = "", dec
 def apart(account: str, most: Caps, wanted: Caps) -> LedgerError:
     """The error of a cap that is neither larger nor smaller than the largest so far. All that was and will be released
     is within the larger of both in each part, ε, δ for keys, δ for all else: more than either of them promises."""
-    whose = "the budget" if account == TOTAL else f"analyst {account}'s budget"
+    whose = whose_budget(account)
     keys = max(most.keys_delta, wanted.keys_delta)
     rest = max(most.delta - most.keys_delta, wanted.delta - wanted.keys_delta)
     whole = Caps(max(most.epsilon, wanted.epsilon), rest + keys, keys)
@@ -114,10 +136,10 @@ def _amounts(filter_: PrivacyFilter, loss: Loss) -> tuple[str, str]:
     spent = filter_.spent
     overdrawn = spent.keys > filter_.keys_delta  # its cap was lowered
     if loss.pure is not None:
-        asked, left = f"ε {_up(loss.pure)}", f"ε {_down(filter_.room)}"
+        asked, left = f"ε {_up(loss.pure)}", f"ε {_down(pure_room(filter_))}"
     else:
         mu = loss.mu if isinstance(loss, GaussianLoss) else sqrt_ceiling(loss.mu_squared or Fraction(0))
-        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(filter_.gaussian_room))}"
+        asked, left = f"μ {_up(mu)}", f"μ {_down(_root(gaussian_room(filter_)))}"
     if loss.keys_delta:
         asked += f" and δ {_up(loss.keys_delta)} for private keys"
         left += f" and δ {_down(filter_.keys_delta - spent.keys)} for private keys"

@@ -3,7 +3,8 @@
 An approved amount is the owner's word, as a declaration is: what an account may spend is its declared cap and all that
 was approved, within the whole budget, whichever is opened later. So an approval outlives a restart, and no registration
 takes it back or counts it twice. Where the budget renews, it counts in the period in which it was approved, and no
-longer; what was approved before the first period counts in that. The whole budget is never raised here.
+longer; what was approved before the first period counts in that. The ledger itself keeps what the cap is without it
+(`accounts`), so it ends whatever is declared where the next period begins. The whole budget is never raised here.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ from discreet.ledger.words import reason_of
 from discreet.texts import visible
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.accounts import TOTAL, Caps
-from discreet.trusted.ledger.ledger import BudgetLedger, _check_raise
+from discreet.trusted.ledger.ledger import BudgetLedger, Lasting, _check_raise
+from discreet.trusted.ledger.periods import Period
 from discreet.trusted.ledger.transaction import Transaction
 from discreet.trusted.ring_a.exact import floor, show
-from discreet.trusted.ring_a.periods import Period
 
 MOST_OPEN = 3
 """How many requests of one analyst are open at once."""
 
 _DIGITS = 6
+_LEAST = Fraction(1, 10**_DIGITS)
 _SELECT = f"{chain.SELECT} WHERE e.kind IN ('service', 'period') ORDER BY e.seq"
 
 
@@ -73,12 +75,7 @@ class RequestsLedger(BudgetLedger):
     def approved(self) -> dict[str, Fraction]:
         """How much was approved for each analyst, above the declared caps; in this period, where the budget renews."""
         with self._file.read() as transaction:
-            requests, period = _requests(transaction), transaction.period
-        found: dict[str, Fraction] = {}
-        for one in requests.values():
-            if one.approved is not None and one.period == period:
-                found[one.analyst] = found.get(one.analyst, Fraction(0)) + one.approved
-        return found
+            return _approved(transaction)
 
     def request_more(self, analyst: str, epsilon: Fraction, reason: str, by: str = "") -> MoreRequest:
         """Enter that an analyst asks for so much more. The same again, while it is open, is the same request.
@@ -131,7 +128,8 @@ class RequestsLedger(BudgetLedger):
                 except LedgerError as error:
                     raise explained(error, {}) from None
                 transaction.append("service", {"act": "approve", "facts": {**facts, "epsilon": str(amount)}})
-                _change(transaction, {found.analyst: wanted})
+                change = (found.analyst, known.to_json(), wanted.to_json())
+                _change(transaction, [change], [(found.analyst, str(transaction.lasting(found.analyst).epsilon))])
             else:
                 transaction.append("service", {"act": "deny", "facts": facts})
             return _requests(transaction)[number]
@@ -145,35 +143,35 @@ class RequestsLedger(BudgetLedger):
         raising: bool,
         allowances: Mapping[str, Mapping[str, Caps]] = {},
         renewal: Mapping[str, str] | None = None,
+        parts: Sequence[str] = (),
     ) -> bool:
-        """Make accounts and set their caps, `BudgetLedger.register`: the declared ones, and what was approved."""
-        begins, none = False, dict.fromkeys(caps, Fraction(0))
-        more = none | self._approved_of(caps)
-        names, word = list(caps), raising
-        while True:  # once, even without accounts: who counts as a person is held against the answers so far
-            whole = caps[TOTAL].epsilon if TOTAL in caps else None
-            wanted = {name: with_approved(caps[name], more[name], whole) for name in names}
-            try:
-                begins |= super().register(
-                    wanted, declaration, persons=persons, raising=word, allowances=allowances, renewal=renewal
-                )
-            except LedgerError as error:
-                if error.code != "raised":
-                    raise
-                known, more = more, none | self._approved_of(caps)
-                if more == known:
-                    raise _of_declared(error, caps, more) from None
-                continue  # another period has begun meanwhile
-            known, more = more, none | self._approved_of(caps)
-            names, word = [name for name in names if more[name] != known[name]], True  # approved meanwhile
-            if not names:
-                return begins
+        """Make accounts and set their caps, `BudgetLedger.register`: the declared ones, and what was approved.
+        `allowances` are what accounts may spend in one day or month, lowered and raised as caps are; of an account that
+        is not named, none."""
+        try:
+            return super().register(
+                caps,
+                declaration,
+                persons=persons,
+                raising=raising,
+                allowances=allowances,
+                renewal=renewal,
+                parts=parts,
+            )
+        except LedgerError as error:
+            raise _of_declared(error, caps) from None
 
-    def _approved_of(self, caps: Mapping[str, Caps]) -> dict[str, Fraction]:
+    def _given(self, transaction: Transaction, caps: Mapping[str, Caps]) -> tuple[Mapping[str, Caps], Lasting]:
+        """With what was approved and holds in the present period alone."""
+        more = _approved(transaction)
+        whole = caps[TOTAL].epsilon if TOTAL in caps else None
+        wanted = {name: with_approved(cap, more.get(name), whole) for name, cap in caps.items()}
+        return wanted, {name: cap.epsilon for name, cap in caps.items() if name in more}
+
+    def lasting(self, account: str) -> Fraction:
+        """The ε that an account's cap has from the next period on. Raises LedgerError "account" where there is none."""
         with self._file.read() as transaction:
-            if ("account", TOTAL) not in transaction.texts:
-                return {}  # a new ledger
-        return {name: amount for name, amount in self.approved().items() if name in caps and name != TOTAL}
+            return transaction.lasting(account).epsilon
 
 
 def with_approved(cap: Caps, more: Fraction | None, whole: Fraction | None) -> Caps:
@@ -184,35 +182,30 @@ def with_approved(cap: Caps, more: Fraction | None, whole: Fraction | None) -> C
     return replace(cap, epsilon=most if whole is None else max(cap.epsilon, min(most, whole)))
 
 
-def lapse(transaction: Transaction, declared: Mapping[str, Fraction]) -> None:
-    """Takes back, with a new period, what was approved in the one before: no analyst has more ε than is declared."""
-    known = {name: transaction.caps(name) for name in sorted(declared)}
-    _change(
-        transaction,
-        {
-            name: replace(caps, epsilon=declared[name])
-            for name, caps in known.items()
-            if caps is not None and caps.epsilon > declared[name]
-        },
-    )
+def tell_lasting(transaction: Transaction) -> None:
+    """Says of caps that an earlier version raised what they are without it: that version kept it with the declaration
+    of whoever begins the next period."""
+    told = []
+    for name, amount in _approved(transaction).items():
+        cap = transaction.caps(name)
+        if cap is not None and transaction.state("lasting", name) is None:
+            told.append((name, str(max(cap.epsilon - amount, _LEAST))))
+    _change(transaction, [], told)
 
 
-def _change(transaction: Transaction, wanted: Mapping[str, Caps]) -> None:
-    """Gives accounts other caps, under the declaration that holds."""
-    changes = []
-    for name, caps in wanted.items():
-        known = transaction.caps(name)
-        changes.append((name, known and known.to_json(), caps.to_json()))
+def _change(transaction: Transaction, changes: Sequence[object], lasting: Sequence[tuple[str, str]]) -> None:
+    """Gives accounts other caps, under the declaration that holds, with what stays of them."""
     registered = transaction.find("e.kind = 'register' ORDER BY e.seq DESC")
-    if changes and registered is not None:
-        transaction.append("register", {"changes": changes, "declaration": registered.body["declaration"]})
+    if (changes or lasting) and registered is not None:
+        said = {"changes": changes, "declaration": registered.body["declaration"], "lasting": lasting}
+        transaction.append("register", said)
 
 
-def _of_declared(error: LedgerError, caps: Mapping[str, Caps], more: Mapping[str, Fraction]) -> LedgerError:
+def _of_declared(error: LedgerError, caps: Mapping[str, Caps]) -> LedgerError:
     """The same error, which also knows what is declared, where that is less than what the account would have."""
-    name = error.facts.get("account")
-    if "window" not in error.facts and isinstance(name, str) and more.get(name):
-        error.facts = {**error.facts, "declared": caps[name]}
+    name, wanted = error.facts.get("account"), error.facts.get("wanted")
+    if error.code == "raised" and "window" not in error.facts and name in caps and wanted != caps[str(name)]:
+        error.facts = {**error.facts, "declared": caps[str(name)]}
     return error
 
 
@@ -229,6 +222,15 @@ def _room(transaction: Transaction, analyst: str, epsilon: Fraction) -> tuple[Ca
         fix = f"name at most epsilon = {whole(floor(most, _DIGITS))}" if most > 0 else "nothing can be added"
         raise QuestionError("more", message, where="epsilon", fix=fix)
     return known, wanted
+
+
+def _approved(transaction: Transaction) -> dict[str, Fraction]:
+    """How much was approved for each analyst, as far as it counts now."""
+    found: dict[str, Fraction] = {}
+    for one in _requests(transaction).values():
+        if one.approved is not None and one.period == transaction.period:
+            found[one.analyst] = found.get(one.analyst, Fraction(0)) + one.approved
+    return found
 
 
 def _requests(transaction: Transaction) -> dict[int, MoreRequest]:

@@ -11,28 +11,41 @@ import logging
 import secrets
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from discreet.errors import EngineError, LedgerError
-from discreet.ledger.history import Entry, Verification, answered_keys, entry
+from discreet.accounting.room import part_used
+from discreet.errors import EngineError, LedgerError, QuestionError
+from discreet.ledger.history import Entry, Verification, Written, answered_keys, entry, written_after
 from discreet.ledger.older import leave_log
-from discreet.ledger.refusal import explained, refusal
-from discreet.ledger.requests import RequestsLedger, lapse
+from discreet.ledger.refusal import asked_before, explained, refusal
+from discreet.ledger.requests import RequestsLedger, tell_lasting
 from discreet.ledger.words import check_text
+from discreet.trusted.allowances import by_calendar
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, Snapshot, States, TableState, promise, renewed
-from discreet.trusted.ledger.allowances import renewing
+from discreet.trusted.ledger.accounts import (
+    PART,
+    TOTAL,
+    Caps,
+    Overdrawn,
+    Snapshot,
+    States,
+    TableState,
+    promise,
+    renewed,
+)
 from discreet.trusted.ledger.ledger import Reserved, Stored
 from discreet.trusted.ledger.note import Noted
-from discreet.trusted.ledger.place import Place
-from discreet.trusted.ledger.transaction import ID, Transaction
+from discreet.trusted.ledger.periods import NEW_PERSONS, Period
+from discreet.trusted.ledger.transaction import Transaction
+from discreet.trusted.ledger_server.place import Place
+from discreet.trusted.parts import assigned
+from discreet.trusted.renewal import listed
 from discreet.trusted.ring_a.loss import Loss
-from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 _PAGE = 500  # entries read at a time
@@ -69,13 +82,29 @@ class Turn:
     """How the budget renews."""
     persons: bytes | None = None
     """The keyed ids of persons who were first seen for the next snapshots; None where nobody is listed."""
-    declared: Mapping[str, Fraction] = field(default_factory=dict)
-    """The ε that each analyst is declared: with a new period nobody has more."""
 
     @property
     def name(self) -> str:
         """The name of the period for which rows are loaded then."""
         return self.before if self.begins is None else self.begins.name
+
+
+@dataclass(frozen=True)
+class Assigning:
+    """The `persons` who are in a part by the next snapshot and were in none before, keyed ids with the places of their
+    parts' `accounts`. `lists` is how many lists there are, of which none is missing in what was read; `who` says in
+    words who counts as a person."""
+
+    who: str
+    accounts: Sequence[str]
+    persons: bytes
+    lists: int
+
+
+def until(period: Period) -> str:
+    """The first day of the next period of this length."""
+    longest = {"day": 1, "week": 7, "month": 31, "year": 366}[period.length]
+    return Period.of(period.length, (date.fromisoformat(period.start) + timedelta(days=longest)).isoformat()).start
 
 
 @dataclass(frozen=True)
@@ -137,6 +166,7 @@ class Ledger(RequestsLedger):
         persons: Mapping[str, Sequence[str]] = {},
         allowances: Mapping[str, Mapping[str, Caps]] = {},
         renewal: Mapping[str, str] | None = None,
+        parts: Sequence[str] = (),
     ) -> bool:
         """Make accounts and set their caps: `RequestsLedger.register`. `units` says of each table about people who
         counts as a person in it; words of an earlier time did not say the type."""
@@ -147,13 +177,24 @@ class Ledger(RequestsLedger):
         try:
             persons = {**named, **persons}
             return super().register(
-                caps, declaration, persons=persons, raising=raising, allowances=allowances, renewal=renewal
+                caps,
+                declaration,
+                persons=persons,
+                raising=raising,
+                allowances=allowances,
+                renewal=renewal,
+                parts=parts,
             )
         except LedgerError as error:
             raise explained(error, {table: (unit.person, unit.rows) for table, unit in units.items()}) from None
 
     def register_snapshots(
-        self, fingerprints: Mapping[str, str], *, anew: bool = False, turning: Turn | None = None
+        self,
+        fingerprints: Mapping[str, str],
+        *,
+        anew: bool = False,
+        turning: Turn | None = None,
+        assigning: Assigning | None = None,
     ) -> dict[str, Snapshot]:
         """Record the next snapshot (numbered from 1) of each of these tables that has none, or of all that are `anew`,
         and thaw it: all in one transaction. Gives what then are their snapshots; all other tables stay as they are.
@@ -161,7 +202,8 @@ class Ledger(RequestsLedger):
         Of two processes that open a new ledger at the same instant, the second gets the first one's snapshots. Whether
         a table gets a new number is for the owner to say, never for its fingerprint to decide: from "the same rows, and
         the old answer" against "a new draw" one person's change could be read for nothing. `turning` begins a period in
-        the same transaction: LedgerError "period" where another process has begun one since it was asked for."""
+        the same transaction: LedgerError "period" where another process has begun one since it was asked for.
+        `assigning` assigns persons to parts in it: LedgerError "period" where another process has done so since."""
         if not anew:
             with self._file.read() as transaction:
                 known = {table: transaction.table(table).snapshot for table in fingerprints}
@@ -170,16 +212,23 @@ class Ledger(RequestsLedger):
         with self._file.write() as transaction:
             if turning is not None:
                 LedgerError.unless(transaction.period == turning.before, "period")
-                LedgerError.unless(turning.persons is None or transaction.lists == turning.lists, "period")
+                LedgerError.unless(turning.persons is None or listed.lists(transaction) == turning.lists, "period")
                 if turning.begins is not None:
-                    transaction.append("period", vars(turning.begins))
                     if turning.before:
-                        lapse(transaction, turning.declared)
+                        tell_lasting(transaction)
+                    transaction.append("period", vars(turning.begins))
                 if turning.persons is not None:
                     # some bytes of chance before them: nobody sees by its hash that a list is empty
-                    listed = secrets.token_bytes(ID - 1) + turning.persons
-                    said = {"period": transaction.period, "answer": chain.digest(listed)}
-                    transaction.append("persons", said, listed)
+                    persons = secrets.token_bytes(listed.ID - 1) + turning.persons
+                    said = {"period": transaction.period, "answer": chain.digest(persons)}
+                    transaction.append("persons", said, persons)
+            if assigning is not None:
+                LedgerError.unless(assigned.lists(transaction) == assigning.lists, "period")
+                persons = secrets.token_bytes(assigned.PERSON - 1) + assigning.persons
+                who, accounts = assigning.who, [*assigning.accounts]
+                transaction.append(
+                    "assigned", {"who": who, "accounts": accounts, "answer": chain.digest(persons)}, persons
+                )
             for table, fingerprint in fingerprints.items():
                 number = transaction.table(table).snapshot.number
                 if anew or not number:
@@ -345,17 +394,43 @@ class Ledger(RequestsLedger):
     def seen(self) -> list[tuple[str, bytes]]:
         """The keyed ids of all persons who were seen, by the names of the periods that they are in."""
         with self._file.read() as transaction:
-            return transaction.seen()
+            return listed.seen(transaction)
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The accounts of parts, by the parts' names."""
+        with self._file.read() as transaction:
+            return {name.removeprefix(PART): name for name in transaction.parts}
+
+    def assigned(self, who: str) -> list[tuple[list[str], bytes]]:
+        """All persons who are in a part, list by list (`trusted.parts.assigned`). Raises LedgerError "parts of others"
+        where these are not the same persons."""
+        with self._file.read() as transaction:
+            LedgerError.unless(assigned.who(transaction) in (None, who), "parts of others")
+            return assigned.persons(transaction)
+
+    def whole(self, part: str | None = None) -> Filter:
+        """What whoever asks about one part is held against beside his own account, or about all: of several parts the
+        one with the least left. Raises LedgerError "account" where there is none."""
+        return self.filter(self.fullest if part is None else part)
+
+    @property
+    def fullest(self) -> str:
+        """The account with the least left of those that a question about all is charged to beside an analyst's own."""
+        with self._file.read() as transaction:
+            names = [TOTAL, *transaction.parts]
+            return max(names, key=lambda name: part_used(transaction.account(name))) if len(names) > 1 else TOTAL
 
     def allowances(self, account: str) -> dict[str, Allowance]:
         """What an account may spend in the present windows, by their lengths ("day", "month")."""
         with self._file.read() as transaction:
-            day = transaction.day(account).get("day", "")
+            day = by_calendar.day(transaction, account)
             return {
                 length: Allowance(
-                    Caps.of(known).filter() if renewing(length, last, day) else known, Period.of(length, day).until
+                    Caps.of(known).filter() if by_calendar.renewing(length, last, day) else known,
+                    until(Period.of(length, day)),
                 )
-                for length, (known, last) in transaction.allowances(account).items()
+                for length, (known, last) in by_calendar.allowed(transaction, account).items()
             }
 
     def salt(self) -> bytes:
@@ -376,12 +451,13 @@ class Ledger(RequestsLedger):
 
     # questions
 
-    def hold_room(self, loss: Loss, account: str, keep: Loss | None) -> None:
-        """Raises BudgetError where the whole budget or an account does not admit a loss, or not with what is kept of
-        the whole. Nothing is reserved: another process may be faster."""
-        total = self.filter(TOTAL)
-        for name in dict.fromkeys((TOTAL, account)):
-            kept = keep if name == TOTAL else None
+    def hold_room(self, loss: Loss, account: str, keep: Loss | None, part: str | None = None) -> None:
+        """Raises BudgetError where the whole budget, or the `part` whose account is named, or an account does not admit
+        a loss, or not with what is kept of the whole. Nothing is reserved: another process may be faster."""
+        total = self.whole(part)
+        whole = [TOTAL, *self.parts.values()] if part is None else [part]
+        for name in dict.fromkeys((*whole, *([] if account == TOTAL else [account]))):
+            kept = keep if name in whole else None
             own = self.filter(name)
             if not (own if kept is None else own.after(kept)).admits(loss):
                 raise refusal(name, own, loss, total, kept)
@@ -401,6 +477,7 @@ class Ledger(RequestsLedger):
         limit: int = 1,
         keep: Loss | None = None,
         period: str | None = "",
+        answer: bytes | None = None,
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it: `BudgetLedger.reserve`. Raises
         QuestionError, too, where something is no text or too long to keep."""
@@ -416,7 +493,13 @@ class Ledger(RequestsLedger):
                 limit=limit,
                 keep=keep,
                 period=period,
+                answer=answer,
             )
+        except QuestionError as error:
+            known = self.requested(account, request) if error.code == "request" else None
+            if known is None or known[1] != question:
+                raise
+            raise asked_before() from None
         except Overdrawn as error:
             window = self.allowances(account).get(error.window)  # the owner may have taken the cap away by now
             until = "" if window is None else window.until
@@ -424,10 +507,10 @@ class Ledger(RequestsLedger):
                 error.name, error.account, loss, error.whole, error.keep, window=error.window, until=until
             ) from None
 
-    def answer(self, key: str, account: str) -> bytes | None:
-        """The answer of this key, as `reserve` would give it to `account`."""
+    def answer(self, key: str, account: str, reserve_id: int | None = None) -> bytes | None:
+        """The answer of this key, as `reserve` would give it to `account`; or that of one reserve of it."""
         with self._file.read() as transaction:
-            found = transaction.answer(key, transaction.own(account))
+            found = transaction.answer(key, transaction.own(account), reserve_id)
             return None if found is None else found[0]
 
     def answered(
@@ -443,6 +526,28 @@ class Ledger(RequestsLedger):
             own = transaction.own(account)
             asker = account if theirs and own is None and account != TOTAL else None
             return answered_keys(transaction, prefix, own, count, asker)
+
+    def written_after(self, after: int) -> tuple[int, list[Written]]:
+        """The last entry, and those behind `after` that an index of stored answers is made of."""
+        with self._file.read() as transaction:
+            return transaction.head.seq, written_after(transaction, after)
+
+    def requested(self, account: str, request: str | None) -> tuple[str, str] | None:
+        """The key and the question of what a request of an analyst belongs to; None where it is new."""
+        check_text(account, *(() if request is None else (request,)))
+        with self._file.read() as transaction:
+            known = transaction.request(account, request)
+            return None if known is None else (str(known.body["key"]), str(known.body["question"]))
+
+    def has_account(self, analyst: str) -> bool:
+        """Whether the analyst has an account beside the whole budget's."""
+        with self._file.read() as transaction:
+            return transaction.own(analyst) is not None
+
+    def question(self, reserve_id: int, key: str) -> str:
+        """The question of a reserve of this key, verified."""
+        with self._file.read() as transaction:
+            return str(transaction.entry(reserve_id, kind="reserve", key=key, reserve=reserve_id).body["question"])
 
     # history
 

@@ -24,6 +24,16 @@ def check_text(*texts: str) -> None:
         raise QuestionError("long", message, fix="ask something shorter")
 
 
+def check_request(name: str | None) -> None:
+    """Raises QuestionError where somebody names a request as only the curator names its own: with a control letter."""
+    if name is None:
+        return
+    check_text(name)
+    if any(letter < " " for letter in name):
+        fix = "write letters, digits and signs"
+        raise QuestionError("request", "the name of a request has a control character", where="request", fix=fix)
+
+
 def reason_of(text: object) -> str:
     """A reason, without blanks around it. Raises QuestionError."""
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_REASON:

@@ -13,7 +13,7 @@ from discreet.errors import LedgerError, QuestionError
 from discreet.local.channels import Counts
 from discreet.local.collection import Collection
 from discreet.local.report import Report
-from discreet.trusted.ring_a.forks import Lock
+from discreet.locks import Lock
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

@@ -5,13 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
-from discreet.trusted.ring_a.threshold import (
-    GaussianThreshold,
-    LaplaceThreshold,
-    gaussian_threshold,
-    laplace_threshold,
-)
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.logarithmic import Bounds, Edge, LogarithmicRange
 from discreet.trusted.ring_b.noisy_max import NoisyMax

@@ -151,6 +151,8 @@ def kept(plan: Plan, table: Table, output: Output) -> Kept:
         whole *= share
     if output.kind is OutputKind.SUM and (total.bounds is not None or (whole < 1 and _may_be_negative(part, output))):
         return Kept(None)
+    if output.kind is OutputKind.SUM and plan.chosen is not None and plan.chosen.columns:
+        return Kept(None)  # values are clamped to narrower bounds than the declared ones
     tight = [one for one in own if one.share != 1]
     if total.bounds is not None and not people:
         plain = one_table(table)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.plan.outputs import Output
+from discreet.plan.profile import Chosen
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
@@ -38,6 +40,8 @@ class Plan(QuestionPlan):
     `having`, `order` and `limit` work on the noisy answer. Where bounds are found first, `request`, which the planner
     alone reads, is planned anew. A group with private keys needs at least `least` persons to be shown. `written` are
     the places of the keys in the order in which the question groups: so are groups listed where it says nothing.
+    Where limits follow from released histograms, `chosen` are these, and `at` gives the plans of the same question at
+    another price: by what is released now, and by what was released before, of which an answer may be stored.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -47,6 +51,12 @@ class Plan(QuestionPlan):
     order: tuple[tuple[int, bool], ...] = ()
     limit: int | None = None
     written: tuple[int, ...] = ()
+    chosen: Chosen | None = field(default=None, compare=False, repr=False)
+    at: Callable[[Price], tuple[Plan, ...]] | None = field(default=None, compare=False, repr=False)
+
+    def all_at(self, price: Price) -> tuple[Plan, ...]:
+        """The plan itself where no limit was chosen; else those `at` a price."""
+        return (self,) if self.at is None else self.at(price)
 
 
 @dataclass(frozen=True)

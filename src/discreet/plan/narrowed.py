@@ -25,7 +25,17 @@ from discreet.dialect.ranges import units_begun
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.nodes import Key
 from discreet.trusted.ring_a.table import Column, Relation, Type, Value
-from discreet.trusted.ring_b.relations import Computed, Joined, ListedKeys, Matched, PerPerson, Renamed, Where, shape
+from discreet.trusted.ring_b.relations import (
+    Computed,
+    Joined,
+    JoinKind,
+    ListedKeys,
+    Matched,
+    PerPerson,
+    Renamed,
+    Where,
+    shape,
+)
 
 
 @dataclass(frozen=True)
@@ -64,9 +74,9 @@ def conditions(relation: Relation) -> tuple[Expression, ...]:
     if isinstance(relation, Matched | ListedKeys):
         return conditions(relation.child)
     if isinstance(relation, Joined):
-        both = relation.kind == "inner"
-        found = conditions(relation.left) if both or relation.kind == "left" else ()
-        found += conditions(relation.right) if both or relation.kind == "right" else ()
+        both = relation.kind is JoinKind.INNER
+        found = conditions(relation.left) if both or relation.kind is JoinKind.LEFT else ()
+        found += conditions(relation.right) if both or relation.kind is JoinKind.RIGHT else ()
         return (*found, relation.condition) if both and relation.condition is not None else found
     if isinstance(relation, Renamed):
         below = (column.name for column in shape(relation.child).columns)
@@ -115,6 +125,59 @@ def narrowed(key: Key, expression: Expression, predicates: Sequence[Expression],
 
 def may_be_true(values: Values) -> bool:
     return values is None or True in values
+
+
+def says(predicate: Expression, columns: Mapping[str, Column]) -> str | None:
+    """The one column of which a predicate says which of its public values a row has, where that is known of each of
+    them and of NULL; None where there is none."""
+    names = columns_of(predicate)
+    column = columns.get(next(iter(names))) if len(names) == 1 else None
+    candidates = [] if column is None or column.type is None else _candidates(column)
+    if not candidates or len(candidates) * size(predicate) > MOST_STEPS:
+        return None
+    assert column is not None
+    assert column.type is not None
+    read = reading(predicate, ColumnOf(column.name, column.type))
+    single = [one for one in candidates if one is not None and not any(isinstance(held, Other) for held in one)]
+    return column.name if all(_decided([read], one) is not None for one in (*single, _NULL)) else None
+
+
+def decided(predicates: Sequence[Expression], source: ColumnOf, value: Value | None) -> bool | None:
+    """Whether all of these predicates, which read this column alone, are true of a value of it; None where that is not
+    known here."""
+    return _decided([reading(one, source) for one in predicates], _held(value))
+
+
+def _decided(readings: Sequence[_Reading], held: Values) -> bool | None:
+    found = [one(held) for one in readings]
+    if any(not may_be_true(one) for one in found):
+        return False
+    return True if all(one == frozenset([True]) for one in found) else None
+
+
+def selected(
+    predicates: Sequence[Expression], column: Column, groups: Sequence[Value | None]
+) -> tuple[int, ...] | None:
+    """The places of those `groups` with which these predicates, which read this column alone, are true; None where that
+    is not known, or where a row that is in none of these groups may meet them."""
+    assert column.type is not None
+    source = ColumnOf(column.name, column.type)
+    readings = [reading(one, source) for one in predicates]
+    candidates = _candidates(column)
+    if not candidates or len(candidates) * sum(map(size, predicates)) > MOST_STEPS:
+        return None
+    held_at = ((_held(value), place) for place, value in enumerate(groups))
+    known: dict[Held, int] = {next(iter(held)): place for held, place in held_at if held is not None}
+    places: list[int] = []
+    for candidate in candidates:
+        meets = _decided(readings, candidate)
+        if meets is False:
+            continue
+        place = known.get(next(iter(candidate))) if candidate is not None and len(candidate) == 1 else None
+        if not meets or place is None:
+            return None
+        places.append(place)
+    return tuple(sorted(places)) or None
 
 
 def _restricted(key: Key, found: Sequence[Values]) -> Key:

@@ -35,7 +35,7 @@ from discreet.trusted.ring_a.nodes import (
 )
 from discreet.trusted.ring_a.sensitivity import cell_count, touched
 from discreet.trusted.ring_a.table import Column, Table, Type
-from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms, Special
+from discreet.trusted.ring_b.order_statistics import Distinct, GroupHistograms, Special, SpecialKind
 
 MOMENTS = (
     AggregateKind.VARIANCE,
@@ -148,7 +148,7 @@ def special(builder: SpecialBuilder, one: Any) -> Special:
         else:
             grid = _moments(bounds, one, most)
         root = GroupHistograms(builder.rows(keys, (Quantity(one.expression, grid),)))
-        return Special("quantiles", root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
+        return Special(SpecialKind.QUANTILES, root, one.fractions, grid, many=one.many, epsilon=one.epsilon)
     column = builder.columns[one.expression.name]
     assert column.type is not None
     if one.kind is AggregateKind.WINNERS:
@@ -159,8 +159,10 @@ def special(builder: SpecialBuilder, one: Any) -> Special:
             raise QuestionError("no-values", message, where=one.text[:60], fix=fix)
         key = Key(column.name, column.type, values)
         counted = Aggregate(builder.rows((*keys, key), ()), (Total(TotalKind.ROWS),))
-        return Special("winners", counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
-    return Special("distinct", _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon)
+        return Special(SpecialKind.WINNERS, counted, values=values, k=one.k, many=one.many, epsilon=one.epsilon)
+    return Special(
+        SpecialKind.DISTINCT, _distinct(builder, one, Key(column.name, column.type, None)), epsilon=one.epsilon
+    )
 
 
 def _moments(bounds: Bounds, one: Any, most: int) -> Lattice:

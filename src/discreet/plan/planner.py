@@ -36,9 +36,9 @@ from discreet.trusted.ring_a.nodes import (
     TotalKind,
     Vector,
 )
-from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import clamped_by_person, touched
 from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_b.listed_groups import group_count
 from discreet.trusted.ring_b.order_statistics import GroupHistograms, Range, Special
 
 MAXIMUM_CELLS = 100_000

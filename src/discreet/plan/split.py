@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import assert_never
 
 from discreet.errors import QuestionError
+from discreet.mechanisms.lowest_threshold import gaussian_threshold, laplace_threshold
 from discreet.plan.measurement import Measurement, Mechanism, Plan, Price, Threshold
 from discreet.plan.outputs import OutputKind
 from discreet.plan.planner import Request
@@ -19,11 +21,18 @@ from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, Pure
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import Part, PartKind
-from discreet.trusted.ring_a.sensitivity import Sensitivity, rows_reached, sensitivity
-from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold, gaussian_threshold, laplace_threshold
+from discreet.trusted.ring_a.sensitivity import Sensitivity, sensitivity
+from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
 from discreet.trusted.ring_b.joint import Ball
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
-from discreet.trusted.ring_b.order_statistics import Distinct, Special, SpecialMechanism, values_reached
+from discreet.trusted.ring_b.order_statistics import (
+    Distinct,
+    Special,
+    SpecialKind,
+    SpecialMechanism,
+    rows_reached,
+    values_reached,
+)
 from discreet.trusted.ring_b.quantile import Quantiles
 from discreet.trusted.ring_b.winners import Winners
 
@@ -116,14 +125,18 @@ def _ranges(plan: Plan, epsilon: Fraction) -> tuple[LogarithmicRange, ...]:
 
 
 def _special(one: Special, epsilon: Fraction) -> SpecialMechanism:
-    if isinstance(one.root, Distinct):
-        return Laplace(values_reached(one.root) / epsilon)
-    rows = rows_reached(one.root)
-    if one.kind == "winners":
-        k = min(one.k, len(one.values))
-        return Winners(epsilon, k, rows, rows)
-    assert one.lattice is not None
-    return Quantiles(epsilon, one.fractions, one.lattice.width + 1, rows)
+    match one.kind:
+        case SpecialKind.DISTINCT:
+            assert isinstance(one.root, Distinct)
+            return Laplace(values_reached(one.root) / epsilon)
+        case SpecialKind.WINNERS:
+            rows = rows_reached(one.root)
+            return Winners(epsilon, min(one.k, len(one.values)), rows, rows)
+        case SpecialKind.QUANTILES:
+            assert one.lattice is not None
+            return Quantiles(epsilon, one.fractions, one.lattice.width + 1, rows_reached(one.root))
+        case _:
+            assert_never(one.kind)
 
 
 def _uses(plan: Plan, index: int) -> int:

@@ -47,6 +47,7 @@ from discreet.trusted.ring_b.relations import (
     Base,
     Computed,
     Joined,
+    JoinKind,
     ListedKeys,
     Matched,
     PerPerson,
@@ -257,8 +258,8 @@ class _Measure:
         about = [shape(one).private for one in (relation.left, relation.right)]
         if all(about):
             left, right = self.side(relation.left), self.side(relation.right)
-            rows = left.rows * right.rows + (left.rows + right.rows if relation.kind == "full" else 0)
-            if relation.kind in ("inner", "left") and found_by(relation, True) is not None:
+            rows = left.rows * right.rows + (left.rows + right.rows if relation.kind is JoinKind.FULL else 0)
+            if relation.kind in (JoinKind.INNER, JoinKind.LEFT) and found_by(relation, True) is not None:
                 rows = left.rows  # looked up by person and key, of which the other side has one row at most
             steps, seen = left.steps + right.steps, max(left.seen, right.seen)
             columns, blocks = {**left.columns, **right.columns}, left.blocks + right.blocks
@@ -269,14 +270,14 @@ class _Measure:
             steps, seen = side.steps, side.seen
             columns, blocks = {**side.columns, **self._public(other)}, side.blocks
         # where no row of a vector has a partner, the columns of the side that lacks are one constant, NULL
-        lacking = {"inner": (), "left": (relation.right,), "right": (relation.left,)}
+        lacking = {JoinKind.INNER: (), JoinKind.LEFT: (relation.right,), JoinKind.RIGHT: (relation.left,)}
         for other in lacking.get(relation.kind, (relation.left, relation.right)):
             names = [column.name for column in shape(other).columns]
             columns |= {name: replace(columns[name], constant=True) for name in names}
         seen = max(rows, seen)
         if relation.condition is not None:
             steps += self.cost(relation.condition, columns).of(seen, blocks)
-        if relation.kind == "full" and all(about):  # rows of the second side without a partner come in any order
+        if relation.kind is JoinKind.FULL and all(about):  # rows of the second side without a partner come in any order
             blocks += seen
         return Side(rows, seen, steps + seen * _ROW, columns, blocks)
 

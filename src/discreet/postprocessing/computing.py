@@ -11,11 +11,11 @@ from discreet.engines.chosen import OUTER_WORKER
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Refused, Stopped
 from discreet.errors import QuestionError
+from discreet.locks import Lock
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Followed
 from discreet.postprocessing.outer import OuterQuery, ReleasedTable, beside
 from discreet.release.content import ONE_PERSON, Cost, ReleaseContent
 from discreet.release.values import FAR, plain, typed
-from discreet.trusted.ring_a.forks import Lock
 
 SECONDS = 10.0
 """The wall time of one outer query."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -16,7 +16,7 @@ from discreet.catalog.model import Declaration
 from discreet.dialect.texts import UNITS
 from discreet.errors import QuestionError
 from discreet.plan.measurement import Plan
-from discreet.plan.outputs import OutputKind
+from discreet.plan.outputs import Output, OutputKind
 from discreet.postprocessing.allowed import allowed
 from discreet.postprocessing.box import HIGH, LOW, ONE_HIGH, ONE_LOW, Box, Followed, boxed, extra
 from discreet.sql.grammar import Statistic
@@ -25,6 +25,7 @@ from discreet.sql.limits import too_deep
 from discreet.sql.refusals import unknown_name
 from discreet.sql.scope import numbered
 from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_b.order_statistics import Special, SpecialKind
 
 
 @dataclass(frozen=True)
@@ -204,11 +205,13 @@ def _unresolved(said: str, known: Sequence[str]) -> QuestionError:
 
 
 def released_tables(layers: Layers, declaration: Declaration) -> dict[str, ReleasedTable]:
-    """The tables that a question's outer query may read."""
+    """The tables that a question's outer query may read, by their names in small letters, as it reads them."""
     found = {}
     for one in declaration.tables.values():
         if one.public:
-            found[one.name] = ReleasedTable(one.name, tuple((c.name, str(c.type or Type.TEXT)) for c in one.columns))
+            found[one.name.lower()] = ReleasedTable(
+                one.name, tuple((c.name, str(c.type or Type.TEXT)) for c in one.columns)
+            )
     for name, group in layers.groups.items():
         found[name] = ReleasedTable(name, tuple((column, str(kind)) for column, kind in group.columns))
     for measured in layers.measured:
@@ -231,9 +234,21 @@ def measured_table(name: str, plan: Plan) -> ReleasedTable:
             kind = "integer"
         elif output.kind is OutputKind.SPECIAL:
             special = plan.specials[output.index]
-            intervals &= special.kind == "distinct"
-            kind = {"distinct": "integer", "winners": "text"}.get(special.kind, str(output.moment or "number"))
-            kind = f"list of {kind}" if special.many else kind
+            intervals &= special.kind is SpecialKind.DISTINCT
+            kind = f"list of {_type(special, output)}" if special.many else _type(special, output)
         columns.append((output.name, "text" if output.report else kind))
         (noisy if intervals else unknown).add(output.name)
     return ReleasedTable(name, tuple(columns), frozenset(noisy), frozenset(unknown), plan.private)
+
+
+def _type(special: Special, output: Output) -> str:
+    """The type of the values of what is measured by itself."""
+    match special.kind:
+        case SpecialKind.QUANTILES:
+            return str(output.moment or "number")
+        case SpecialKind.WINNERS:
+            return "text"
+        case SpecialKind.DISTINCT:
+            return "integer"
+        case _:
+            assert_never(special.kind)

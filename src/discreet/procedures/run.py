@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from discreet.finishing import finishing
 from discreet.ledger import Stored
-from discreet.trusted.ring_a.finishing import finishing
 from discreet.trusted.ring_a.gate import Door, Measurable
 from discreet.trusted.ring_a.table import Source, Table
 

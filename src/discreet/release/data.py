@@ -155,18 +155,18 @@ class ReleaseData:
 
         Its `attrs` say the price and the bounds. Raises QuestionError where pandas is missing (extra `pandas`).
         """
-        frame: pandas.DataFrame = _extra("pandas", "pandas").DataFrame(self.to_columns())
+        frame: pandas.DataFrame = extra("pandas", "pandas").DataFrame(self.to_columns())
         frame.attrs |= {"price": dict(self.cost), "bounds": self.bounds, "unit": self.holds.unit}
         return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Gives a polars frame of the same shape. Raises QuestionError where polars is missing (extra `polars`)."""
-        frame: polars.DataFrame = _extra("polars", "polars").DataFrame(self.to_columns(), strict=False)
+        frame: polars.DataFrame = extra("polars", "polars").DataFrame(self.to_columns(), strict=False)
         return frame
 
     def to_arrow(self) -> pyarrow.Table:
         """Gives an Arrow table of the same shape. Raises QuestionError where pyarrow is missing (extra `arrow`)."""
-        table: pyarrow.Table = _extra("pyarrow", "arrow").table(self.to_columns())
+        table: pyarrow.Table = extra("pyarrow", "arrow").table(self.to_columns())
         return table
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ class ReleaseData:
         raise QuestionError("column", "a release is a list of rows", where="release", fix=fix)
 
 
-def _extra(module: str, extra: str) -> Any:
+def extra(module: str, extra: str) -> Any:
     """A package that only an extra installs."""
     try:
         return importlib.import_module(module)

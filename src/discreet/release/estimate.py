@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.intervals import joint
-from discreet.intervals.expected import grid_of, half_width_of, share_of, size_output
+from discreet.intervals import joint, sums
+from discreet.intervals.expected import ends, grid_of, half_width_of, share_of, size_output
 from discreet.intervals.moments import moments
 from discreet.intervals.noise import CONFIDENCE, mean_interval, mean_quantile
 from discreet.intervals.thresholds import shown_intervals
@@ -35,18 +35,25 @@ from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import PartKind
 from discreet.trusted.ring_a.table import Table
-from discreet.trusted.ring_b.jointly import axis_of, ends_of
+from discreet.trusted.ring_b.jointly import axis_of
 from discreet.trusted.ring_b.questions import Noisy
 
 Interval = tuple[float, float]
 
 
 def answer(
-    priced: Measurement, noisy: Noisy, table: Table, asked: Plan | None = None, *, together: int = 1
+    priced: Measurement,
+    noisy: Noisy,
+    table: Table,
+    asked: Plan | None = None,
+    *,
+    together: int = 1,
+    share: float | None = None,
 ) -> ReleaseContent:
     """The content of a release. It follows from the question and what was measured for it; where that
     was measured for another question, `asked` is the plan of this one. The simultaneous intervals hold together with
-    those of so many answers like it."""
+    those of so many answers like it. Where the question was asked after the noise was drawn, each number has this
+    `share` of the failures (`intervals.chosen`), and both kinds of intervals are those that hold whatever is asked."""
     measurement = priced.settled(noisy.found)
     plan = measurement.plan
     visible = [output for output in plan.outputs if not output.hidden]
@@ -63,8 +70,9 @@ def answer(
             for row, key in zip(rows, noisy.keys, strict=True):
                 row[output.name] = plain(output.shown(key[output.index]))
             continue
-        values, first = columns.of(output, 1 - CONFIDENCE)
-        _, second = columns.of(output, (1 - CONFIDENCE) / (cells * together))
+        miss = 1 - CONFIDENCE
+        values, first = columns.of(output, miss if share is None else miss * share)
+        _, second = columns.of(output, miss / (cells * together) if share is None else miss * share)
         if first is None or second is None:
             made = output.kind is OutputKind.FORMULA
             types[output.name] = "number" if made else special_type(measurement.specials[output.index], output.moment)
@@ -197,11 +205,13 @@ def _means(
     output: Output, measured: Measured, vectors: Sequence[Sequence[int]], miss: float
 ) -> tuple[list[float], list[Interval]]:
     grid, mechanism, part = grid_of(output, measured), measured.mechanism, measured.part
-    if part.axes:
-        assert isinstance(mechanism, Ball | Gaussian)
-        axis = axis_of(part, output.weights)
-        above, below = (_summed(weights, vectors) for weights in ends_of(part, axis))
-        quantile = joint.spread(mechanism, part, axis, miss)
+    if part.axes or isinstance(mechanism, sums.Summed):
+        above, below = (_summed(weights, vectors) for weights in ends(part, output))
+        if isinstance(mechanism, sums.Summed):
+            quantile: Any = sums.spread(mechanism, *ends(part, output), miss)
+        else:
+            assert isinstance(mechanism, Ball | Gaussian)
+            quantile = joint.spread(mechanism, part, axis_of(part, output.weights), miss)
     else:
         assert isinstance(mechanism, Laplace | Gaussian)
         above, below = (np.array([float(value) for value in vector]) for vector in vectors[:2])

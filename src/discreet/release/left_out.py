@@ -38,8 +38,8 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.intervals.expected import size_of
-from discreet.intervals.noise import CONFIDENCE
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold
+from discreet.intervals.noise import CONFIDENCE, half_width
+from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.left_out import (
     Kept,
     Limit,
@@ -54,6 +54,7 @@ from discreet.plan.left_out import (
 )
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
+from discreet.plan.profile import Chosen
 from discreet.plan.read import columns_read
 from discreet.plan.split import measurement as repriced
 from discreet.release.order_statistic_columns import special_words, to_be_found
@@ -78,7 +79,8 @@ class LeftOut:
     `declared` how many the declaration lets count at most, None where it does not say. `share` is the least part of
     the number that is there, on average over what is drawn; `at_most` how much more it would be at the declared limits,
     added up over all groups, also those that HAVING or LIMIT leave out, with the release's confidence, and `persons`
-    how many at most are above the limit. None means: not known. `question` tells more, at a price of its own.
+    how many at most are above the limit; where a profile tells, `at_least` how much more it would be at least. None
+    means: not known. `question` tells more, at a price of its own.
     """
 
     what: str
@@ -90,6 +92,7 @@ class LeftOut:
     at_most: float | None = None
     persons: int | None = None
     question: str | None = None
+    at_least: float | None = None
 
     @property
     def line(self) -> str:
@@ -97,14 +100,20 @@ class LeftOut:
         return self.words if self.question is None else f"{self.words}; how much: {self.question}"
 
     def to_dict(self) -> dict[str, Any]:
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        known = {one.name: getattr(self, one.name) for one in fields(self)}
+        if self.at_least is None:  # what was stored before there were profiles has no such word
+            del known["at_least"]
+        return known
 
 
 def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
     """What follows from plan and declaration: which rows are read, what of each person counts, what is clamped."""
     telling, own = Telling(plan, table), limits(plan, table)
     found = [LeftOut("read", words) for words in _read(table, own)]
-    found += [_of_limit(one, telling, table) for one in own]
+    found += [_of_limit(one, telling, table, plan.chosen) for one in own]
+    for name, least, most in plan.chosen.columns if plan.chosen is not None else ():
+        words = f"{name} is clamped to [{show(least)}, {show(most)}], {_BY_PROFILE}"
+        found.append(LeftOut("clamped", words, name, question=telling.values_outside(name, least, most)))
     for kind, step, total in clamps(plan):
         both = telling.totals_outside(plan, total, step)
         low, high = (show(step * bound) for bound in total.bounds or ())
@@ -117,7 +126,8 @@ def of_plan(plan: Plan, table: Table) -> tuple[LeftOut, ...]:
         found.append(
             LeftOut("picked", "rows are selected by noisy values: the ± hold for all cells at once, so they are wider")
         )
-    found += _columns(plan, table)
+    clamped = {one.column for one in found if one.what == "clamped"}
+    found += [one for one in _columns(plan, table) if plan.chosen is None or one.column not in clamped]
     if (missing := without_group(plan.keys, table)) is not None:
         found.append(LeftOut("keys", missing, question=telling.rows_without_key(plan.keys)))
     return tuple(dict.fromkeys(found))
@@ -188,8 +198,12 @@ def left_out(
     found = list(may_be_left_out(measurement, table, asked))
     for output, one in _numbers(measurement, table):
         if _less(one):
-            bound = _bound(measurement, noisy, output, one, estimated)
             place = found.index(_number(output, one, None))
+            between = _between(measurement, output, one)
+            if between is not None:
+                found[place] = _by_profile(output, one, *between)
+                continue
+            bound = _bound(measurement, noisy, output, one, estimated)
             found[place] = _number(output, one, bound, shown=measurement.plan.private)
     telling = Telling(measurement.plan, table)
     for unknown, (low, high) in zip(priced.plan.ranges, noisy.found, strict=True):
@@ -202,7 +216,10 @@ def left_out(
     return tuple(found)
 
 
-def _of_limit(one: Limit, telling: Telling, table: Table) -> LeftOut:
+_BY_PROFILE = "which the profile makes best at this price"
+
+
+def _of_limit(one: Limit, telling: Telling, table: Table, chosen: Chosen | None) -> LeftOut:
     question = telling.persons_above(one)
     if one.what == "values":
         words = f"at most {one.limit:,} different values of each person count; further ones are left out, at random"
@@ -213,6 +230,7 @@ def _of_limit(one: Limit, telling: Telling, table: Table) -> LeftOut:
     words = f"at most {least:,} {one.what} of each person count"
     if one.declared is not None and least < one.declared:
         words += f", of the declared {one.declared:,}"
+        words += f", {_BY_PROFILE}" if chosen is not None and least in (chosen.rows, chosen.groups) else ""
     elif one.declared is not None:
         as_it_is = ", as the declaration allows" if one.what == "groups" else ", as declared"
         words += as_it_is if least == one.declared else f", above the declared {one.declared:,}"
@@ -256,6 +274,36 @@ def _number(output: Output, one: Kept, bound: tuple[float, int | None] | None, *
     if persons is not None:
         words += f", from at most {persons:,} persons"
     return LeftOut("number", words, output.name, share=float(one.share), at_most=at_most, persons=persons)
+
+
+def _between(measurement: Measurement, output: Output, one: Kept) -> tuple[int, int] | None:
+    """How much a limit leaves out of a count over all groups, at least and at most, by the histogram of what persons
+    contribute; None where that does not tell.
+
+    It does where each person above the limit adds exactly the limit to the count (`Kept.one`), and everybody else all
+    they have. A person of a bucket then lacks between the lower end less the limit and the upper one less it, so with
+    the buckets' true numbers c the sum lies in [Σ c·low, Σ c·high]; each end is moved by the noise on these sums, and
+    fails with half the probability."""
+    chosen, miss = measurement.plan.chosen, 1 - CONFIDENCE
+    if chosen is None or one.one is None or output.kind is not OutputKind.COUNT:
+        return None
+    keys = measurement.plan.keys
+    counted = chosen.profile.groups([key.name for key in keys]) if keys else chosen.profile.rows
+    if counted is None or one.one != (chosen.groups if keys else chosen.rows):
+        return None
+    noise, ends = Laplace(counted.scale), []
+    for weights, side in zip(counted.weights(one.one), (-1, 1), strict=True):
+        whole = sum(weight * count for weight, count in zip(weights, counted.counts, strict=True))
+        ends.append(whole + side * half_width(noise, weights, miss))
+    least, most = ends
+    return max(0, math.ceil(least)), max(0, math.floor(most))
+
+
+def _by_profile(output: Output, one: Kept, least: int, most: int) -> LeftOut:
+    """What the limits leave of a number, by a profile."""
+    words = f"{output.name}: {least:,} to {most:,} more at the declared limits, at {_percent(CONFIDENCE)} confidence"
+    share = None if one.share is None else float(one.share)
+    return LeftOut("number", f"{words}, by the profile", output.name, share=share, at_most=most, at_least=least)
 
 
 def _percent(part: float | Fraction) -> str:

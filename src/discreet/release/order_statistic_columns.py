@@ -17,7 +17,7 @@ from discreet.release.values import plain
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.nodes import project_of
 from discreet.trusted.ring_a.table import Type
-from discreet.trusted.ring_b.order_statistics import MeasuredSpecial
+from discreet.trusted.ring_b.order_statistics import MeasuredSpecial, SpecialKind
 
 Interval = tuple[float, float]
 
@@ -28,7 +28,7 @@ def special_type(one: MeasuredSpecial, moment: Type | None = None) -> str:
         return f"list of {moment}" if moment else "list"
     if moment:
         return str(moment)
-    return "number" if one.special.kind == "quantiles" else "value"
+    return "number" if one.special.kind is SpecialKind.QUANTILES else "value"
 
 
 def special_values(

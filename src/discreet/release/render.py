@@ -96,9 +96,15 @@ def footer(release: ReleaseData) -> str:
     """Price and budget in one line."""
     paid = str(release.cost)
     if not release.charged:
-        paid += " (asked before: free)" if release.cost else " (no row about a person is read: free)"
-    parts = [f"price {paid}", *used(release)]
-    parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
+        free = (
+            " (from an earlier answer: free)" if release.holds.more.get("earlier_answers") else " (asked before: free)"
+        )
+        paid += free if release.cost else " (no row about a person is read: free)"
+    state = release.holds.more.get("synthetic_state")
+    began = f" (it began with this question: {release.charged} once)" if release.charged else ""
+    parts = [f"price {paid}" if not isinstance(state, str) else f"free: {state}{began}", *used(release)]
+    if not isinstance(state, str):
+        parts.append("no more like this" if release.more == 0 else f"about {release.more:,} more like this")
     parts.append(release.left)
     return visible(" · ".join([*parts, *release.notes]))
 

@@ -10,17 +10,21 @@ weights, and so is a number; it is held where it is a combination of the vectors
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from discreet.dialect.nulls import may_be_null
+from discreet.intervals import chosen
 from discreet.intervals.expected import GROUP_FOR_MEANS, error_of
 from discreet.intervals.noise import CONFIDENCE
-from discreet.mechanisms import GaussianThreshold, Laplace, LaplaceThreshold
+from discreet.intervals.sums import Summed
+from discreet.mechanisms import Ball, Gaussian, GaussianThreshold, Laplace, LaplaceThreshold
 from discreet.plan.measurement import Measurement, Plan
 from discreet.plan.outputs import Output, OutputKind
+from discreet.release import cells
 from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.measurement import Measured
 from discreet.trusted.ring_a.nodes import (
@@ -72,6 +76,8 @@ class ReusableMeasurement:
     specials: tuple[int, ...]
     asked: Plan | None = None
     """The other question's own plan: what it reads and limits."""
+    union: cells.Union | None = None
+    """What the question adds up of the stored cells, where its groups are not those that are stored."""
 
     @classmethod
     def whole(cls, priced: Measurement) -> ReusableMeasurement:
@@ -81,7 +87,20 @@ class ReusableMeasurement:
     def of(self, noisy: Noisy) -> Noisy:
         """The numbers that the answer is made of."""
         parts = tuple(noisy.parts[place] for place in self.parts) if noisy.parts else ()
-        return replace(noisy, parts=parts, specials=tuple(noisy.specials[place] for place in self.specials))
+        kept = replace(noisy, parts=parts, specials=tuple(noisy.specials[place] for place in self.specials))
+        if self.union is None:
+            return kept
+        assert self.asked is not None
+        return cells.summed(self.union, self.asked, kept)
+
+    def share(self, groups: int) -> float:
+        """The share of the failures that one number of an answer has which was asked for after it was drawn, apart from
+        that of the release: of a union of cells, or of one of the `groups` that are stored."""
+        vectors = sum(len(one.part.vectors) for one in self.measured.parts)
+        share = 1 / max(1, groups) if self.union is None else self.union.share
+        return share * chosen.numbers(
+            max(1, vectors + sum(len(one.special.fractions) + 1 for one in self.measured.specials))
+        )
 
 
 def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeasurement | None:
@@ -113,6 +132,40 @@ def reused(asked: Measurement, known: Measurement, table: Table) -> ReusableMeas
     parts |= {place for place, measured in enumerate(known.parts) if isinstance(measured.mechanism, _THRESHOLDS)}
     specials = {output.index for output in outputs if output.kind is OutputKind.SPECIAL}
     return _picked(asked, known, outputs, sorted(parts), sorted(specials))
+
+
+def added_up(
+    asked: Measurement, known: Measurement, union: cells.Union, table: Table, free: Collection[str] = ()
+) -> ReusableMeasurement | None:
+    """What `asked` makes of sums over the cells that `known` measured; None where it lacks a number, or its sums tell
+    one less precisely than `asked` would. Errors of columns that are `free` are for the caller to judge."""
+    one = asked.plan
+    if one.specials or one.ranges or not one.parts or not cells.few_enough(union, one):
+        return None
+    columns = {column.name: column for column in table.columns}
+    meant, held = (_meanings(measurement, columns) for measurement in (asked, known))
+    parts = known.parts
+    if union.cells > 1:
+        parts = tuple(_over(part, union.cells) for part in known.parts)
+    judged = {place for output in one.outputs if output.name in free for place in output.of}
+    outputs: list[Output] = []
+    for place, output in enumerate(one.outputs):
+        found: Output | None = output
+        if output.kind is not OutputKind.KEY and not output.of:
+            unjudged = output.name in free or place in judged
+            found = _number(output, asked.parts[output.index], meant, parts, held, any_error=unjudged)
+        if found is None:
+            return None
+        outputs.append(found)
+    used = sorted({output.index for output in outputs if output.kind is not OutputKind.KEY and not output.of})
+    made = _picked(asked, replace(known, mechanisms=tuple(part.mechanism for part in parts)), outputs, used, [])
+    return replace(made, measured=known, union=union)
+
+
+def _over(part: Measured, count: int) -> Measured:
+    """A part of sums over so many cells."""
+    assert isinstance(part.mechanism, Laplace | Gaussian | Ball)
+    return Measured(part.part, part.sensitivity, Summed(part.mechanism, count))  # type: ignore[arg-type]
 
 
 def _picked(
@@ -181,12 +234,18 @@ def _special(output: Output, wanted: MeasuredSpecial, known: Sequence[MeasuredSp
 
 
 def _number(
-    output: Output, own: Measured, meant: Sequence[Meaning], known: Sequence[Measured], held: Sequence[Meaning]
+    output: Output,
+    own: Measured,
+    meant: Sequence[Meaning],
+    known: Sequence[Measured],
+    held: Sequence[Meaning],
+    *,
+    any_error: bool = False,
 ) -> Output | None:
     """A count, a sum or a mean, from the part that tells it most precisely; None where none tells it as precisely as
-    its own. `meant` and `held` are what the totals of either measurement mean."""
+    its own, unless it may have any error. `meant` and `held` are what the totals of either measurement mean."""
     wanted = _meant(output, own.part, meant)
-    best, least = None, error_of(output, own, 1 - CONFIDENCE, GROUP_FOR_MEANS)
+    best, least = None, math.inf if any_error else error_of(output, own, 1 - CONFIDENCE, GROUP_FOR_MEANS)
     for place, measured in enumerate(known):
         if isinstance(own.mechanism, _THRESHOLDS) == isinstance(measured.mechanism, _THRESHOLDS):
             for weights in _made(output, wanted, measured.part, held):

@@ -18,10 +18,10 @@ from discreet.release.left_out import LeftOut, of_plan
 from discreet.release.values import plain
 from discreet.sql import Question
 from discreet.trusted.ring_a.nodes import Clip, LimitGroups
-from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_b.choice_measurement import ChoiceMeasurement, Chosen
+from discreet.trusted.ring_b.listed_groups import group_count
 
 _refused = partial(refused, "select")
 

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
 from discreet.errors import EngineError, refused
+from discreet.locks import Lock
 from discreet.sql import Question
-from discreet.trusted.ring_a.forks import Lock
 
 Reply = TypeVar("Reply", bool, int)
 

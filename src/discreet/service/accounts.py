@@ -198,7 +198,7 @@ class Accounts:
             _known(file, name)
             found = [one for one in _tokens(file) if one.account == name and number in (None, one.number)]
             if number is not None and not found:
-                fix = "`discreet account list` has their numbers"
+                fix = "`discreet account list`, or GET /analysts, has their numbers"
                 raise _refused("the account has no token of this number", name, fix)
             ended = _ended(file, found)
             if ended:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import anyio
 from starlette.applications import Starlette
@@ -36,10 +36,11 @@ from discreet.release.told import heard, told
 from discreet.service import requests
 from discreet.service.accounts import PREFIX, Account, Accounts
 from discreet.service.connections import KNOWN
-from discreet.service.jobs import Call, Jobs, answering, busy, named, publishing
+from discreet.service.foreseen import foreseen
+from discreet.service.jobs import Call, Job, Jobs, answering, busy, named, publishing
 from discreet.service.oidc import issued
 from discreet.service.others import for_others
-from discreet.service.owner import Owner
+from discreet.service.owner import Owner, token_number
 from discreet.service.requests import (
     ACCOUNT,
     ACT,
@@ -53,6 +54,7 @@ from discreet.service.requests import (
     PUBLISH,
     QUESTION,
     REFRESH,
+    REVOKE,
     TOKEN,
     WORKLOAD,
     Refused,
@@ -72,6 +74,9 @@ from discreet.service.requests import (
 from discreet.service.roles import Role
 from discreet.service.watching import CODE, CONTENT_TYPE, PATH, Watch
 from discreet.service.workers import Asked
+
+if TYPE_CHECKING:
+    from discreet.synthesis.synthetic import Synthetic
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -105,6 +110,8 @@ TITLES: Mapping[type[Error], str] = {
 _log = logging.getLogger("discreet")
 _Result = TypeVar("_Result")
 _P = ParamSpec("_P")
+Calling = Callable[[Curator, Account, Mapping[str, Any]], Call]
+"""Checks what a job is asked to do, for an account."""
 
 OWNING = frozenset({Role.OWNER})
 ASKING = frozenset({Role.OWNER, Role.ANALYST})
@@ -148,6 +155,7 @@ PATHS = (
     Path("/accounts", "POST", OWNING, "add"),
     Path("/accounts/{name}/end", "POST", OWNING, "end"),
     Path("/accounts/{name}/token", "POST", OWNING, "new_token"),
+    Path("/accounts/{name}/revoke", "POST", OWNING, "revoke"),
     Path("/metrics", "GET", WATCHING, "metrics"),
     Path("/health", "GET", frozenset(), "health"),
     Path("/ready", "GET", frozenset(), "ready"),
@@ -302,6 +310,51 @@ class Service:
         with self._turn(account):
             return await self._run(partial(self._asked.explain, analyst=account.asks_as, **said))
 
+    async def columns_of(self, account: Account, said: Mapping[str, Any]) -> Mapping[str, str]:
+        """The columns that a question's answer has, each with its type. It is no question: nobody waits for it. Raises
+        as `asked`."""
+        return await self._run(partial(self._asked.columns_of, analyst=account.asks_as, **said))
+
+    async def publishable(self) -> dict[str, dict[str, Any]]:
+        """Which tables can be published, and which of their columns (`synthesis.columns.publishable`)."""
+        from discreet.synthesis.columns import publishable
+
+        return await self.look(partial(publishable, self._curator.declaration))
+
+    async def foreseen(self, account: Account, said: Mapping[str, Any]) -> dict[str, Any]:
+        """What a publication would cost, leave and be off by (`service.foreseen`). Nothing is spent. Raises as
+        `asked`."""
+        with self._turn(account):
+            return await self._run(foreseen, self._curator, account, said)
+
+    async def begun(self, account: Account, calling: Calling, said: Mapping[str, Any], name: str | None) -> Job:
+        """Begins a job, or gives the one that this name belongs to. Raises as `asked`."""
+        with self._turn(account):
+            call = await self._run(calling, self._curator, account, said)
+            return await self._run(self.jobs.start, account, call, name, digest({"job": call.kind, **said}))
+
+    async def released(self, function: Callable[[], _Result]) -> _Result:
+        """Reads what a job has released, or writes it out: of all accounts one at a time, as synthetic rows may be
+        many."""
+        if self._writing is None:
+            self._writing = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(function, limiter=self._writing)
+
+    def synthetic(self, account: Account, number: str) -> Synthetic:
+        """The table that a publication of the account's has released; in a thread, as of `released`. Raises Refused 404
+        where there is none of this number, 409 while it runs; EngineError where the owner has frozen this account's
+        questions about the table."""
+        job, answer = self.jobs.answer(account, number)
+        if job.kind != "publish" or not answer:
+            raise Refused(404, "job", "there is no such table", "job", "open the list of your published tables")
+        return self._synthetic(account, job, answer)
+
+    def _synthetic(self, account: Account, job: Job, answer: bytes) -> Synthetic:
+        from discreet.synthesis.synthetic import Synthetic
+
+        self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
+        return Synthetic.of(heard(json.loads(answer)))
+
     async def hold_open(self, account: Account, question: str) -> None:
         """Raises EngineError where the owner has frozen this account's questions about what this one reads: its answer
         is not given again. Nobody waits for that where nobody is frozen who could ask it."""
@@ -366,19 +419,8 @@ class Service:
     async def _workload(self, account: Account, request: Request) -> Response:
         return await self._begun(account, request, partial(answering, self.jobs.planning), WORKLOAD)
 
-    async def _begun(
-        self,
-        account: Account,
-        request: Request,
-        call: Callable[[Curator, Account, Mapping[str, Any]], Call],
-        shape: Shape,
-    ) -> Response:
-        name = request_name(request)
-        said = called(await body(request), shape)
-        with self._turn(account):
-            known = await self._run(call, self._curator, account, said)
-            same = digest({"job": known.kind, **said})
-            job = await self._run(self.jobs.start, account, known, name, same)
+    async def _begun(self, account: Account, request: Request, call: Calling, shape: Shape) -> Response:
+        job = await self.begun(account, call, called(await body(request), shape), request_name(request))
         return _json(job.to_dict(self.jobs.pace), HEADERS | {"location": f"/jobs/{job.job}"}, 202)
 
     async def _jobs(self, account: Account, request: Request) -> Response:  # noqa: ARG002
@@ -397,10 +439,8 @@ class Service:
 
     async def _released(self, account: Account, request: Request) -> Response:
         wanted, packed = form(request), rows_packed(request)
-        if self._writing is None:
-            self._writing = anyio.CapacityLimiter(1)  # synthetic rows may be many
         given = partial(self._given, account, request.path_params["job"], wanted, packed)
-        return await anyio.to_thread.run_sync(given, limiter=self._writing)
+        return await self.released(given)
 
     def _given(self, account: Account, number: str, wanted: str, packed: bool) -> Response:
         """What a job has released, or why it has not."""
@@ -408,18 +448,13 @@ class Service:
         problem = job.to_dict(self.jobs.pace)["problem"]
         if problem is not None:
             return _problem_reply(problem)
-        self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
-        release = heard(json.loads(answer))
         if job.kind != "publish":
-            return _written(release, wanted, ())
+            self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
+            return _written(heard(json.loads(answer)), wanted, ())
+        made = self._synthetic(account, job, answer)
         if packed and wanted == JSON:
             return Response(answer, media_type=JSON, headers=HEADERS)
-        from discreet.synthesis.synthetic import Synthetic
-
-        made = Synthetic.of(release)
-        if len(made) * len(made.columns) > MOST_CELLS:
-            fix = "publish fewer rows; or read it with discreet.connect, which takes ?rows=packed"
-            raise Refused(422, "size", f"the table has more than {MOST_CELLS:,} cells", "Accept", fix)
+        hold_small(made)
         if wanted == JSON:
             return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
         return _written(made, wanted, ())
@@ -488,6 +523,12 @@ class Service:
     async def _new_token(self, account: Account, request: Request) -> Response:
         act = partial(self.owner.new_token, account, request.path_params["name"])
         return await self._done(act, request, TOKEN, "reason", status=201)
+
+    async def _revoke(self, account: Account, request: Request) -> Response:
+        def act(said: Mapping[str, Any]) -> dict[str, Any]:
+            return self.owner.revoke(account, request.path_params["name"], token_number(said["token"]), said)
+
+        return await self._done(act, request, REVOKE, "token", "reason")
 
     async def _end(self, account: Account, request: Request) -> Response:
         return await self._done(partial(self.owner.end, account, request.path_params["name"]), request, END, "reason")
@@ -570,6 +611,13 @@ class Service:
             yield
         finally:
             self._asking.discard(account.asks_as)
+
+
+def hold_small(made: Synthetic) -> None:
+    """Raises Refused where a synthetic table has more cells than are written out row by row."""
+    if len(made) * len(made.columns) > MOST_CELLS:
+        fix = "publish fewer rows; or read it with discreet.connect, which takes ?rows=packed"
+        raise Refused(422, "size", f"the table has more than {MOST_CELLS:,} cells", "Accept", fix)
 
 
 def _unavailable() -> Error:

@@ -93,10 +93,10 @@ class Connections:
         with contextlib.suppress(OSError):
             one.counted.shutdown(socket.SHUT_RDWR)
 
-    def waits(self, peer: _Peer, *, taken: bool, seconds: float = TAKEN_SECONDS) -> None:
+    def waits(self, peer: _Peer, *, taken: bool, seconds: float | None = None) -> None:
         """Whether what was sent on it is taken, so that it waits for us; or we wait for it, so long."""
         if peer in self._open:
-            seconds = HEAD_SECONDS if self._hastening else seconds
+            seconds = HEAD_SECONDS if self._hastening else TAKEN_SECONDS if seconds is None else seconds
             self._open[peer].until = None if taken else time.monotonic() + seconds
 
     def hasten(self) -> None:

@@ -26,7 +26,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from starlette.responses import StreamingResponse
@@ -40,7 +40,10 @@ from discreet.release.values import finite
 from discreet.service.accounts import Account, Accounts
 from discreet.service.planning import Planning
 from discreet.service.requests import Refused
-from discreet.trusted.ring_a.forks import lives, this_process
+from discreet.trusted.ledger.processes import lives, this_process
+
+if TYPE_CHECKING:
+    from discreet.synthesis.publication import Publication
 
 MOST_RUNNING = 4
 """Jobs that run at once, one of each analyst."""
@@ -159,8 +162,9 @@ _LOST: Mapping[str, Any] = {
 }
 
 
-def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
-    """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
+def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], Publication]:
+    """What a call of a publication says, as `Curator.publish` takes it, and the same checked against the declaration
+    alone: no row is read. Raises QuestionError."""
     from discreet.synthesis.publication import PublishOptions, publication
     from discreet.workload.told import heard_bins, number
 
@@ -177,9 +181,16 @@ def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> C
         raise QuestionError(
             "rows", f"a service makes at most {MOST_ROWS:,} rows", where="rows", fix=f"write rows={MOST_ROWS}"
         )
+    return given, call
+
+
+def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
+    """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
+    given, call = publication_of(curator, said)
 
     def run(request: str | None, hear: Callable[[object], None]) -> Release:
-        return curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
+        made: Release = curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
+        return made
 
     return Call("publish", call.table.name, call.steps, run, waits=False)
 

@@ -12,13 +12,14 @@ from discreet.ledger import Entry, Ledger
 ASKED = ("reserve", "repeat", "unknown")
 """Kinds of entries that say what somebody asked."""
 
-KINDS = {"questions": ASKED, "failures": ("failure", "end"), "snapshots": ("snapshot", "period", "persons")}
+KINDS = {"questions": ASKED, "failures": ("failure", "end"), "snapshots": ("snapshot", "period", "persons", "assigned")}
 """What one looks for, and the kinds of entries that it is; all others are the owner's acts."""
 
 
 @dataclass(frozen=True)
 class Sought:
-    """What an entry must be; empty where anything does. Days are as 2026-11-23."""
+    """What an entry must be; empty where anything does. `who` asked it, did it, or is whom it is about; days are as
+    2026-11-23."""
 
     who: str = ""
     table: str = ""
@@ -32,7 +33,7 @@ class Sought:
         known = [kind for kinds in KINDS.values() for kind in kinds]
         kinds = KINDS.get(self.kind, ())
         return (
-            (not self.who or entry.analyst == self.who)
+            (not self.who or self.who in (entry.analyst, entry.by, *entry.names))
             and (not self.table or self.table in tables)
             and (not self.kind or (entry.kind in kinds if kinds else entry.kind not in known))
             and (not self.first or entry.time[:10] >= self.first)
@@ -93,7 +94,8 @@ class Log:
         found = ((one.analyst, table) for one in self._entries[:count] if of(one) for table in self.tables(one))
         return Counter(found)
 
-    def asking(self) -> list[str]:
-        """Everybody who asked, by name."""
+    def names(self) -> list[str]:
+        """Everybody who asked, did something, or was the object of it, by name."""
         count = self._read()
-        return sorted({one.analyst for one in self._entries[:count] if one.kind in ASKED})
+        found = {name for one in self._entries[:count] for name in (one.analyst, one.by, *one.names)}
+        return sorted(found - {""})

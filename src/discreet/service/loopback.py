@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import signal
 import sys
 import tempfile
 import threading
@@ -78,8 +79,8 @@ class Loopback:
         connections = Connections()
         watched = Watched(self.guarded(app), connections)
         config = configured(watched, HERE, lifespan="off", timeout_graceful_shutdown=ENDING_SECONDS)
-        self._server = Server(config, connections)
-        with _shown(self.address):
+        self._server = Server(config, connections, [_Interruptible()])
+        with _shown(self.address), _uninterrupted():
             self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
@@ -143,6 +144,26 @@ class Loopback:
             return 200, moves, {}
         self._taken = True
         return 200, moves, {"set-cookie": f"{_COOKIE}={self._cookie}; Path={self.place}; HttpOnly; SameSite=Strict"}
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the server hears it: an event loop that is being made would print what it interrupts."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+
+class _Interruptible:
+    """Beside the server, which has handlers of its own once it starts: from then on Ctrl-C is heard."""
+
+    async def start(self) -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+
+    async def stop(self) -> None:
+        """Nothing is left to do."""
 
 
 def _same(one: str, other: str) -> bool:

@@ -108,6 +108,18 @@ class Owner:
         ended = self._accounts.end(name, partial(self._curator.ledger.enter, **facts))
         return {"account": name, "ended": True, "revoked": [one.number for one in ended]}
 
+    def revoke(self, account: Account, name: str, number: int, said: Mapping[str, Any]) -> dict[str, Any]:
+        """Ends a single token of an account, from now on; the others go on to hold. One that was revoked before changes
+        nothing. Raises QuestionError, LedgerError."""
+        facts = reasoned(said.get("reason", ""), account.name)
+        if name == account.name:
+            tokens = next((tokens for one, tokens in self._accounts.known() if one.name == name), [])
+            if [one.number for one in tokens if one.holds] == [number]:
+                message, fix = "this is the last token of the account that you ask with", "make another one before"
+                raise refused("account", message, f"token {number}", f"{fix}: `discreet token new`, on the machine")
+        ended = self._accounts.revoke(name, number, partial(self._curator.ledger.enter, **facts))
+        return {"account": name, "revoked": [one.number for one in ended]}
+
     # who has what
 
     def analysts(self) -> dict[str, Any]:
@@ -167,7 +179,8 @@ class Owner:
 
     def _paces(self, charges: _Charges) -> dict[str, Pace]:
         today, balance = datetime.now(UTC).date(), self._curator.balance()
-        found = {TOTAL: pace(balance.total, charges.get(TOTAL, ()), today, kept=balance.kept)}
+        whole = charges.get(self._curator.ledger.fullest, ())
+        found = {TOTAL: pace(balance.total, whole, today, kept=balance.kept)}
         for name in self._curator.declaration.analysts:
             found[name] = pace(self._curator.ledger.filter(name), charges.get(name, ()), today)
         return found
@@ -241,6 +254,14 @@ def _role(name: str) -> Role:
     if name not in allowed:
         raise refused("account", "there is no such role", "role", f"write one of {', '.join(allowed)}")
     return Role(name)
+
+
+def token_number(number: Decimal | str) -> int:
+    """The number of a token, as it was sent. Raises QuestionError."""
+    text = str(number)
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise refused("account", "the number of a token is a whole number", "token", "GET /analysts has them")
+    return int(text)
 
 
 def _days(days: Decimal | None) -> int | None:

@@ -98,6 +98,7 @@ PRICED: Shape = {
     "confidence": (Decimal, str),
     "together": bool,
     "default_price": bool,
+    "reuse": bool,
 }
 """What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
 
@@ -174,6 +175,7 @@ REFRESH: Shape = {"tables": dict, "reason": str}
 TOKEN: Shape = {"days": Decimal, "reason": str}
 ACCOUNT: Shape = {"account": str, "role": str, "analyst": str, **TOKEN}
 END: Shape = {"reason": str}
+REVOKE: Shape = {"token": Decimal, "reason": str}
 """What the bodies of the owner's acts may have."""
 
 

@@ -66,7 +66,7 @@ class Watch:
             buckets=SECONDS,
             registry=self._registry,
         )
-        self.psql = PsqlWatch(self._registry)
+        self.psql = PsqlWatch(self._registry, self._numbers)
         self._registry.register(_Present(curator, self, load, starts))
 
     def around(self, app: App) -> App:
@@ -96,15 +96,7 @@ class Watch:
         self._ended.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
         method = scope["method"] if scope["method"] in _METHODS else OTHER
-        facts = {
-            "request": number,
-            "method": method,
-            "path": path,
-            "status": status,
-            "code": scope.get(CODE),
-            "seconds": round(seconds, 3),
-        }
-        _requests.info("request", extra={"facts": facts})
+        _logged(number, method, path, status, scope.get(CODE), seconds)
 
     def text(self) -> bytes:
         """All numbers, in Prometheus' text form."""
@@ -127,10 +119,25 @@ class Watch:
         self._ready = time.monotonic()
 
 
-class PsqlWatch:
-    """Counts what comes over PostgreSQL's protocol, where the service has a port for it."""
+def _logged(number: int, method: str, path: str, status: int | str, code: str | None, seconds: float) -> None:
+    """A line of the log."""
+    facts = {
+        "request": number,
+        "method": method,
+        "path": path,
+        "status": status,
+        "code": code,
+        "seconds": round(seconds, 3),
+    }
+    _requests.info("request", extra={"facts": facts})
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+
+class PsqlWatch:
+    """Counts what comes over PostgreSQL's protocol, where the service has a port for it, and logs it: each connection
+    as it ends, each login that is refused, each question. A line has the method `psql`, and these as its paths."""
+
+    def __init__(self, registry: CollectorRegistry, numbers: Iterator[int]) -> None:
+        self._numbers = numbers
         self._connections = Counter("discreet_psql_connections", "Connections to the psql port.", registry=registry)
         self._open = Gauge("discreet_psql_connections_open", "Connections to it that are open.", registry=registry)
         self._refused = Counter("discreet_psql_logins_refused", "Logins there that were refused.", registry=registry)
@@ -140,22 +147,28 @@ class PsqlWatch:
     def connection(self) -> Iterator[None]:
         """Counts a connection, as long as it is open."""
         self._connections.inc()
-        with self._open.track_inprogress():
-            yield
+        number, begin = next(self._numbers), time.monotonic()
+        try:
+            with self._open.track_inprogress():
+                yield
+        finally:
+            _logged(number, "psql", "connection", "ended", None, time.monotonic() - begin)
 
     def login_refused(self) -> None:
         """Counts a login that was refused."""
         self._refused.inc()
+        _logged(next(self._numbers), "psql", "login", "refused", None, 0.0)
 
     @contextmanager
     def question(self) -> Iterator[None]:
         """Counts a question once it is answered, or is not: for a refusal, a fault, or a client that is gone."""
-        status = "refused"
+        number, begin, status = next(self._numbers), time.monotonic(), "refused"
         try:
             yield
             status = "answered"
         finally:
             self._questions.labels(status).inc()
+            _logged(number, "psql", "question", status, None, time.monotonic() - begin)
 
 
 class _Present(Collector):

@@ -57,6 +57,10 @@ class Asked(Protocol):
         """As of a curator."""
         ...
 
+    def columns_of(self, question: str, **said: Any) -> dict[str, str]:
+        """As of a curator."""
+        ...
+
     def check_question(self, question: str, **said: Any) -> tuple[str, ...]:
         """As of a curator."""
         ...
@@ -161,6 +165,10 @@ class Workers:
     def explain(self, question: str, **said: Any) -> Explanation:
         """Says the price and expected error of a question: `Curator.explain`."""
         return cast("Explanation", self._call("explain", question, said, EngineError(busy=True)))
+
+    def columns_of(self, question: str, **said: Any) -> dict[str, str]:
+        """Says which columns an answer has: `Curator.columns_of`."""
+        return cast("dict[str, str]", self._call("columns_of", question, said, EngineError(busy=True)))
 
     def check_question(self, question: str, **said: Any) -> tuple[str, ...]:
         """Says whether a question can be asked: `Curator.check_question`."""

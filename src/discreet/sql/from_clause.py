@@ -21,6 +21,7 @@ from discreet.trusted.ring_b.belonging import declared, leads
 from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
+    JoinKind,
     ListedKeys,
     PerPerson,
     RelationShape,
@@ -140,7 +141,7 @@ class RelationReader:
         """Tables in inner joins alone: whatever ON or WHERE compares joins them, in whichever order."""
         if len(units) == 1:
             return units[0]
-        every = reduce(lambda left, right: Joined("inner", left, right, None), [one.relation for one in units])
+        every = reduce(lambda left, right: Joined(JoinKind.INNER, left, right, None), [one.relation for one in units])
         merged = {name: one for unit in units for name, one in unit.merged.items()}
         whole = Scope(every, tuple(source for unit in units for source in unit.sources), merged)
         reader = ExpressionReader(whole.read, whole.shape.by_name)
@@ -230,7 +231,7 @@ class RelationReader:
     def _join(self, left: Scope, join: exp.Join, right: Scope) -> Scope:
         side = _side(join)
         both = (*left.sources, *right.sources)
-        pair = Scope(Joined("inner", left.relation, right.relation, None), both, {**left.merged, **right.merged})
+        pair = Scope(Joined(JoinKind.INNER, left.relation, right.relation, None), both, {**left.merged, **right.merged})
         condition, merged = self._condition(join, pair, left, right)
         if (public := self._public_groups(side, left, right, condition, pair)) is not None:
             return replace(public, merged={name: call.arguments[0] for name, call in merged.items()})
@@ -243,7 +244,7 @@ class RelationReader:
             missing, kept, side = missing | set(about.shape.by_name), (*kept, public.relation), ""
         if len(kept) > 1 or (kept and side in ("right", "full")):  # rows of nobody, of several tables
             raise kept_public(public)
-        relation = Joined(side or "inner", left.relation, right.relation, condition)
+        relation = Joined(JoinKind(side or "inner"), left.relation, right.relation, condition)
         sound(relation, left, right)
         outer = {name: _merged(side, call) for name, call in merged.items()}
         return Scope(relation, both, {**left.merged, **right.merged, **outer}, missing=missing, kept=kept)
@@ -291,7 +292,7 @@ class RelationReader:
         if compared is None or self.values is None:
             return None
         rows = self.listed_rows(keeps.relation)
-        relation = Joined("inner", left.relation, right.relation, condition)
+        relation = Joined(JoinKind.INNER, left.relation, right.relation, condition)
         sound(relation, left, right)
         names = []
         for key in keeps.shape.columns:

@@ -15,7 +15,7 @@ from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal, columns_of
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_b.belonging import leads, same_keys
-from discreet.trusted.ring_b.relations import Joined, conjuncts, shape
+from discreet.trusted.ring_b.relations import Joined, JoinKind, conjuncts, shape
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def together(units: Sequence[Scope], asked: Sequence[Condition], *, place: str) 
         number = _next(joined, units, rest, waiting)
         unit = units[number]
         rest.remove(number)
-        pair = Scope(Joined("inner", joined.relation, unit.relation, None), (*joined.sources, *unit.sources))
+        pair = Scope(Joined(JoinKind.INNER, joined.relation, unit.relation, None), (*joined.sources, *unit.sources))
         known = set(pair.shape.by_name)
         own = [set(one.shape.by_name) for one in (joined, unit)]
         now = [one for one in waiting if _belongs(one, known, own)]
         condition = reduce(_and, [one.expression for one in now]) if now else None
-        relation = Joined("inner", joined.relation, unit.relation, condition)
+        relation = Joined(JoinKind.INNER, joined.relation, unit.relation, condition)
         sound(relation, joined, unit, place=place)
         waiting = [one for one in waiting if one not in now]
         met += now
@@ -166,7 +166,7 @@ def sound(relation: Joined, left: Scope, right: Scope, *, place: str = "JOIN") -
     for side, keeps, other in (("left", one, "LEFT"), ("right", two, "RIGHT")):
         if relation.kind == side and not keeps.private and (one.private or two.private):
             raise kept_public(left if side == "left" else right, side, other)
-    if relation.kind == "full" and one.private != two.private:
+    if relation.kind is JoinKind.FULL and one.private != two.private:
         message = "Both tables in a FULL OUTER join must contain user data"
         raise QuestionError("join", message, where="JOIN", fix="write LEFT JOIN, the table about people first")
     whole = shape(relation)

@@ -97,7 +97,7 @@ _CHAINED = {
     *(TokenType.AND, TokenType.OR, TokenType.XOR, TokenType.DPIPE, TokenType.STAR, TokenType.SLASH, TokenType.MOD),
     *(TokenType.DIV, TokenType.AMP, TokenType.PIPE, TokenType.CARET, TokenType.DCOLON, TokenType.DOT, TokenType.IS),
     *(TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.IN, TokenType.EQ, TokenType.NEQ, TokenType.LT),
-    *(TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.ARROW),
+    *(TokenType.LTE, TokenType.GT, TokenType.GTE, TokenType.ARROW, TokenType.L_BRACKET),
 }
 _APART = {TokenType.WHEN, TokenType.THEN, TokenType.ELSE, TokenType.WHERE, TokenType.HAVING}
 
@@ -132,6 +132,7 @@ def shallow(tokens: Sequence[Token]) -> None:
         elif angles and kind is TokenType.GT:
             angles -= 1
         if kind in _OPEN:
+            level.take(kind)  # v[1][1]… is a chain too: its types are found anew from the beginning at each bracket
             outer.append(level)
             level = _Level()
             depth += 1

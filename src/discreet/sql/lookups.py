@@ -25,9 +25,11 @@ from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
 from discreet.trusted.ring_b.relations import (
     Computed,
     Joined,
+    JoinKind,
     Matched,
     PerPerson,
     PersonTotal,
+    PersonTotalKind,
     Where,
     bases,
     derived,
@@ -125,15 +127,17 @@ class _Lookups:
         if found.persons is not None:
             made: Relation = Matched(below, None, found.persons, negated)
         elif negated:
-            joined = Joined("left", below, found.relation, found.condition)
+            joined = Joined(JoinKind.LEFT, below, found.relation, found.condition)
             made = Where(joined, Call("is_null", (found.there,), Type.BOOLEAN))
         else:
-            made = Joined("inner", below, found.relation, found.condition)
+            made = Joined(JoinKind.INNER, below, found.relation, found.condition)
         self.scope = replace(self.scope, relation=made)
 
     def _beside(self, found: _Found) -> None:
         """Puts what is found beside each row."""
-        self.scope = replace(self.scope, relation=Joined("left", self.scope.relation, found.relation, found.condition))
+        self.scope = replace(
+            self.scope, relation=Joined(JoinKind.LEFT, self.scope.relation, found.relation, found.condition)
+        )
 
     def _column(self, node: exp.Expression, part: exp.Expression) -> Expression:
         """What a lookup inside a condition stands for."""
@@ -258,13 +262,14 @@ class _Lookups:
             mine = ColumnOf(name, column.type)
             asked.append(Call("equal", tuple(reader.alike([mine, value], node)), Type.BOOLEAN))
         count = Column(own_name("rows of lookup", number), Type.INTEGER, 0, nulls=False)
-        totals: list[tuple[str, PersonTotal, Column]] = [(count.name, PersonTotal("rows"), count)]
+        totals: list[tuple[str, PersonTotal, Column]] = [(count.name, PersonTotal(PersonTotalKind.ROWS), count)]
         if split.ordered is not None:
             operator, _, node = split.ordered
             column = columns[len(split.keys)]
             assert column.type is not None
             value = reader.read(node)
-            ends = ["minimum"] * (operator[:4] != "grea") + ["maximum"] * (operator[:4] != "less")
+            either = ((PersonTotalKind.MINIMUM, "grea"), (PersonTotalKind.MAXIMUM, "less"))
+            ends = [kind for kind, unless in either if not operator.startswith(unless)]
             compared: list[Expression] = []
             for kind in ends:
                 expression = ColumnOf(column.name, column.type)
@@ -300,7 +305,7 @@ class _Lookups:
     def _sound(self, relation: Relation, condition: Expression | None, where: str, split: _Correlated) -> None:
         """Refuses lookups of strangers' rows, and those of which a row could find several."""
         inside = Scope(relation, ())
-        joined = Joined("inner", self.scope.relation, relation, condition)
+        joined = Joined(JoinKind.INNER, self.scope.relation, relation, condition)
         if shape(relation).private:
             asked = [] if condition is None else _conjuncts(condition)
             known, other = self.scope.shape.person_type, shape(relation).person_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
@@ -37,8 +37,8 @@ from discreet.sql.totals import group_item
 from discreet.trusted.ring_a.exact import fraction, show
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression, Literal
 from discreet.trusted.ring_a.nodes import Key
-from discreet.trusted.ring_a.public_groups import group_count
 from discreet.trusted.ring_a.table import Column, Table, Type, own_name
+from discreet.trusted.ring_b.listed_groups import group_count
 from discreet.trusted.ring_b.relations import Base, Computed, derived, view
 
 _OPTIONS = (
@@ -76,6 +76,8 @@ class Question:
     delta: Fraction | None
     table: Table
     """What is read: a declared table, or what the question makes of several; its `bases` are the declared ones."""
+    request: Request | None = field(default=None, compare=False, repr=False)
+    """What was planned. None where the question names its own limits: those stay."""
 
 
 def lower(text: str, declaration: Declaration, values: PublicValues | None = None, dialect: str = "") -> Question:
@@ -294,7 +296,8 @@ class _Select:
             )
         having, order, limit = self._having(columns), self._order(columns), self._limit()
         whole = replace(plan(request), having=having, order=order, limit=limit, written=tuple(places["key"]))
-        return Question(whole, self.options.epsilon, self.options.delta, table)
+        own = options.rows is not None or options.groups is not None
+        return Question(whole, options.epsilon, options.delta, table, None if own else request)
 
     def _public_groups(self) -> None:
         """PUBLIC_GROUPS promises that no key is private; a least number of persons makes every key one."""

@@ -16,7 +16,7 @@ from discreet.sql.scope import Scope
 from discreet.sql.totals import exact, group_item
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression
 from discreet.trusted.ring_a.table import Column, Relation, Type, own_name
-from discreet.trusted.ring_b.relations import Computed, PerPerson, PersonTotal, Where, derived, shape
+from discreet.trusted.ring_b.relations import Computed, PerPerson, PersonTotal, PersonTotalKind, Where, derived, shape
 
 _CLAUSES = {
     "windows": "windows read other rows; group by the person instead",
@@ -181,7 +181,8 @@ class _Reading:
             if known == total:
                 return ColumnOf(name, column.type or Type.NUMBER)
         name = own_name("total", len(self.totals))
-        nulls = total.kind not in ("rows", "present", "distinct")  # a count is never without a value
+        counts = (PersonTotalKind.ROWS, PersonTotalKind.PRESENT, PersonTotalKind.DISTINCT)
+        nulls = total.kind not in counts  # a count is never without a value
         made_of = Column(name, column.type, column.minimum, column.maximum, column.step, nulls=nulls)
         self.totals.append((name, total, made_of))
         self.grouped_columns[name] = made_of

@@ -17,7 +17,7 @@ from discreet.sql.refusals import only, refused
 from discreet.sql.scope import Scope
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.table import Column, Relation, Type
-from discreet.trusted.ring_b.relations import PersonTotal, RelationShape, derived, shape
+from discreet.trusted.ring_b.relations import PersonTotal, PersonTotalKind, RelationShape, derived, shape
 
 _SCALE = Fraction(2**10)
 """Sums in a subquery of values without bounds are counted in steps of 2^−20."""
@@ -51,18 +51,19 @@ def exact(node: exp.Expression, scope: Scope, below: Relation) -> tuple[PersonTo
         counted = node.this
         column = Column("", Type.INTEGER, 0 if rows else None, rows)
         if isinstance(counted, exp.Star):
-            return PersonTotal("rows"), column
+            return PersonTotal(PersonTotalKind.ROWS), column
         if isinstance(counted, exp.Distinct):
             only(counted, "expressions")
             if len(counted.expressions) != 1:
                 raise refused(node, "count one expression")
-            return PersonTotal("distinct", reader.read(counted.expressions[0])), column
-        return PersonTotal("present", reader.read(counted)), column
+            return PersonTotal(PersonTotalKind.DISTINCT, reader.read(counted.expressions[0])), column
+        return PersonTotal(PersonTotalKind.PRESENT, reader.read(counted)), column
     if isinstance(node, exp.Min | exp.Max):
         only(node, "this")
         expression = reader.read(node.this)
         known = derived("", expression, shape(below).by_name)
-        return PersonTotal("minimum" if isinstance(node, exp.Min) else "maximum", expression), known
+        kind = PersonTotalKind.MINIMUM if isinstance(node, exp.Min) else PersonTotalKind.MAXIMUM
+        return PersonTotal(kind, expression), known
     if isinstance(node, exp.Sum | exp.Avg):
         only(node, "this")
         expression = reader.numeric(counting(reader.read(node.this)), node.this)
@@ -83,11 +84,11 @@ def _summed(
     step = step if grid.step == step else None
     if isinstance(node, exp.Avg):
         low, high = bounds if bounds else (None, None)
-        return PersonTotal("mean", expression, grid), Column("", Type.NUMBER, low, high)
+        return PersonTotal(PersonTotalKind.MEAN, expression, grid), Column("", Type.NUMBER, low, high)
     kind = Type.INTEGER if expression.type is Type.INTEGER else Type.NUMBER
     if bounds is None or rows is None:
-        return PersonTotal("sum", expression, grid), Column("", kind, step=step)
+        return PersonTotal(PersonTotalKind.SUM, expression, grid), Column("", kind, step=step)
     low, high = min(bounds[0], bounds[0] * rows), max(bounds[1], bounds[1] * rows)
     if kind is Type.INTEGER:
-        return PersonTotal("sum", expression, grid), Column("", kind, int(low // 1), int(-(-high // 1)))
-    return PersonTotal("sum", expression, grid), Column("", kind, low, high, step)
+        return PersonTotal(PersonTotalKind.SUM, expression, grid), Column("", kind, int(low // 1), int(-(-high // 1)))
+    return PersonTotal(PersonTotalKind.SUM, expression, grid), Column("", kind, low, high, step)

@@ -2,7 +2,8 @@
 generate).
 
 The method is that of AIM (McKenna, Mullins, Sheldon & Miklau 2022) with a schedule fixed beforehand in place of their
-data-dependent one, so that it is one declared batch; `mst` measures the edges of a tree of pairs (McKenna, Miklau &
+data-dependent one, so that it is one declared batch: what follows from what was released is what each round is of, a
+column again or columns together (`gains`). `mst` measures the edges of a tree of pairs (McKenna, Miklau &
 Sheldon 2021), `independent` the columns alone, `workload` each marginal of the workload. Nothing here sees private
 data but through a `Measurer`.
 """
@@ -10,8 +11,9 @@ data but through a `Measurer`.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
@@ -32,9 +34,10 @@ from discreet.synthesis.candidates import (
     scaled_counts,
     weights,
 )
+from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
 from discreet.synthesis.schedule import Round, Schedule, closure
 
-UNSEEN = 3  # deviations
+UNSEEN, UNSEEN_TAIL = 3, 2  # deviations
 MOST_OFFERED, OFFERED, MOST_ROWS = 1500, 400, 10_000_000
 Zeros = Mapping[Clique, NDArray[np.bool_]]
 
@@ -125,23 +128,42 @@ def synthesise(
     *,
     zeros: Zeros | None = None,
     rare: Mapping[str, int] | None = None,
+    tails: Mapping[str, int] | None = None,
     initial: Sequence[MarginalMeasurement] = (),
+    assumed: Sequence[MarginalMeasurement] = (),
     rows: int | None = None,
+    draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
     limit: int = LIMIT,
 ) -> SynthesisResult:
     """Measures what the schedule says, and gives a model of it and rows.
 
     `zeros`: for cliques, which of their cells no row can have. `rare`: for columns, a cell that is taken for empty
-    where its column alone shows no more of it than noise. `initial`: what is known of the same rows already.
-    `rows`: how many are made; as many as there seem to be, unless said. `limit`: the largest number of cells of the
-    model. `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the result
-    is made of what there is.
+    where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
+    order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
+    already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
+    `rows`: how many are made; as many as there seem to be, unless said. `draw` makes them, of a model and the marginals
+    that were measured, in place of the model; then there are as many as it makes. `limit`: the largest number of cells
+    of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the
+    result is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
-    run = _Run(schedule, domain, measurer, schedule.workload, dict(zeros or {}), dict(rare or {}), tell, limit)
+    given = frozenset(name for one in assumed for name in one.clique)
+    forbidden = dict(zeros or {})
+    run = _Run(
+        schedule,
+        domain,
+        measurer,
+        schedule.workload,
+        forbidden,
+        dict(rare or {}),
+        dict(tails or {}),
+        tell,
+        limit,
+        given,
+    )
     with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
-        run.prepare(initial)
+        run.prepare([*assumed, *initial])
         complete = True
         try:
             run.fixed()
@@ -153,11 +175,27 @@ def synthesise(
             model = run.fitted(LAST)
         except KeyboardInterrupt:
             complete, model = False, run.fitted(BETWEEN)
-        table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
+        measured = tuple(run.known[len(assumed) :])
+        if draw is None:
+            table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
+        else:
+            table = draw(model, [one.clique for one in measured])
+            model = replace(model, total=float(len(table)))
         complete = complete and run.compared(model, table)
-        return SynthesisResult(
-            model, table, tuple(run.known), run.workload, tuple(run.log), complete, run.evidence(len(initial))
-        )
+        evidence = run.evidence(measured, len(initial))
+        return SynthesisResult(model, table, measured, run.workload, tuple(run.log), complete, evidence)
+
+
+def unseen(counts: NDArray[np.int64], sigma: float, rare: int | None, ordered: int) -> NDArray[np.bool_]:
+    """The cells of a column that its noisy counts show nothing of: the `rare` one, where it is no more than noise; and
+    of the `ordered` first those at either end, as long as all that are further out are no more than noise together."""
+    empty = np.zeros(counts.shape, bool)
+    if rare is not None:
+        empty[rare] = counts[rare] < UNSEEN * sigma
+    noise = UNSEEN_TAIL * sigma * np.sqrt(np.arange(1, ordered + 1))
+    for end in (slice(None, ordered), slice(ordered - 1, None, -1) if ordered else slice(0)):
+        empty[end] |= np.logical_and.accumulate(np.cumsum(counts[end]) < noise)
+    return empty
 
 
 class _Stopped(Exception):
@@ -172,8 +210,10 @@ class _Run:
     workload: tuple[Clique, ...]
     zeros: dict[Clique, NDArray[np.bool_]]
     rare: dict[str, int]
+    tails: dict[str, int]
     tell: Callable[[Progress], None] | None
     limit: int
+    given: frozenset[str] = frozenset()
     known: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
@@ -237,8 +277,9 @@ class _Run:
         `workload`."""
         for name in self.schedule.singles:
             counts = self.measured((name,), self.schedule.single_sigma)
-            if name in self.rare and float(counts[self.rare[name]]) < UNSEEN * float(self.schedule.single_sigma):
-                self.zeros[(name,)] = np.arange(self.domain.size(name)) == self.rare[name]
+            empty = unseen(counts, float(self.schedule.single_sigma), self.rare.get(name), self.tails.get(name, 0))
+            if empty.any() and not empty.all():
+                self.zeros[(name,)] = empty
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
@@ -247,19 +288,54 @@ class _Run:
 
     def adapt(self) -> None:
         """Runs the rounds: fit, select, measure. The limit on the model's size grows with the budget used."""
-        candidates, importance = self._candidates()
+        tree = self.schedule.method == "mst"
+        names = () if tree else self.schedule.singles
+        precisions = {name: 1 / float(self.schedule.single_sigma) ** 2 for name in names}
+        often = partners(self.workload, names)
+        offered = [
+            (clique, weight)
+            for clique, weight in zip(*self._candidates(), strict=True)
+            if len(clique) > 1 or clique[0] not in precisions
+        ]
+        hope, silent, model = math.inf, 0, self.fitted(BETWEEN)
         for done, one in enumerate(self.schedule.rounds, 1):
-            model = self.fitted(BETWEEN)
-            places = self._allowed(candidates, float(one.sigma), done / len(self.schedule.rounds))
-            if not places:
+            more = 1 / float(one.sigma) ** 2
+            gains = single_gains(model, precisions, more, often)
+            ended = bool(gains) and silent >= SILENT
+            if not ended and hope >= max(gains.values(), default=0.0):
+                model = self.fitted(BETWEEN)
+                places = self._allowed(
+                    [clique for clique, _ in offered], float(one.sigma), done / len(self.schedule.rounds)
+                )
+                if places:
+                    found = self._step(model, one, [offered[place] for place in places], precisions)
+                    if not tree:
+                        hope, silent = (found.gain, 0) if found.clear else (math.inf, silent + 1)
+                    continue
+                silent = SILENT
+            if not gains:
                 return
-            self._step(model, one, [candidates[place] for place in places], [importance[place] for place in places])
+            wanted = [name for name in gains if often[name]] or list(gains)
+            name = max(
+                wanted,
+                key=lambda name: (
+                    self.domain.size(name) * (precisions[name] ** -0.5 - (precisions[name] + more) ** -0.5)
+                ),
+            )
+            precisions[name] += more
+            self._again(model, name, one)
+
+    def _again(self, model: MarkovRandomField, name: str, one: Round) -> None:
+        """Measures a column alone once more."""
+        missed = float(np.abs(self.measured((name,), one.sigma) - model.marginal((name,))).sum())
+        noise = expected_noise(self.domain.size(name), float(one.sigma))
+        self.said((name,), max(0.0, missed - noise) / max(1.0, model.total))
 
     def _candidates(self) -> tuple[Sequence[Clique], Sequence[int]]:
         if self.schedule.method == "mst":
             pairs = list(itertools.combinations(self.domain.names, 2))
             return pairs, [1] * len(pairs)
-        candidates = closure(self.domain, self.workload)
+        candidates = [one for one in closure(self.domain, self.workload) if not set(one) <= self.given]
         return candidates, weights(self.domain, candidates, self.workload)
 
     def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
@@ -279,16 +355,24 @@ class _Run:
         return heard or admitted
 
     def _step(
-        self, model: MarkovRandomField, one: Round, candidates: Sequence[Clique], importance: Sequence[int]
-    ) -> None:
+        self,
+        model: MarkovRandomField,
+        one: Round,
+        offered: Sequence[tuple[Clique, int]],
+        precisions: Mapping[str, float],
+    ) -> Heard:
         """Selects a clique by the model's error less a part of the expected noise, and measures it."""
+        candidates, importance = [clique for clique, _ in offered], [weight for _, weight in offered]
         part = 0.0 if self.schedule.method == "mst" else PENALTY
         noise = [expected_noise(self.domain.cells(clique), float(one.sigma)) for clique in candidates]
         penalties = [round(part * weight * each) for weight, each in zip(importance, noise, strict=True)]
         expected = predictions(model, candidates)
         place = self.measurer.select(one.selection, candidates, expected, importance, penalties)
-        missed = float(np.abs(self.measured(candidates[place], one.sigma) - expected[place]).sum())
+        values = self.measured(candidates[place], one.sigma)
+        missed = float(np.abs(values - expected[place]).sum())
         self.said(candidates[place], max(0.0, missed - noise[place]) / max(1.0, model.total))
+        alone = [precisions[name] ** -0.5 if name in precisions else 0.0 for name in candidates[place]]
+        return heard(values, expected[place], float(one.sigma), model.total, alone)
 
     def compared(self, model: MarkovRandomField, table: NDArray[np.int64]) -> bool:
         """Measures the distance of the synthetic rows from the table. False if the user interrupts."""
@@ -305,12 +389,12 @@ class _Run:
             self.distances[clique] = Distance(answer, int(distance), sigma)
         return True
 
-    def evidence(self, initial: int) -> Evidence:
+    def evidence(self, measured: tuple[MarginalMeasurement, ...], initial: int) -> Evidence:
         schedule = self.schedule
         certain = initial + len(schedule.singles) + (len(schedule.rounds) if schedule.method == "workload" else 0)
         return Evidence(
             self.domain,
-            tuple(self.known),
+            measured,
             certain,
             len(schedule.rounds),
             tuple(self._candidates()[0]),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import refused
-from discreet.procedures.arguments import columns_of
+from discreet.catalog import Declaration
+from discreet.errors import QuestionError, refused
+from discreet.procedures.arguments import columns_of, private_table
 from discreet.synthesis.cells import FINE, NumberLine, line
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type
@@ -34,10 +35,34 @@ class PublishedColumn:
         return self.coded is None
 
 
+def publishable(declaration: Declaration) -> dict[str, dict[str, Any]]:
+    """Of each declared table about persons: the `columns` that can be published, those `left_out` and why; or why
+    nothing of it can, `why`."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, table in declaration.tables.items():
+        if table.public:
+            continue
+        try:
+            kept, left_out = wanted(private_table(declaration, name), None, {}, referred(declaration, name))
+        except QuestionError as error:
+            found[name] = {"columns": [], "left_out": {}, "why": f"{error.message}; {error.fix}"}
+        else:
+            found[name] = {"columns": [one.column.name for one in kept], "left_out": left_out, "why": ""}
+    return found
+
+
+def referred(declaration: Declaration, name: str) -> dict[str, str]:
+    """The columns of a table by which rows of others find their person, and which others: each value is one person's,
+    as a person is, so none is shared by enough."""
+    paths = {one.path: one.name for one in declaration.tables.values() if one.path is not None and not one.shared}
+    return {column: other for (table, column), other in paths.items() if table == name}
+
+
 def wanted(
-    table: Table, names: Sequence[str] | None, bins: Mapping[str, Any]
+    table: Table, names: Sequence[str] | None, bins: Mapping[str, Any], keys: Mapping[str, str]
 ) -> tuple[tuple[PublishedColumn, ...], dict[str, str]]:
-    """The columns of the synthetic table, and those that are left out, with the reason.
+    """The columns of the synthetic table, and those that are left out, with the reason. `keys` are columns that rows of
+    other tables refer to, and which tables these are.
 
     Raises QuestionError where a named column cannot be had, or nothing is left.
     """
@@ -47,17 +72,24 @@ def wanted(
         columns_of(table, [name], "bins")
     kept, left_out = [], {}
     for column in columns_of(table, names, "columns"):
-        one = None if column.name == table.person else _wanted(column, _bins_of(column, bins))
-        if one is not None:
+        one = None if column.name == table.person else published(column, _bins_of(column, bins))
+        alone = one is not None and one.found and column.name in keys
+        if one is not None and not alone:
             kept.append(one)
             continue
-        reason = "it names the person" if column.name == table.person else "its bounds are not declared"
+        reason, fix = "its bounds are not declared", f"declare min and max of {column.name}"
+        if column.name == table.person:
+            reason, fix = "it names the person", "leave it out"
+        elif alone:
+            reason = f"it is a key that rows of {keys[column.name]} refer to, each value of it one person's"
+            fix = "leave it out; tables that are published together, by a list of their names, have keys that fit"
         if names is not None:
-            fix = "leave it out" if column.name == table.person else f"declare min and max of {column.name}"
             raise refused("columns", f"{column.name} cannot be published: {reason}", "columns", fix)
         left_out[column.name] = reason
     if not kept:
-        raise refused("columns", "no column can be published", "columns", "declare values or bounds for some columns")
+        why = "".join(f"; {name}: {reason}" for name, reason in left_out.items())
+        fix = "declare values or bounds for some columns"
+        raise refused("columns", f"no column can be published{why}", "columns", fix)
     return tuple(kept), left_out
 
 
@@ -65,7 +97,8 @@ def _bins_of(column: Column, bins: Mapping[str, Any]) -> Any:
     return next((value for name, value in bins.items() if name.casefold() == column.name.casefold()), None)
 
 
-def _wanted(column: Column, bins: Any) -> PublishedColumn | None:
+def published(column: Column, bins: Any = None) -> PublishedColumn | None:
+    """How a column becomes cells; None where nothing declared says how. Raises QuestionError on bins that are none."""
     if column.values is not None or column.type is Type.BOOLEAN:
         if bins is not None:
             raise refused("bins", f"{column.name} has declared values", "bins", "leave it out of bins")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -34,6 +34,7 @@ def content(
     table = {
         one.column.name: stored(one, drawn[:, place], lines[one.column.name], looks.get(one.column.name), generator)
         for place, one in enumerate(coding.columns)
+        if one.column.name in lines  # of several tables others stand beside a table's own
     }
     names = list(coding.names)
     return ReleaseContent(
@@ -42,7 +43,7 @@ def content(
         rows=(),
         cost=call.cost,
         mechanisms=_mechanisms(call, result),
-        bounds=_bounds(call, coding, left_out),
+        bounds=_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
         more={
             "name": call.table.name,
             "table": table,
@@ -53,7 +54,7 @@ def content(
                 for place, (name, size) in enumerate(zip(coding.names, coding.sizes, strict=True))
             },
             "domain": {one.column.name: list(one.names) for one in coding.columns},
-            "declaration": _declaration(call, coding),
+            "declaration": declaration_of(call, coding),
             "measured": [
                 {"columns": list(one.clique), "sigma": float(one.sigma), "counts": pack(one.values)}
                 for one in result.measurements
@@ -77,7 +78,10 @@ def content(
 
 def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, str]]:
     person = rows_of_person(call.table)
-    rows = "1 row" if person == 1 else f"{person} rows"
+    counted = "1 row" if person == 1 else f"{person} rows"
+    evenly = call.schedule.moved != call.schedule.rows_per_person
+    unit, rows = ("1 person, whose rows share it", "1 person") if evenly else ("1 row", counted)
+    scale = call.schedule.moved if evenly else 1
     found = [
         {
             "columns": name,
@@ -89,24 +93,27 @@ def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, st
     ]
     looked = [one.column.name for one in call.columns if one.looks]
     if looked:
-        words = f"rounded Gaussian noise, sigma {show(call.look_sigma, 4)}, on a fine histogram, up to twice"
-        found.append({"columns": ", ".join(looked), "mechanism": words, "unit": "1 row", "sensitivity": rows})
+        words = f"rounded Gaussian noise, sigma {show(call.look_sigma / scale, 4)}, on a fine histogram, up to twice"
+        found.append({"columns": ", ".join(looked), "mechanism": words, "unit": unit, "sensitivity": rows})
     words = f"rounded Gaussian noise, sigma {show(call.schedule.distance_sigma, 4)}, on how far marginals are off"
-    found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{rows} in each"})
+    found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{counted} in each"})
     sigmas = sorted({one.sigma for one in result.measurements})
     if sigmas:
-        words = f"rounded Gaussian noise on {len(result.measurements)} marginals, sigma {show(sigmas[0], 4)} to "
-        words += f"{show(sigmas[-1], 4)}; the exponential mechanism chose which"
-        found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": rows})
+        words = (
+            f"rounded Gaussian noise on {len(result.measurements)} marginals, sigma {show(sigmas[0] / scale, 4)} to "
+        )
+        words += f"{show(sigmas[-1] / scale, 4)}; the exponential mechanism chose which"
+        found.append({"columns": "all", "mechanism": words, "unit": unit, "sensitivity": rows})
     return found
 
 
-def _bounds(call: Publication, coding: Coding, left_out: Mapping[str, str]) -> list[str]:
+def _bounds(call: Publication, coded: Sequence[ListedCells | Binned], left_out: Mapping[str, str]) -> list[str]:
     person = rows_of_person(call.table)
     words = ["one row a person" if person == 1 else f"of each person at most {person} rows count; others are left out"]
-    for one in coding.columns:
+    for one in coded:
         if isinstance(one, Binned):
-            words.append(f"{one.column.name} is cut into {len(one.cuts) + 1} bins")
+            bins = f"{len(one.cuts) + 1} bins" if one.cuts else "one bin"
+            words.append(f"{one.column.name} is cut into {bins}")
         elif one.other:
             words.append(f"{one.column.name}: values that too few persons share are one cell, (other)")
         if not one.null:
@@ -114,7 +121,7 @@ def _bounds(call: Publication, coding: Coding, left_out: Mapping[str, str]) -> l
     return words + [f"{name} is left out: {why}" for name, why in left_out.items()]
 
 
-def _declaration(call: Publication, coding: Coding) -> str:
+def declaration_of(call: Publication, coding: Coding) -> str:
     """The synthetic table as a public table of a declaration."""
     lines = [f"[tables.{_key(call.table.name)}]", f"source = {_text(call.table.name + '.csv')}", "public = true"]
     lines.append(f"[tables.{_key(call.table.name)}.columns]")

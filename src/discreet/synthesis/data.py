@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import functools
 import json
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from discreet.release.data import ReleaseData
-from discreet.release.values import finite
-from discreet.synthesis.decode import SyntheticColumn, read
+from discreet.release.data import ReleaseData, extra
+from discreet.release.values import finite, plain
+from discreet.synthesis.decode import OTHER, SyntheticColumn, read
+from discreet.synthesis.digest import digest_of
+from discreet.synthesis.known import SyntheticTable
+from discreet.synthesis.packed import unpack
 from discreet.trusted.ring_a.table import Type
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +35,11 @@ class SyntheticData(ReleaseData):
         """The made-up rows, each a mapping from column to value."""
         columns = [column.plain() for column in self._read.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+    def first(self, count: int) -> list[tuple[Any, ...]]:
+        """Gives the first made-up rows, their values in the order of `columns`."""
+        columns = [SyntheticColumn(one.type, one.values[:count]).plain() for one in self._read.values()]
+        return list(zip(*columns, strict=True))
 
     def __len__(self) -> int:
         return int(self.holds.more["rows_drawn"])
@@ -67,13 +79,75 @@ class SyntheticData(ReleaseData):
         """A declaration of the synthetic table in TOML, as a public table."""
         return str(self.holds.more["declaration"])
 
+    @functools.cached_property
+    def known(self) -> SyntheticTable:
+        """What is said of the table beside its rows: for files that hold them, and for questions about them."""
+        whole = {
+            name: {
+                "type": one["type"],
+                "values": [plain(value) for value in one.get("values", ())],
+                "nulls": "(none)" in self.domain[name],
+            }
+            for name, one in self._stated.items()
+            if ("values" in one or one["type"] == str(Type.BOOLEAN)) and OTHER not in self.domain.get(name, [OTHER])
+        }
+        rounded = abs(self.total - len(self)) <= 0.5  # as many rows as the real table seems to hold
+        return SyntheticTable(
+            str(self.holds.more["name"]),
+            self.columns,
+            whole,
+            1.0 if rounded else self.total / max(1, len(self)),
+            [{name: one[name] for name in ("columns", "rows", "cell")} for one in self.marginals],
+            str(self.holds.more.get("together", "")),
+            dict(self.holds.more.get("refers", {})),
+        )
+
+    @functools.cached_property
+    def _stated(self) -> dict[str, Any]:
+        """What is declared of the columns of the synthetic table."""
+        (table,) = tomllib.loads(self.declaration)["tables"].values()
+        columns: dict[str, Any] = table["columns"]
+        return columns
+
+    def as_source(self) -> tuple[Any, dict[str, Any]]:
+        """Gives the rows as an Arrow table, and what is declared of their columns: what `discreet.Table` is made of.
+
+        Raises QuestionError where pyarrow is missing (extra `arrow`).
+        """
+        return self.to_arrow(), self._stated
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Gives an Arrow table, each column with its own type; its metadata say how far counts of its rows may be off.
+
+        Raises QuestionError where pyarrow is missing (extra `arrow`).
+        """
+        arrow = extra("pyarrow", "arrow")
+        kinds = {
+            "integer": arrow.int64(),
+            "number": arrow.float64(),
+            "text": arrow.string(),
+            "boolean": arrow.bool_(),
+            "date": arrow.date32(),
+            "timestamp": arrow.timestamp("us"),
+        }
+        fields = [arrow.field(name, kinds[self.holds.types[name]]) for name in self.columns]
+        table: pyarrow.Table = arrow.table(self.to_columns(), schema=arrow.schema(fields))
+        return table.replace_schema_metadata({"discreet": self.known.written(digest_of(table))})
+
     def off_by(self, columns: Sequence[str]) -> float | None:
         """Gives the number of rows by which all counts over cells of these columns are off at most, added up.
 
-        It is the least bound of a marginal that contains them, at 95 % confidence; None where there is none.
+        At 95 % confidence: of their own marginal, else of the first of the smallest that contain them; None where there
+        is none.
         """
-        known = [one["rows"] for one in self.marginals if set(columns) <= set(one["columns"])]
-        return min(known, default=None)
+        found = self.known.bound(columns)
+        return None if found is None else float(found["rows"])
+
+    def counts(self, column: str) -> dict[str, float]:
+        """Gives how many rows each cell of a column has, scaled to as many rows as the real table seems to hold."""
+        drawn = unpack(self.holds.more["cells"][column])
+        scale = self.total / max(1, len(self))
+        return {cell: float(count) * scale for cell, count in zip(self.domain[column], drawn.tolist(), strict=True)}
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Gives the rows as lists of one length, by column."""

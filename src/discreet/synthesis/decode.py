@@ -137,7 +137,12 @@ class SyntheticColumn:
 
 
 def read(kind: Type, column: Mapping[str, Any]) -> SyntheticColumn:
-    """A column as it was stored."""
+    """A column as it was stored; of made-up keys their numbers, in the column's type."""
+    if "keys" in column:
+        numbers = unpack(column["keys"]).tolist()
+        made = np.empty(len(numbers), object)
+        made[:] = [str(one) if kind is Type.TEXT else float(one) if kind is Type.NUMBER else one for one in numbers]
+        return SyntheticColumn(kind, made)
     if "values" in column:
         known = np.empty(len(column["values"]) + 1, object)
         known[:] = [*(_typed(value, kind) for value in column["values"]), None]

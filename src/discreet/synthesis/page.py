@@ -36,7 +36,7 @@ def page(release: SyntheticData, path: str | Path | None) -> Any:
 
 def _figure(release: SyntheticData) -> Any:
     """Each column measured and synthetic; then, for all pairs, what is known of their error."""
-    names = release.columns
+    names = list(release.domain)  # of several tables, those of rows above too, and no keys
     across = min(3, len(names))
     down = -(-len(names) // across)
     figure = figure_class()(figsize=(4.6 * across, 2.6 * down + 0.55 * len(names) + 2), layout="constrained")
@@ -59,13 +59,13 @@ def _figure(release: SyntheticData) -> Any:
 def _column(axis: Any, release: SyntheticData, name: str) -> None:
     """Shares of a column's cells: bars as synthetic, points with 95 % bars as measured."""
     cells = release.domain[name]
-    drawn = unpack(release.holds.more["cells"][name])
+    drawn = unpack(release.holds.more["cells"][name]).astype(float)
     places = np.arange(len(cells))
     axis.bar(places, drawn / max(1, drawn.sum()), color=PALE, edgecolor=DARK, linewidth=0.5, label="synthetic")
     known = measured(release, name)
     if known is not None:
         counts, deviation = known
-        total = max(1.0, release.total)
+        total = max(1.0, float(counts.sum()) if release.holds.more.get("evenly") else release.total)
         axis.errorbar(
             places, counts / total, yerr=1.96 * deviation / total, fmt=".", color=DARK, capsize=2, label="measured"
         )
@@ -93,7 +93,7 @@ def measured(release: SyntheticData, name: str) -> tuple[NDArray[np.float64], fl
 
 
 def _pairs(figure: Any, release: SyntheticData) -> None:
-    names = release.columns
+    names = list(release.domain)
     bounds = np.full((len(names), len(names)), np.nan)
     together = np.zeros_like(bounds, bool)
     for one in release.measured:

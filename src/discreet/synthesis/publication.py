@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
+from discreet.catalog.model import Condition, Rules
 from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
@@ -25,12 +26,13 @@ from discreet.release.content import Cost
 from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
-from discreet.synthesis.columns import BINS, PublishedColumn, wanted
+from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
+from discreet.trusted.ring_a.loss import Single
 from discreet.trusted.ring_a.sensitivity import sensitivity
-from discreet.trusted.ring_a.table import Condition, Table
+from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
 MOST_VALUES = 255
@@ -57,6 +59,7 @@ class Publication:
     look_sigma: Fraction
     finders: Mapping[str, Measurement]
     event_delta: Fraction
+    impossible: Rules
 
     @cached_property
     def declared(self) -> Declared:
@@ -82,7 +85,7 @@ class Publication:
     @property
     def parts(self) -> tuple[str, ...]:
         """What decides the release, beside the table."""
-        rules = repr(self.table.impossible)
+        rules = repr(self.impossible)
         return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
 
 
@@ -107,56 +110,85 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
-    kept, left_out = wanted(known, options.columns, options.bins or {})
+    kept, left_out = wanted(known, options.columns, options.bins or {}, referred(declaration, known.name))
     price = epsilon_of(declaration, options.epsilon)
-    spend = _delta(declaration, price, options.delta)
+    spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
     budget = declaration.budget
     event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
     mu = mu_of_budget(price, spend - event)
     struck = floor(event / 2 / len(search), 3) if search else Fraction(0)
     event = floor(event / 2, 3) if search else event
-    looks = len(search) + sum(one.looks for one in kept)
-    share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
-    if mu <= 0 or (looks and share <= 0):
-        raise refused("price", "epsilon is too small for this table", "epsilon", "write a larger epsilon or delta")
-    sigma = sqrt_ceiling(rows_of_person(known) ** 2 / share) if looks else Fraction(1)
-    finders = {one.column.name: _finder(declaration, known, one, share, struck) for one in search}
-    before = [part for one in finders.values() for part in one.loss.parts]
-    before += [Gaussian(sqrt_ceiling(rows_of_person(known) ** 2 / sigma**2))] * sum(one.looks for one in kept)
+    first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
-    _small(known, kept, (named or []) if method == "workload" else [])
-    domain = Domain.of({one.column.name: _cells(one) for one in kept})
+    rules = declaration.impossible.get(known.name, ())
+    _small(rules, kept, (named or []) if method == "workload" else [])
+    domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
         method,
         domain,
         mu,
         event,
         rows_per_person=rows_of_person(known),
-        extra_events=before,
+        extra_events=first.parts,
         workload=named,
     )
-    _possible(known, kept)
-    return Publication(known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event)
+    hold_possible(rules, kept)
+    return Publication(
+        known, kept, left_out, method, rows, price, spend, schedule, first.look_sigma, first.finders, event, rules
+    )
 
 
-def _possible(table: Table, kept: Sequence[PublishedColumn]) -> None:
+@dataclass(frozen=True)
+class FirstSteps:
+    """What finds values and looks at columns before marginals are measured; `tables` are what the finders read."""
+
+    finders: Mapping[str, Measurement]
+    tables: tuple[Table, ...]
+    look_sigma: Fraction
+    parts: tuple[Single, ...]
+
+
+def first_steps(
+    declaration: Declaration,
+    table: Table,
+    kept: Sequence[PublishedColumn],
+    mu: Fraction,
+    struck: Fraction,
+    rows_per_person: int,
+) -> FirstSteps:
+    """The first steps of a table's share mu of the price; `struck` is the δ of each column whose values are found.
+    Raises QuestionError where that is no price."""
+    search = [one for one in kept if one.found]
+    looks = len(search) + sum(one.looks for one in kept)
+    share = min(_LOOK, _LOOKS / looks) * mu**2 if looks else Fraction(0)
+    if mu <= 0 or (looks and share <= 0):
+        raise refused("price", "epsilon is too small for this table", "epsilon", "write a larger epsilon or delta")
+    sigma = sqrt_ceiling(rows_per_person**2 / share) if looks else Fraction(1)
+    found = {one.column.name: finder_of(declaration, table, one, share, struck) for one in search}
+    parts = [part for _, one in found.values() for part in one.loss.parts]
+    parts += [Gaussian(sqrt_ceiling(rows_per_person**2 / sigma**2))] * sum(one.looks for one in kept)
+    tables = tuple(dict.fromkeys(read for read, _ in found.values()))
+    return FirstSteps({name: one for name, (_, one) in found.items()}, tables, sigma, tuple(parts))
+
+
+def hold_possible(rules: Rules, kept: Sequence[PublishedColumn]) -> None:
     """Raises QuestionError where the owner's rules leave no row possible: a fit to them alone tells."""
-    named = {condition.column for rule in table.impossible for condition in rule}
+    named = {condition.column for rule in rules for condition in rule}
     about = [one for one in kept if one.column.name in named]
     lines = {one.column.name: one.line for one in about if one.line is not None}
     cells = [
-        coded(one, [], rules_about(table, one.column.name)) if one.line is not None else one.coded for one in about
+        coded(one, [], rules_about(rules, one.column.name)) if one.line is not None else one.coded for one in about
     ]
     coding = Coding(tuple(one for one in cells if one is not None))
-    forbidden = zeros(table, coding, lines)
+    forbidden = zeros(rules, coding, lines)
     if forbidden:
         fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
 
 
-def rules_about(table: Table, name: str) -> list[Condition]:
+def rules_about(rules: Rules, name: str) -> list[Condition]:
     """The conditions that the owner's rules set on a column."""
-    return [condition for rule in table.impossible for condition in rule if condition.column == name]
+    return [condition for rule in rules for condition in rule if condition.column == name]
 
 
 def _workload(
@@ -195,12 +227,12 @@ def _likely(kept: Sequence[PublishedColumn]) -> Domain:
     return Domain.of(sizes)
 
 
-def _small(table: Table, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
+def _small(rules: Rules, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
     """Raises QuestionError where a model of what is certain to be in it would be too large: of the marginals that will
     be measured, and of the owner's rules."""
     likely = _likely(kept)
-    rules = [[condition.column for condition in rule] for rule in table.impossible]
-    about = [likely.clique(dict.fromkeys(rule)) for rule in rules if set(rule) <= set(likely.names)]
+    ruled = [[condition.column for condition in rule] for rule in rules]
+    about = [likely.clique(dict.fromkeys(rule)) for rule in ruled if set(rule) <= set(likely.names)]
     tree = junction_tree(likely, [*fixed, *about])
     if tree.cells > LIMIT:
         where, fix = ", ".join(tree.largest), "take fewer columns together, or give them fewer and coarser cells"
@@ -208,7 +240,7 @@ def _small(table: Table, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[
         raise refused("domain", words, where, fix)
 
 
-def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
+def delta_of(declaration: Declaration, epsilon: Fraction, delta: Number | None) -> Fraction:
     """δ in all: as named, else the same share of the budget's as ε is."""
     budget = declaration.budget
     if budget.delta <= budget.keys_delta or budget.keys_delta == 0:
@@ -222,19 +254,19 @@ def _delta(declaration: Declaration, epsilon: Fraction, delta: Number | None) ->
     return known
 
 
-def _finder(
+def finder_of(
     declaration: Declaration, table: Table, one: PublishedColumn, mu_squared: Fraction, delta: Fraction
-) -> Measurement:
-    """What finds the values of a column: noisy numbers of persons, shown above a threshold."""
+) -> tuple[Table, Measurement]:
+    """What finds the values of a column: noisy numbers of persons, shown above a threshold; and what it reads."""
     name, source = (text.replace('"', '""') for text in (one.column.name, table.name))
     question = lower(f'SELECT "{name}" FROM "{source}" GROUP BY "{name}"', declaration, lambda *_: [])
     (part,) = question.plan.parts
     bound = sensitivity(question.plan.root, part)
     mechanism: GaussianThreshold = gaussian_threshold(mu_squared, delta, bound.l1)
-    return Measurement(question.plan, (mechanism,), price=Price(Fraction(1), delta))
+    return question.table, Measurement(question.plan, (mechanism,), price=Price(Fraction(1), delta))
 
 
-def _cells(one: PublishedColumn) -> int:
+def cells_of(one: PublishedColumn) -> int:
     """How many cells a column will have, about: the schedule is made before they are found."""
     if one.coded is None:
         return 2 * BINS
@@ -258,12 +290,12 @@ def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
 
 
-def zeros(table: Table, coding: Coding, lines: Mapping[str, NumberLine]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+def zeros(rules: Rules, coding: Coding, lines: Mapping[str, NumberLine]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
     """The cells that the owner's rules make impossible, by the columns each rule is about, in the coding's order.
     Rules about a column that is not published are left out."""
     found: dict[tuple[str, ...], NDArray[np.bool_]] = {}
     known = {one.column.name: one for one in coding.columns}
-    for rule in table.impossible:
+    for rule in rules:
         conditions = {condition.column: condition for condition in rule}
         if not set(conditions) <= set(known):
             continue

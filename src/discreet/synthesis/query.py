@@ -1,55 +1,73 @@
-"""SQL on a synthetic table, which is public: run by the database in this process, with a bound of the error where one
-is known."""
+"""SQL on synthetic tables, which are public, with bounds of the errors where a release knows them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from discreet.errors import refused
+from discreet.errors import QuestionError, refused
+from discreet.release.content import ReleaseContent
 from discreet.synthesis.data import SyntheticData
+from discreet.synthesis.database import run
+from discreet.synthesis.known import KnownErrors, SyntheticTable, known_errors
 
-_MOST = 100_000
+_DECLARED = "values that were not declared count as NULL, or their rows are left out"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the synthetic table. `within` bounds the sum of the errors of all counts of the answer, in rows, at
-    95 % confidence; None where no bound is known. `words` say what it covers."""
+    """An answer of synthetic tables. `within` bounds the sum of the errors of all its counts, in rows, at 95 %;
+    None where no bound is known. `intervals` has, for each row, the ends between which the real table's
+    count lies, by column, at 95 % for all of them at once: of the columns of which the release says that. `words` say
+    what is covered."""
 
     columns: list[str]
     rows: list[dict[str, Any]] = field(repr=False)
     within: float | None
     words: str
+    intervals: list[dict[str, tuple[float, float]]] = field(default_factory=list, repr=False)
+
+    def as_source(self) -> Any:
+        """Refuses: the rows of an answer have no bounds. Raises QuestionError."""
+        fix = "write discreet.Table(release, public=True), and ask that"
+        raise refused("source", "an answer is no published table", "source", fix)
 
     def __str__(self) -> str:
-        cells = [self.columns, *([str(row[name]) for name in self.columns] for row in self.rows[:60])]
+        ends = self.intervals or [{} for _ in self.rows]
+        lines_of = zip(self.rows[:60], ends, strict=False)
+        cells = [self.columns, *([_cell(row[name], one.get(name)) for name in self.columns] for row, one in lines_of)]
         widths = [max(len(row[place]) for row in cells) for place in range(len(self.columns))]
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
         return "\n".join([*lines, self.words])
 
 
-def answered(release: SyntheticData, question: str) -> Answer:
-    """Runs one SELECT on the rows of the release. Raises QuestionError where it is none, or fails."""
-    statement = _parsed(question)
-    name = str(release.holds.more["name"])
-    tables = {table.name.casefold() for table in statement.find_all(exp.Table)}
-    named = {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
-    if not tables - named <= {name.casefold()}:
-        raise refused("synthetic", "it reads another table", "question", f"write FROM {name}")
-    rounded = abs(release.total - len(release)) <= 0.5  # as many rows as the real table seems to hold
-    scale = 1.0 if rounded else release.total / max(1, len(release))
-    columns, rows = _run(release, name, _scaled(statement, scale).sql("duckdb"))
-    within = _within(release, statement)
-    return Answer(columns, rows, within, _words(statement, within, scale))
+def answered(tables: Mapping[str, SyntheticData], question: str) -> Answer:
+    """Runs one SELECT on the rows of these tables. Raises QuestionError where it is none, or fails."""
+    statement = parsed(question)
+    read = {table.name.casefold() for table in statement.find_all(exp.Table)}
+    read -= {cte.alias_or_name.casefold() for cte in statement.find_all(exp.CTE)}
+    if not read <= {name.casefold() for name in tables}:
+        raise refused("synthetic", "it reads another table", "question", f"write FROM {' or '.join(tables)}")
+    used = {name: one for name, one in tables.items() if name.casefold() in read}
+    # counts of several tables together are of as many rows as were drawn
+    scale = next(iter(used.values())).known.factor if len(used) == 1 else 1.0
+    columns, rows = run(used, _scaled(statement, scale).sql("duckdb"))
+    if len(set(columns)) < len(columns):
+        raise refused("synthetic", "two columns of the answer have one name", "SELECT", "name them with AS")
+    plain = isinstance(statement, exp.Select) and len(statement.expressions) == len(columns)
+    known = known_errors(statement, {name: one.known for name, one in used.items()}) if plain else KnownErrors()
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    ends = [known.intervals(columns, row) for row in named]
+    return Answer(columns, named, known.within, _words(statement, known, scale), ends)
 
 
-def _parsed(question: str) -> exp.Query:
+def parsed(question: str) -> exp.Query:
+    """The question as a tree. Raises QuestionError where it is not one SELECT."""
     try:
         statements = [one for one in sqlglot.parse(question, read="duckdb") if one is not None]
     except (SqlglotError, RecursionError, TypeError):
@@ -80,63 +98,59 @@ def _scaled(statement: exp.Query, scale: float) -> exp.Query:
     return statement
 
 
-def _run(release: SyntheticData, name: str, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
-    try:
-        arrays = {column: one.values for column, one in release._read.items()}
-        connection.register("synthetic_rows", arrays)
-        types = release.holds.types
-        casts = ", ".join(f"CAST({_quoted(one)} AS {_TYPES[types[one]]}) AS {_quoted(one)}" for one in release.columns)
-        connection.execute(f"CREATE TABLE {_quoted(name)} AS SELECT {casts} FROM synthetic_rows")
-        connection.execute("SET enable_external_access = false")
-        connection.execute("SET lock_configuration = true")
-        found = connection.execute(sql)
-        columns = [one[0] for one in found.description or ()]
-        return columns, [dict(zip(columns, row, strict=True)) for row in found.fetchmany(_MOST)]
-    except duckdb.Error as error:
-        message = f"the database rejected it: {str(error).splitlines()[0][:200]}"
-        raise refused("synthetic", message, "question", "correct the question") from None
-    finally:
-        connection.close()
+def _cell(value: Any, ends: tuple[float, float] | None) -> str:
+    return str(value) if ends is None else f"{value:,} ± {ends[1] - value:,.0f}"
 
 
-_TYPES = {
-    "integer": "BIGINT",
-    "number": "DOUBLE",
-    "text": "TEXT",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-}
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _used(release: SyntheticData, statement: exp.Query) -> Sequence[str]:
-    known = {name.casefold(): name for name in release.columns}
-    named = [
-        known[column.name.casefold()] for column in statement.find_all(exp.Column) if column.name.casefold() in known
-    ]
-    return list(dict.fromkeys(named))
-
-
-def _within(release: SyntheticData, statement: exp.Query) -> float | None:
-    """Rows by which counts over cells of the columns that the question reads are off, added up: the marginal's bound
-    times the number of rows."""
-    selects = list(statement.find_all(exp.Select))
-    if len(selects) != 1 or next(statement.find_all(exp.Join), None) is not None:
-        return None
-    return release.off_by(_used(release, statement))
-
-
-def _words(statement: exp.Query, within: float | None, scale: float) -> str:
+def _words(statement: exp.Query, known: KnownErrors, scale: float) -> str:
     scaled = "" if abs(scale - 1) < 1e-9 else f"; counts and sums are scaled by {scale:.4g} to the real number of rows"
-    if within is None:
-        return f"no error bound is known: it reads more columns together than the release gives a bound for{scaled}"
-    words = f"all counts of cells are off by at most {within:,.0f} rows in sum (95 %), before what falls inside a bin"
-    others = [one for one in statement.find_all(exp.AggFunc) if not isinstance(one, exp.Count | exp.CountIf)]
-    return words + ("; of other functions no bound is known" if others else "") + scaled
+    others = [one for one in statement.find_all(exp.AggFunc) if not _counts(one)]
+    more = ("; of other functions no bound is known" if others else "") + scaled
+    if known.counts:
+        return f"± is the release's bound, at 95 % for all counts at once{more}; {_DECLARED}"
+    if known.within is None:
+        return f"no error bound is known: the release has none for what it reads together{scaled}"
+    words = f"all counts of cells are off by at most {known.within:,.0f} rows in sum (95 %)"
+    return f"{words}, before what falls inside a bin{more}; {_DECLARED}"
+
+
+def _counts(one: exp.AggFunc) -> bool:
+    return isinstance(one, exp.Count | exp.CountIf) and not isinstance(one.this, exp.Distinct)
+
+
+def with_errors(content: ReleaseContent, question: str, tables: Mapping[str, SyntheticTable]) -> ReleaseContent:
+    """An answer that read these tables, and others perhaps, with what is known of its errors: intervals of counts, and
+    of all else that nothing is."""
+    try:
+        statement: exp.Expr | None = parsed(question)
+    except QuestionError:
+        statement = None
+    about = f"{' and '.join(tables)}: made-up rows, published"
+    items = statement.expressions if isinstance(statement, exp.Select) else []
+    drawn = all(one.factor == 1 for one in tables.values())
+    known = known_errors(statement, tables) if statement is not None and drawn else KnownErrors()
+    counts = [content.columns[place] for place in known.counts] if len(items) == len(content.columns) else []
+    if not counts:
+        fewer = "" if drawn else "; there are fewer of them than of the real ones"
+        return replace(
+            content, bounds=[*content.bounds, f"{about}; nothing is known of the errors that come of them{fewer}"]
+        )
+    ends = [known.intervals(content.columns, row) for row in content.rows]
+    others = "".join(
+        f"; of {name} nothing is known" for name in _estimates(items, content.columns) if name not in counts
+    )
+    return replace(
+        content,
+        types={name: kind for name, kind in content.types.items() if name not in counts},
+        keys=[name for name in content.keys or () if name not in counts],
+        intervals=ends,
+        simultaneous=ends,
+        bounds=[
+            *content.bounds,
+            f"{about}; ± is the bound of {', '.join(counts)} that their release holds{others}; {_DECLARED}",
+        ],
+    )
+
+
+def _estimates(items: Sequence[exp.Expr], columns: Sequence[str]) -> list[str]:
+    return [name for item, name in zip(items, columns, strict=True) if item.find(exp.AggFunc) is not None]

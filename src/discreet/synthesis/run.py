@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +15,16 @@ from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import Progress, synthesise
+from discreet.synthesis.adaptive import Progress, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
 from discreet.synthesis.publication import MOST_VALUES, Publication, coded, rules_about, zeros
 from discreet.trusted.ring_a.gate import Door
-from discreet.trusted.ring_a.table import Value
+from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.questions import Noisy, QuestionMeasurement
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
-from discreet.trusted.ring_c.marginals import Declaring, Marginals
+from discreet.trusted.ring_c.marginals import Marginals, Opened
 
 Tell = Callable[[Progress], None]
 Turn = Callable[[], AbstractContextManager[None]]
@@ -40,66 +41,66 @@ class FoundCells:
 
 
 def carried_out(
-    call: Publication,
     door: Door,
+    opened: Opened,
+    make: Callable[[Marginals], ReleaseContent],
     *,
     analyst: str,
+    question: str,
     key: str,
     request: str | None,
     rows: object,
-    tell: Tell,
-    turn: Turn,
 ) -> tuple[ReleaseContent, bool]:
-    """The content of the release, and whether this call was charged. The engine is asked in a `turn` for each step.
+    """The content of the release that a run `make`s, and whether this call was charged.
 
-    Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError. Where it is interrupted
-    after the first marginals were measured, the table is made of these.
+    Raises BudgetError (nothing was spent), EngineError (the price stays charged), LedgerError.
     """
-    grant = door.open(
-        Declaring(call.table, call.declared),
-        analyst=analyst,
-        question=call.question,
-        key=key,
-        request=request,
-        rows=rows,
-        publishing=True,
-    )
+    grant = door.open(opened, analyst=analyst, question=question, key=key, request=request, rows=rows, publishing=True)
     if isinstance(grant, Stored):
         return ReleaseContent.from_json(grant.answer), bool(grant.charged)
     run = Marginals(grant)
     with grant:
         try:
-            stored = _made(call, InTurns(run, turn), tell).to_json()
+            stored = make(run).to_json()
             run.commit(stored)
         finally:
             run.close()
     return ReleaseContent.from_json(stored), True  # what a repeat will read
 
 
-def _made(call: Publication, run: InTurns, tell: Tell) -> ReleaseContent:
-    found = _found(call, run)
-    domain = Domain(found.coding.names, found.coding.sizes)
-    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
-    forbidden = zeros(call.table, found.coding, lines)
-    schedule = call.schedule.among(domain)
-    ruled = {name for clique in forbidden for name in clique}
-    nulls = {one.column.name: one.size - 1 for one in found.coding.columns if one.null and one.size > 1}
-    rare = {name: cell for name, cell in nulls.items() if name not in ruled}
-    try:
-        result = synthesise(
-            schedule,
-            domain,
-            GateMeasurer(run, call.schedule.compared),
-            zeros=forbidden,
-            rare=rare,
-            rows=call.rows,
-            tell=tell,
-        )
-    except QuestionError:  # the private cells are too many after all
-        raise EngineError from None
+def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -> ReleaseContent:
+    """A table, in a run that was opened for it. The engine is asked in a `turn` for each step. Where it is interrupted
+    after the first marginals were measured, the table is made of these; KeyboardInterrupt where there are none."""
+    run = InTurns(marginals, turn)
+    found = found_cells(call, run)
+    run.code(found.coding)
+    result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
     if not result.measurements:  # interrupted before there was anything to keep
         raise KeyboardInterrupt
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
+
+
+def synthesised(
+    call: Publication, coding: Coding, run: InTurns, numbers: Collection[str] = (), **said: Any
+) -> SynthesisResult:
+    """Marginals of the coded rows, chosen and measured, and rows that follow them; what more is said goes to
+    `synthesise`. Where NULLs, or any number of rows in a column of `numbers`, are no more than noise, none are made.
+    Raises EngineError where there are too many cells after all."""
+    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
+    forbidden = zeros(call.impossible, coding, lines)
+    ruled = {name for clique in forbidden for name in clique}
+    own = {one.column.name for one in call.columns}
+    free = [one for one in coding.columns if one.column.name in own - ruled]
+    rare = {one.column.name: one.size - 1 for one in free if one.null and one.size > 1}
+    tails = {one.column.name: one.size - one.null for one in free if one.column.name in numbers}
+    domain = Domain(coding.names, coding.sizes)
+    measurer = GateMeasurer(run, call.schedule.compared)
+    try:
+        return synthesise(
+            call.schedule.among(domain), domain, measurer, zeros=forbidden, rare=rare, tails=tails, **said
+        )
+    except QuestionError:  # the private cells are too many after all
+        raise EngineError from None
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,10 @@ class InTurns:
 
     run: Marginals
     turn: Turn
+    table: Table | None = None
+    """Whose rows are put into cells, of a run over several tables."""
+    evenly: bool = False
+    """Whether marginals are of weights, by which persons weigh alike."""
 
     def find(self, question: QuestionMeasurement) -> Noisy:
         with self.turn():
@@ -115,7 +120,7 @@ class InTurns:
 
     def code(self, coding: Coding) -> None:
         with self.turn():
-            self.run.code(coding)
+            self.run.code(coding, self.table, evenly=self.evenly)
 
     def measure(self, clique: Clique, sigma: Fraction) -> NDArray[np.int64]:
         with self.turn():
@@ -167,7 +172,7 @@ class GateMeasurer:
         return np.array(self.run.distances([*cliques, *[()] * more], padded, sigma)[: len(cliques)], np.int64)
 
 
-def _found(call: Publication, run: InTurns) -> FoundCells:
+def found_cells(call: Publication, run: InTurns) -> FoundCells:
     """Finds values for columns that declare none, and bins for columns that need them."""
     left_out: dict[str, str] = {}
     known: dict[str, ListedCells | Binned] = {}
@@ -200,9 +205,8 @@ def _found(call: Publication, run: InTurns) -> FoundCells:
             cuts = [one.line.place(cut) for cut in known_cuts(known[one.column.name])]
             if one.looks:
                 cuts = gathered(looks[one.column.name], BINS)
-            known[one.column.name] = coded(one, cuts, rules_about(call.table, one.column.name))
+            known[one.column.name] = coded(one, cuts, rules_about(call.impossible, one.column.name))
     coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
-    run.code(coding)
     return FoundCells(coding, looks, left_out)
 
 

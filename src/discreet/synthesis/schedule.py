@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 from discreet.accounting import BoundedRange, Declared
 from discreet.errors import QuestionError
@@ -42,7 +43,8 @@ class Schedule:
     counts then moves by at most rows_per_person in ℓ1 and so in ℓ2, and a score w·‖exact − prediction‖₁ − penalty
     by at most w·rows_per_person, up or down. So a measurement is (rows_per_person/σ)-GDP and a selection has
     bounded range ε = 2·rate·rows_per_person·max w. At the end the distances ‖exact − published‖₁ of the workload's
-    k marginals are measured as one vector, which moves by at most √k·rows_per_person in ℓ2. All parts are fixed
+    k marginals are measured as one vector, which moves by at most √k·rows_per_person in ℓ2. Where a person's rows share
+    one weight, `moved` stands for rows_per_person in marginals and scores, but not in distances. All parts are fixed
     here, so together they cost what the batch `loss` does, whatever is chosen adaptively and wherever it stops (see
     `ring_c.batch`).
     """
@@ -56,6 +58,7 @@ class Schedule:
     compared: int
     rows_per_person: int
     extra_events: tuple[Single, ...]
+    moved: int
 
     @staticmethod
     def of(
@@ -75,6 +78,25 @@ class Schedule:
         `singles`: the columns to be measured alone at first, all unless said; leave out those handed over as `initial`.
         Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
         """
+        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, workload, singles)
+        return largest(scaled, mu, event_delta)
+
+    @staticmethod
+    def scaling(
+        method: str,
+        domain: Domain,
+        rows_per_person: int = 1,
+        extra_events: Sequence[Single] = (),
+        workload: Sequence[Clique] | None = None,
+        singles: Sequence[str] | None = None,
+        moved: int | None = None,
+        rounds: int | None = None,
+        alone: float = SINGLES,
+    ) -> Callable[[float], Schedule]:
+        """The schedules of a method at every price: from the μ that its measurements share, about, to the schedule.
+
+        `moved` is what a person weighs in marginals where it is not the number of rows, `rounds` how many there are at
+        most, `alone` the share of single columns. Raises QuestionError as `of` does of the method and the rows."""
         if method not in METHODS:
             raise QuestionError("method", "unknown method", where="method", fix=f"one of {', '.join(METHODS)}")
         if isinstance(rows_per_person, bool) or not isinstance(rows_per_person, int) or rows_per_person < 1:
@@ -82,37 +104,39 @@ class Schedule:
         wanted = tuple(domain.clique(one) for one in workload) if workload is not None else all_marginals(domain)
         first = domain.names if singles is None else domain.clique(singles)
         compared = len(closure(domain, wanted))
-        shares = _shares(method, domain, wanted, len(first))
+        shares = _shares(method, domain, wanted, len(first), rounds or MOST_ROUNDS, alone)
+        unit = moved or rows_per_person
 
         def scaled(factor: float) -> Schedule:
             return Schedule(
                 method,
                 wanted,
                 first,
-                _sigma(shares.single * factor, rows_per_person),
+                _sigma(shares.single * factor, unit),
                 tuple(
-                    Round(floor(Fraction(selection * factor), _DIGITS), _sigma(mu * factor, rows_per_person))
+                    Round(floor(Fraction(selection * factor), _DIGITS), _sigma(mu * factor, unit))
                     for selection, mu in shares.rounds
                 ),
                 _sigma(math.sqrt(DISTANCES / max(1, compared)) * factor, rows_per_person),
                 compared,
                 rows_per_person,
                 tuple(extra_events),
+                unit,
             )
 
-        return _largest(scaled, mu, event_delta)
+        return scaled
 
     @property
     def parts(self) -> tuple[Single, ...]:
         """Everything that may be released, with the extra events."""
-        square = self.rows_per_person**2
+        square = self.moved**2
         found = [*self.extra_events, *(Gaussian(self.single_sigma).loss(square) for _ in self.singles)]
         for one in self.rounds:
             if one.selection:
                 found.append(BoundedRange(one.selection))
             found.append(Gaussian(one.sigma).loss(square))
         if self.compared:
-            found.append(Gaussian(self.distance_sigma).loss(square * self.compared))
+            found.append(Gaussian(self.distance_sigma).loss(self.rows_per_person**2 * self.compared))
         return tuple(found)
 
     def among(self, domain: Domain) -> Schedule:
@@ -128,6 +152,24 @@ class Schedule:
             singles=tuple(name for name in self.singles if name in domain.names),
             rounds=tuple(self.rounds[place] for place in kept) if fixed else self.rounds,
         )
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """The schedules of several tables, made in one batch: its parts are all of theirs."""
+
+    each: tuple[Schedule, ...]
+
+    @property
+    def parts(self) -> tuple[Single, ...]:
+        return tuple(part for one in self.each for part in one.parts)
+
+    @property
+    def extra_events(self) -> tuple[Single, ...]:
+        return tuple(part for one in self.each for part in one.extra_events)
+
+
+Events = TypeVar("Events", Schedule, Schedules)
 
 
 @dataclass(frozen=True)
@@ -191,7 +233,7 @@ def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
     return tuple(sorted(found, key=lambda clique: (len(clique), [domain.place[name] for name in clique])))
 
 
-def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int) -> _Shares:
+def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int, most: int, alone: float) -> _Shares:
     """How the whole μ² = 1 is divided; the distances have their share.
 
     A selection of bounded range ε is counted as μ² = ε²/3 here, the variance of the loss that is composed for it.
@@ -202,12 +244,12 @@ def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: in
     columns, whole = len(domain.names), 1 - DISTANCES
     if method == "independent" or not workload or (columns == 1 and method != "workload"):
         return _Shares(math.sqrt(whole / max(1, singles)), ())
-    first = SINGLES if singles else 0.0
+    first = alone if singles else 0.0
     if method == "workload":
         wanted = [domain.cells(clique) ** (1 / 3) for clique in workload]
         scale = math.sqrt((whole - first) / sum(weight**2 for weight in wanted))
         return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
-    count = columns - 1 if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)))
+    count = columns - 1 if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)), most)
     each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
     return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
 
@@ -217,8 +259,8 @@ def _sigma(mu: float, rows_per_person: int) -> Fraction:
     return ceiling(rows_per_person / Fraction(mu), _DIGITS) if mu else Fraction(0)
 
 
-def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fraction) -> Schedule:
-    """The schedule with nearly the largest factor whose batch is charged at most μ.
+def largest(scaled: Callable[[float], Events], mu: Fraction, event_delta: Fraction) -> Events:
+    """The schedule, or schedules of one batch, with nearly the largest factor whose batch is charged at most μ.
 
     The loss of a selection has a variance of about ε²/3, that of a measurement μ²: with many of them, both count by
     that. It guesses; what the batch is charged decides, and a wrong guess is corrected by how wrong it was."""
@@ -226,7 +268,7 @@ def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fra
     before = _variance(unit.extra_events)
     room = float(mu) ** 2 - before
     factor = math.sqrt(max(room, 0.0) / max(1e-300, _variance(unit.parts) - before)) * (1 - _CLOSE / 4)
-    best: Schedule | None = None
+    best: Events | None = None
     for _ in range(_TRIES):
         if factor <= 0 or math.isinf(factor):
             break
@@ -246,7 +288,7 @@ def _largest(scaled: Callable[[float], Schedule], mu: Fraction, event_delta: Fra
     raise QuestionError("budget", message, where="epsilon", fix="name another epsilon")
 
 
-def _charged(schedule: Schedule, event_delta: Fraction) -> Fraction:
+def _charged(schedule: Schedule | Schedules, event_delta: Fraction) -> Fraction:
     """The μ that stands for the batch, rounded up."""
     return sqrt_ceiling(Declared(schedule.parts, event_delta).loss.mu_squared or Fraction(0))
 

@@ -10,7 +10,9 @@ from typing import Any
 from discreet.release.render import aligned, used
 from discreet.release.table import Release
 from discreet.synthesis.data import SyntheticData
+from discreet.synthesis.database import write
 from discreet.synthesis.page import page
+from discreet.synthesis.place import is_database, place
 from discreet.synthesis.query import Answer, answered
 from discreet.texts import visible
 
@@ -36,7 +38,17 @@ class Synthetic(SyntheticData, Release):
         Counts and sums are scaled to the real number of rows. It costs nothing: the table is public. Raises
         QuestionError.
         """
-        return answered(self, question)
+        return answered({self.known.name: self}, question)
+
+    def save(self, path: str | Path) -> Path:
+        """Writes the rows as `Release.save` does; a .duckdb is a database with a table of their types.
+
+        That, a .parquet and a .json hold the bounds of the errors too. Gives the path. Raises QuestionError where it
+        cannot be done.
+        """
+        if is_database(path):
+            return write({self.known.name: self}, place(path))
+        return super().save(path)
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draws a page of pictures: each column measured and synthetic, pairs, what was measured.

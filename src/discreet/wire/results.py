@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from discreet.explanation import Explanation
 from discreet.release import Release
 from discreet.wire import messages
 from discreet.wire.values import FLOAT8, SIZES, TEXT, encoded, oid_of, oid_of_values
@@ -87,11 +86,17 @@ def _end(interval: tuple[float, float] | None, place: int) -> float | None:
     return None if interval is None or abs(interval[place]) > _FAR else interval[place]
 
 
-def of_explanation(explained: Explanation, *, intervals: bool) -> list[Column]:
-    """The columns that a question's answer has, before it is asked."""
+def of_no_type(release: Release) -> bool:
+    """Whether the values of an answer leave a column's type open: where it has none, as an answer without rows."""
+    known = {name for name, kind in release.holds.types.items() if kind not in ("value", "list")}
+    return any(all(row[name] is None for row in release.rows) for name in release.columns if name not in known)
+
+
+def of_plan(types: Mapping[str, str], *, intervals: bool) -> list[Column]:
+    """The columns that a question's answer has, before it is asked, from `Explanation.columns`."""
     columns = []
-    taken = set(explained.columns)
-    for name, kind in explained.columns.items():
+    taken = set(types)
+    for name, kind in types.items():
         noisy = kind.startswith("estimate of ")
         oid = oid_of(kind.removeprefix("estimate of "))
         columns.append(Column(name, oid))

@@ -78,7 +78,7 @@ class Wire:
         self._lines: set[Line] = set()
         self._sessions: dict[int, tuple[bytes, Session]] = {}
         self._of_account: Counter[str] = Counter()
-        self._turns: dict[str | None, _Turn] = {}
+        self._turns: dict[tuple[str | None, str], _Turn] = {}
         self._doors: anyio.CapacityLimiter | None = None
         self._server: asyncio.Server | None = None
         self._key: bytes | None = None
@@ -255,9 +255,9 @@ class Wire:
         return account
 
     @contextlib.asynccontextmanager
-    async def turn(self, account: Account) -> Any:
+    async def turn(self, account: Account, what: str = "question") -> Any:
         """Of an analyst one question after another. Raises Refused where too many wait."""
-        turn = self._turns.setdefault(account.asks_as, _Turn())
+        turn = self._turns.setdefault((account.asks_as, what), _Turn())
         if turn.waiting >= MOST_WAITING:
             raise _busy()
         turn.waiting += 1
@@ -267,7 +267,7 @@ class Wire:
         finally:
             turn.waiting -= 1
             if not turn.waiting:
-                self._turns.pop(account.asks_as, None)
+                self._turns.pop((account.asks_as, what), None)
 
     @property
     def service(self) -> Service:
@@ -323,6 +323,13 @@ class _Asked:
                     if error.error.code != "busy" or asyncio.get_running_loop().time() > until:
                         raise
                 await asyncio.sleep(0.05)
+
+    async def columns_of(self, said: Mapping[str, Any]) -> Mapping[str, str]:
+        """Of an analyst one after another; nobody waits for questions that run."""
+        self.begun = False
+        account = await self.account()
+        async with self._wire.turn(account, "columns"):
+            return await self._wire.service.columns_of(account, said)
 
     async def balance(self) -> Mapping[str, Any]:
         return await self._wire.service.balance(await self.account())

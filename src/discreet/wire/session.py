@@ -2,7 +2,7 @@
 
 Nothing is charged but by a statement that is executed, once, at the price that the session has set or the owner has
 declared: preparing, describing and explaining are free. A client that asks for a portal's columns and executes it at
-once gets them from the answer; else they come of an explanation.
+once gets them from the answer; else they come of the plan.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from discreet.wire.copying import check, copy_rows
 from discreet.wire.line import Line
 from discreet.wire.messages import Body, said
 from discreet.wire.refusals import Trouble, not_here, trouble
-from discreet.wire.results import Column, Result, described, of_explanation, of_release, rows_of
+from discreet.wire.results import Column, Result, described, of_no_type, of_plan, of_release, rows_of
 from discreet.wire.settings import OURS, Settings
 from discreet.wire.statements import Kind, Statement, Word, beside, may_give_no_row, name_of, statements, unquoted
 from discreet.wire.values import INT8, NUMERIC, OF_NAMES, TEXT, TEXTS, VOID, literal, oid_of, plain
@@ -76,6 +76,8 @@ class Asking(Protocol):
 
     async def explained(self, said: Mapping[str, Any]) -> Any: ...
 
+    async def columns_of(self, said: Mapping[str, Any]) -> Mapping[str, str]: ...
+
     async def balance(self) -> Mapping[str, Any]: ...
 
     def tables(self) -> Mapping[str, Mapping[str, Any]]: ...
@@ -97,6 +99,8 @@ class Prepared:
     text: str
     types: tuple[int, ...]
     columns: Sequence[Column] | None = None
+    intervals: bool = False
+    """Whether the columns were described with those of intervals."""
 
     @property
     def statement(self) -> Statement:
@@ -210,7 +214,7 @@ class Session:
             case b"P":
                 await self._parse(messages.parse(body))
             case b"B":
-                self._bind(messages.bind(body))
+                await self._bind(messages.bind(body))
             case b"D":
                 await self._describe(*messages.named(body))
             case b"E":
@@ -287,27 +291,31 @@ class Session:
         found = statements(asked.text)
         if len(found) > 1:
             raise Trouble("42601", "one statement is prepared at a time", hint="prepare them one after another")
-        one = found[0] if found else Statement("", ())
-        if asked.name in self._prepared:
-            if asked.name:
+        await self._keep_prepared(asked.name, found[0] if found else Statement("", ()), asked.types)
+        self._line.write(messages.PARSED)
+
+    async def _keep_prepared(self, name: str, one: Statement, named: Sequence[int]) -> None:
+        """Prepares a statement under a name, with the types of its parameters as far as they are named. Raises
+        Trouble."""
+        if name in self._prepared:
+            if name:
                 raise Trouble("42P05", "there is a prepared statement of this name", hint="close it first")
             del self._prepared[""]
         held = sum(len(prepared.text) + len(prepared.types) for prepared in self._prepared.values())
-        wanted = len(one.text) + max(one.parameters, len(asked.types))
+        wanted = len(one.text) + max(one.parameters, len(named))
         if len(self._prepared) >= MOST_PREPARED or held + wanted > MOST_TEXT:
             raise Trouble("53400", "too many statements are prepared", hint="DEALLOCATE some of them")
-        types = self._types(one, asked.types)
+        types = self._types(one, named)
         columns: Sequence[Column] | None = None
         if one.words and one.words[0].upper in _QUESTIONS and self._may_be_catalogue(one) and self._simple(one) is None:
             described = await self._asking.catalog_described(one.text, self._now())
             if described is not None:
                 beside_them, columns = described
-                named = [0 if given == 705 else given for given in asked.types]
-                named += [0] * (len(beside_them) - len(named))
-                near = [*beside_them, *[TEXT] * (len(named) - len(beside_them))]
-                types = tuple(given or other for given, other in zip(named, near, strict=True))
-        self._prepared[asked.name] = Prepared(one.text, types, columns)
-        self._line.write(messages.PARSED)
+                known = [0 if given == 705 else given for given in named]
+                known += [0] * (len(beside_them) - len(known))
+                near = [*beside_them, *[TEXT] * (len(known) - len(beside_them))]
+                types = tuple(given or other for given, other in zip(known, near, strict=True))
+        self._prepared[name] = Prepared(one.text, types, columns)
 
     def _stand_ins(self, prepared: Prepared) -> tuple[bytes | None, ...]:
         """Values for parameters that are not known yet, such as a question might have."""
@@ -348,7 +356,7 @@ class Session:
             types.append(given)
         return tuple(types)
 
-    def _bind(self, asked: messages.Bind) -> None:
+    async def _bind(self, asked: messages.Bind) -> None:
         prepared = self._prepared.get(asked.statement)
         if prepared is None:
             raise Trouble("26000", "there is no prepared statement of this name", hint="prepare it again")
@@ -361,9 +369,18 @@ class Session:
             raise Trouble("53400", "too many portals are open", hint="close some of them")
         formats = [messages.format_of(asked.formats, place) for place in range(len(asked.values))]
         made = Portal(prepared.text, prepared.types, tuple(asked.values), formats, asked.results)
-        made.expected = prepared.columns
+        made.expected = await self._still(prepared)
         self._portals[asked.portal] = made
         self._line.write(messages.BOUND)
+
+    async def _still(self, prepared: Prepared) -> Sequence[Column] | None:
+        """The columns as they were described, if they were. Raises Trouble where the settings give others by now: the
+        client would read them as those, and what is refused later may be charged."""
+        if prepared.columns is not None and prepared.intervals != self.settings.intervals:
+            now = await self._columns(Portal(prepared.text, prepared.types, self._stand_ins(prepared)))
+            if [one.name for one in now or ()] != [one.name for one in prepared.columns]:
+                raise Trouble("0A000", "cached plan must not change result type", hint="prepare it again")
+        return prepared.columns
 
     async def _describe(self, what: str, name: str) -> None:
         if what == "P":
@@ -379,7 +396,7 @@ class Session:
         columns = prepared.columns
         if columns is None:
             columns = await self._columns(Portal(prepared.text, prepared.types, self._stand_ins(prepared)))
-        prepared.columns = columns
+            prepared.columns, prepared.intervals = columns, self.settings.intervals
         self._line.write(messages.parameter_description(prepared.types))
         self._line.write(described(columns))
 
@@ -404,11 +421,13 @@ class Session:
                 return known.columns
             said = self._said_of(statement, portal)
             columns = await self._probed(statement, said)
-            return columns or await self._explained(said)
+            return columns or await self._planned(said)
         if first == "SHOW":
             return (await self._show(statement)).columns
         if first == "EXPLAIN":
             return [Column("QUERY PLAN")]
+        if first == "EXECUTE":
+            return await self._columns(self._executed(statement))
         if first == "FETCH":
             return self._cursor(statement)[0].result.columns  # type: ignore[union-attr]
         return None
@@ -445,7 +464,7 @@ class Session:
             self._line.write(messages.SUSPENDED)
             return
         notices = () if portal.told else result.notices
-        tag = f"SELECT {len(rest)}" if most and result.tag.startswith("SELECT") else result.tag
+        tag = f"SELECT {len(rest)}" if result.tag.startswith("SELECT") else result.tag
         portal.told = True
         await self._ended(replace(result, notices=notices, tag=tag))
 
@@ -497,6 +516,11 @@ class Session:
                 self._prepared.clear()
                 self._end_portals(all_=True)
                 return Result("DISCARD ALL", parameters=self.settings.reset())
+            case "PREPARE":
+                return await self._prepare(one)
+            case "EXECUTE":
+                made = self._executed(one)
+                return await self._perform(made.statement, made)
             case "DEALLOCATE":
                 return self._deallocate(one)
             case "DECLARE":
@@ -528,10 +552,11 @@ class Session:
             if len(literals) < one.parameters:
                 raise Trouble("42P02", "a parameter has no value", hint="prepare the statement, and bind it")
             text = one.filled(literals)
-        return {"question": text, "dialect": "postgres", "default_price": False, **self.settings.price()}
+        how = {} if self.settings.reuse else {"reuse": False}
+        return {"question": text, "dialect": "postgres", "default_price": False, **self.settings.price(), **how}
 
     async def _question(self, one: Statement, portal: Portal) -> Result:
-        known = await self._catalogue(one, portal)
+        known = await self._catalogue(one, portal, execute=True)
         if known is not None:
             return known
         said = self._said_of(one, portal)
@@ -539,14 +564,21 @@ class Session:
             return Result("SELECT 0", probed)
         release, warnings = await self._waited(self._asking.asked(said))
         columns, rows = of_release(release, intervals=self.settings.intervals)
+        if portal.expected is None and of_no_type(release):
+            with contextlib.suppress(Trouble):  # what was answered is given all the same
+                planned = await self._planned(said)
+                same = [one.name for one in planned] == [one.name for one in columns]
+                columns = list(planned) if same else columns
         paid = f"{release.charged} charged" if release.charged else f"nothing charged (price {release.cost})"
         notices = [f"{paid}; {release.left}", *release.bounds, *warnings]
         return Result(f"SELECT {len(rows)}", columns, rows, notices)
 
-    async def _explained(self, said: Mapping[str, Any]) -> Sequence[Column]:
-        """The columns of a question. Nothing is charged."""
-        explained = await self._waited(self._asking.explained(said))
-        return of_explanation(explained, intervals=self.settings.intervals)
+    async def _planned(self, said: Mapping[str, Any]) -> Sequence[Column]:
+        """The columns of a question, as its plan has them. Nothing is charged."""
+        found = await self._waited(
+            self._asking.columns_of({name: value for name, value in said.items() if name != "reuse"})
+        )
+        return of_plan(found, intervals=self.settings.intervals)
 
     async def _probed(self, one: Statement, said: Mapping[str, Any]) -> Sequence[Column] | None:
         """The columns of a statement that gives no row whatever the tables hold: programs look which columns there are.
@@ -556,20 +588,25 @@ class Session:
         if columns is None:
             return None
         try:
-            return await self._explained(said if self.settings.price() else {**said, "epsilon": "1"})  # of any price
+            return await self._planned(said if self.settings.price() else {**said, "epsilon": "1"})  # of any price
         except Trouble as error:
             if error.code not in _NO_QUESTION or not columns or any(kind is None for _, kind in columns):
                 raise
         return [Column(name, kind) for name, kind in columns if kind is not None]
 
-    async def _catalogue(self, one: Statement, portal: Portal) -> Result | None:
-        """What is answered without any row of anybody's: of the catalogue, and of the session."""
+    async def _catalogue(self, one: Statement, portal: Portal, *, execute: bool = False) -> Result | None:
+        """What is answered without any row of anybody's: of the catalogue, and of the session. Where it is executed,
+        what it sets is set."""
         if not self._may_be_catalogue(one):
             return None
         if (simple := self._simple(one)) is not None:
             return simple
         given = zip(portal.types, portal.values, portal.formats or [messages.TEXT] * len(portal.values), strict=True)
-        return await self._asking.catalog(one.text, [plain(*parameter) for parameter in given], self._now())
+        found = await self._asking.catalog(one.text, [plain(*parameter) for parameter in given], self._now())
+        if found is None or not (execute and found.parameters):
+            return found
+        told = [one for name, value in found.parameters for one in self.settings.set(name, value)]
+        return replace(found, parameters=told)
 
     def _may_be_catalogue(self, one: Statement) -> bool:
         words = {name_of(word) for word in one.words if word.kind in (Kind.WORD, Kind.QUOTED)}
@@ -716,6 +753,39 @@ class Session:
         self._end_portals()
         return Result("ROLLBACK" if undone else "COMMIT", parameters=told)
 
+    # prepared in SQL
+
+    async def _prepare(self, one: Statement) -> Result:
+        """PREPARE name (types) AS question."""
+        fix = "write PREPARE name AS SELECT …"
+        at, types = 2, []
+        if one.words[2:3] and one.words[2].upper == "(":
+            inside, at = _list(one, 2)
+            types = [OF_NAMES.get(words[0].text.lower(), 0) if words else 0 for words in inside]
+            if not all(types):
+                raise Trouble("42704", "the type of a parameter is not known here", hint=fix)
+        inner = one.part(at + 1)
+        if len(one.words) < 2 or [word.upper for word in one.words[at : at + 1]] != ["AS"] or not inner.words:
+            raise Trouble("42601", "this prepares nothing", hint=fix)
+        if inner.words[0].upper not in _QUESTIONS:
+            raise Trouble("0A000", "only a question is prepared so", hint=fix)
+        await self._keep_prepared(name_of(one.words[1]), inner, types)
+        return Result("PREPARE")
+
+    def _executed(self, one: Statement) -> Portal:
+        """What EXECUTE name (values) asks."""
+        prepared = self._prepared.get(name_of(one.words[1])) if len(one.words) > 1 else None
+        if prepared is None:
+            raise Trouble("26000", "there is no prepared statement of this name", hint="PREPARE it")
+        if (prepared.statement.words or one.words)[0].upper not in _QUESTIONS:
+            raise Trouble("0A000", "only a question is executed so", hint="PREPARE name AS SELECT …")
+        inside, behind = _list(one, 2) if len(one.words) > 2 else ([], 2)
+        values = tuple(_constant(words) for words in inside if words or len(inside) > 1)
+        if behind != len(one.words) or len(values) != len(prepared.types):
+            words = f"the statement has {len(prepared.types)} parameters, and {len(values)} came"
+            raise Trouble("42601", words, hint="write EXECUTE name (1, 'a')")
+        return Portal(prepared.text, prepared.types, values)
+
     # cursors
 
     def _deallocate(self, one: Statement) -> Result:
@@ -760,14 +830,15 @@ class Session:
         portal, how = self._cursor(one)
         assert portal.result is not None
         rows = portal.result.rows
+        alone = how[:1] == ["RELATIVE"]  # the last of so many, and no other
         how = [word for word in how if word not in ("FORWARD", "RELATIVE")] or ["1"]
-        many = len(rows) if how == ["ALL"] else 1 if how == ["NEXT"] else _whole(how)
-        start = min(len(rows), portal.given)
-        end = min(len(rows), start + many)
-        portal.given = end
+        many = len(rows) + 1 if how == ["ALL"] else 1 if how == ["NEXT"] else _whole(how)
+        behind = min(len(rows) + 1, portal.given + many)  # one more than there are: behind the last
+        found = rows[max(0, behind - 1) : behind] if alone or not many else rows[portal.given : behind]
+        portal.given = behind
         if first == "MOVE":
-            return Result(f"MOVE {end - start}")
-        return Result(f"FETCH {end - start}", portal.result.columns, rows[start:end])
+            return Result(f"MOVE {len(found)}")
+        return Result(f"FETCH {len(found)}", portal.result.columns, found)
 
     def _close(self, one: Statement) -> Result:
         if len(one.words) == 2 and one.words[1].upper == "ALL":
@@ -825,6 +896,19 @@ def _list(one: Statement, at: int) -> tuple[list[list[Word]], int]:
         elif place > at:
             parts[-1].append(word)
     raise Trouble("42601", "this is not SQL: a parenthesis is not closed")
+
+
+def _constant(words: Sequence[Word]) -> bytes | None:
+    """One value of EXECUTE. Raises Trouble where it is no constant."""
+    cast = next((place for place, word in enumerate(words) if word.upper == "::"), len(words))
+    match words[:cast]:
+        case [one] if one.upper == "NULL":
+            return None
+        case [one] if one.kind in (Kind.STRING, Kind.NUMBER) or one.upper in ("TRUE", "FALSE"):
+            return unquoted(one).encode("utf-8", "replace")
+        case [sign, one] if sign.upper in ("-", "+") and one.kind is Kind.NUMBER:
+            return f"{sign.text}{one.text}".encode()
+    raise Trouble("0A000", "the values of EXECUTE are constants here", hint="write EXECUTE name (1, 'a')")
 
 
 def _whole(how: Sequence[str]) -> int:

@@ -3,6 +3,7 @@
 SET discreet.epsilon = 0.1        the price of each question from now on; so delta, within and confidence
 SET discreet.within = 'n = 100'   instead: the smallest price at which the error of column n is at most 100
 SET discreet.intervals = on       two columns beside each estimate: its interval
+SET discreet.reuse = off          measured afresh, whatever earlier answers hold; the same question stays free
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ OURS = {
     "discreet.within": "",
     "discreet.confidence": "0.95",
     "discreet.intervals": "off",
+    "discreet.reuse": "on",
 }
+_SWITCHES = ("discreet.intervals", "discreet.reuse")
 _REPORTED = {
     "server_version": f"15.0 (discreet {version('discreet')})",
     "server_encoding": "UTF8",
@@ -38,7 +41,7 @@ _REPORTED = {
 """What a server tells each client at the beginning."""
 
 _FIXED = {
-    "client_encoding": {"utf8", "utf-8", "unicode", "sql_ascii"},
+    "client_encoding": {"utf8", "unicode", "sqlascii"},
     "standard_conforming_strings": {"on", "true", "1"},
     "datestyle": {"iso", "iso, mdy", "iso,mdy", "iso, ymd", "iso, dmy"},
     "intervalstyle": {"postgres"},
@@ -68,7 +71,7 @@ class Settings:
             if name in ("user", "database", "replication") or name.startswith("_pq_."):
                 continue
             for one, given in _options(value) if name == "options" else [(name, value)]:
-                if one.lower() not in ("client_encoding", "datestyle") or _fits(one.lower(), given):
+                if one.lower() != "datestyle" or _fits(one.lower(), given):
                     self.set(one, given)
         self._first = dict(self._now)
 
@@ -87,11 +90,14 @@ class Settings:
             raise Trouble("55P02", "this cannot be set")
         if len(value) > _LONGEST or (low not in self._now and len(self._now) >= _MOST):
             raise Trouble("22023", "this is too long, or too much is set")
+        if low == "client_encoding" and not _fits(low, value):
+            hint = "SET client_encoding = 'UTF8', or connect with PGCLIENTENCODING=UTF8"
+            raise Trouble("22023", "texts are in UTF8 here, and in no other encoding", hint=hint)
         if not _fits(low, value):
             raise Trouble("22023", f"{name} cannot be set to this here", hint=f"it stays {self._first.get(low, '')}")
         if low in OURS:
             _check(low, value)
-        if low == "discreet.intervals":
+        if low in _SWITCHES:
             value = "on" if value.lower() in _ON else "off"
         if low in _FIXED and low in self._first:
             value = self._first[low]
@@ -125,6 +131,11 @@ class Settings:
         """Whether the client wants no notices."""
         return self._now.get("client_min_messages", "notice").lower() in ("warning", "error", "fatal", "panic")
 
+    @property
+    def reuse(self) -> bool:
+        """Whether earlier answers may answer a question."""
+        return self._now["discreet.reuse"] == "on"
+
     def price(self) -> dict[str, Any]:
         """The price, as `Curator.ask` takes it: nothing where none is set."""
         said: dict[str, Any] = {}
@@ -137,12 +148,15 @@ class Settings:
 
 
 def _fits(low: str, value: str) -> bool:
-    return low not in _FIXED or value.strip().lower() in _FIXED[low]
+    said = value.strip().lower()
+    if low == "client_encoding":  # PostgreSQL looks at nothing else in its name, and programs write it in many ways
+        said = re.sub(r"[^a-z0-9]", "", said)
+    return low not in _FIXED or said in _FIXED[low]
 
 
 def _check(low: str, value: str) -> None:
     """Raises Trouble where a value cannot be one of ours: a price that cannot be read buys nothing."""
-    if low == "discreet.intervals":
+    if low in _SWITCHES:
         fine = value.lower() in _ON | _OFF
     elif low == "discreet.within":
         fine = not value or bool(_within(value))

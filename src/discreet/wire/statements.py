@@ -18,6 +18,9 @@ from discreet.wire.refusals import Trouble
 LONGEST = 65_536
 """Characters of a text."""
 
+MOST_WORDS = 10_000
+"""Words and signs of a text, as of a question: others wait while it is read."""
+
 LONGEST_FILLED = 1 << 20
 """Characters of a text with the values of its parameters."""
 
@@ -63,7 +66,9 @@ class Statement:
 
     @property
     def parameters(self) -> int:
-        """How many parameters it has: the highest number."""
+        """How many parameters it has: the highest number. Those of what PREPARE prepares are not its own."""
+        if self.begins("PREPARE"):
+            return 0
         return max((int(one.text[1:]) for one in self.words if one.kind is Kind.PARAMETER), default=0)
 
     def begins(self, *words: str) -> bool:
@@ -146,6 +151,9 @@ def _scanned(text: str) -> list[Word]:
         if name not in ("blank", "comment"):
             said = found[0][1:-1].replace('""', '"') if name == "quoted" else text[at:end]
             words.append(Word(_KINDS.get(name) or Kind(name), said, at, end))
+            if len(words) > MOST_WORDS:
+                words_of = f"a text has at most {MOST_WORDS:,} words and signs"
+                raise Trouble("54001", words_of, hint="ask something shorter")
         at = end
     return words
 
@@ -179,6 +187,8 @@ def may_give_no_row(statement: Statement) -> bool:
     words = statement.words
     values = {Kind.NUMBER, Kind.STRING, Kind.PARAMETER}
     for place, word in enumerate(words):
+        if word.kind is Kind.PARAMETER and _at(words, place - 1) in _CONDITIONS:
+            return True
         if word.upper == "FALSE" or (word.upper == "NOT" and _at(words, place + 1) in ("TRUE", "(")):
             return True
         if place + 1 == len(words):
@@ -191,6 +201,7 @@ def may_give_no_row(statement: Statement) -> bool:
     return False
 
 
+_CONDITIONS = {"WHERE", "HAVING", "AND", "OR", "NOT", "("}
 _COMPARING = {"=", "<", ">", "<=", ">=", "<>", "!=", "LIKE", "ILIKE"}
 
 

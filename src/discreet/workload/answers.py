@@ -19,12 +19,12 @@ from discreet.accounting.balance import price_delta
 from discreet.catalog import Declaration
 from discreet.errors import refused
 from discreet.intervals.noise import CONFIDENCE
+from discreet.locks import Lock
 from discreet.mechanisms import Gaussian
 from discreet.procedures.arguments import amount, epsilon_of, private_table
 from discreet.release.content import Cost, ReleaseContent
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, figure, fraction
-from discreet.trusted.ring_a.forks import Lock
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import rows_of_person
 from discreet.trusted.ring_c.linear_queries import Linear, LinearQueriesMeasurement

@@ -26,7 +26,7 @@ from discreet.engines.duckdb import store
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.duckdb.sources import DuckDBSources
 from discreet.trusted.ring_a.names import table_name
-from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.table import Source, SourceKind, Table
 from engine_tools import declaration, frame, planned
 from kinds import examples, some
 
@@ -81,7 +81,7 @@ def test_what_grows_is_what_reading_all_of_it_gives(
     with tempfile.TemporaryDirectory() as place, patch.object(store, "buckets", lambda *_, **__: buckets):
         files, kept = Path(place) / "in", Path(place) / "snapshots"
         files.mkdir()
-        table = replace(known.tables["t"], source=Source(kind, files / f"*.{kind}"))
+        table = replace(known.tables["t"], source=Source(SourceKind(kind), files / f"*.{kind}"))
         write(files, kind, table, first)
         with patch("discreet.engines.driver.positions", lambda *_: "a key"):
             grown, whole = engine_of(kept), engine_of(None)

@@ -33,10 +33,11 @@ from discreet.engines.duckdb.sources import DuckDBSources
 from discreet.engines.process import EngineProcess
 from discreet.errors import DeclarationError, EngineError
 from discreet.trusted.ring_a.names import table_name
-from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.table import Source, SourceKind, Table
 from discreet.trusted.ring_a.windows import Salt
 from engine_tools import declaration, frame, planned
 from face_tools import Command
+from kinds import some
 
 KIND = "engine"
 QUESTIONS = (
@@ -94,14 +95,16 @@ UNITS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("buckets", [1, 16])
-@pytest.mark.parametrize("unit", UNITS)
+CASES = [(unit, buckets) for buckets in (4, 1, 16) for unit in UNITS]
+
+
+@pytest.mark.parametrize(("unit", "buckets"), some(CASES, pytest.mark.power, len(UNITS)))
 def test_a_file_holds_the_rows_that_memory_would(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: dict[str, Any], buckets: int
 ) -> None:
     monkeypatch.setattr(store, "buckets", lambda *_, **__: buckets)
     known = declaration(unit)
-    table = replace(known.tables["t"], source=Source("frame", frame=frame(known.tables["t"], ROWS)))
+    table = replace(known.tables["t"], source=Source(SourceKind.FRAME, frame=frame(known.tables["t"], ROWS)))
     everything = f"SELECT * FROM {table_name(table)} ORDER BY ALL"
     plans = [root for text in QUESTIONS for root in planned(text, known).roots] if "rows_per_person" in unit else []
     found = []
@@ -471,7 +474,7 @@ def test_what_was_built_beside_a_table_is_there_at_the_next_start(
 ) -> None:
     monkeypatch.setattr(store, "buckets", lambda *_, **__: buckets)
     known = declaration(UNITS[0])
-    table = replace(known.tables["t"], source=Source("frame", frame=frame(known.tables["t"], ROWS)))
+    table = replace(known.tables["t"], source=Source(SourceKind.FRAME, frame=frame(known.tables["t"], ROWS)))
     plans = [[root for text in QUESTIONS[part] for root in planned(text, known).roots] for part in (slice(3), slice(5))]
     engine = loaded(table, None)
     with salted():
@@ -577,7 +580,9 @@ discreet.open(sys.argv[1])
 def test_killed_at_any_moment_leaves_a_whole_file_or_none(folder: Path) -> None:
     write(folder, 300_000)
     whole = 0
-    for wait in (0.3, 0.5, 0.7, 0.9, 1.2, 1.6, 2.2):
+    for wait in (0.3, 0.5, 0.7, 0.9, 1.2, 1.6, 2.2, 4, 8, 16):
+        if wait > 2.2 and whole:
+            break  # only a busy machine needs longer for one file
         with subprocess.Popen([sys.executable, "-c", DYING, str(folder / "clinic.toml")]) as process:
             time.sleep(wait)
             process.send_signal(signal.SIGKILL)

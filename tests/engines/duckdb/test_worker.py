@@ -19,8 +19,9 @@ from discreet.engines.duckdb.sources import WORKER
 from discreet.engines.process import EngineProcess, Failed
 from discreet.engines.protocol import Lost, Stopped
 from discreet.errors import EngineError
-from discreet.trusted.ring_a.table import Source, Table
+from discreet.trusted.ring_a.table import Source, SourceKind, Table
 from engine_tools import declaration, frame, planned
+from waiting import until
 
 ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
 
@@ -29,11 +30,11 @@ ROWS = [{"p": "a", "v": 1, "w": 0.5}, {"p": "b", "v": 2}]
 def child() -> Iterator[EngineProcess]:
     """A child with a table, locked as the curator locks it."""
     process = EngineProcess(WORKER)
-    process.call("limit", 2, seconds=30)
-    process.call("frame", frame(declaration({"one_row_per_person": True}).tables["t"], ROWS), seconds=30)
-    process.call("load", ["CREATE TABLE t AS SELECT * FROM frame"], "SELECT count(*) FROM t", b"", seconds=30)
-    process.call("forget", seconds=30)
-    process.call("lock", seconds=30)
+    process.call("limit", 2, seconds=300)
+    process.call("frame", frame(declaration({"one_row_per_person": True}).tables["t"], ROWS), seconds=300)
+    process.call("load", ["CREATE TABLE t AS SELECT * FROM frame"], "SELECT count(*) FROM t", b"", seconds=300)
+    process.call("forget", seconds=300)
+    process.call("lock", seconds=300)
     yield process
     process.kill()
 
@@ -75,16 +76,16 @@ FILE = Path(__file__).as_posix()
 )
 def test_a_locked_child_answers_one_select_over_its_tables_and_nothing_else(child: EngineProcess, sql: str) -> None:
     with pytest.raises(Failed) as failed:
-        child.call("run", sql, seconds=10)
+        child.call("run", sql, seconds=300)
     assert failed.value.args == ()
-    assert child.call("run", "SELECT count(*) FROM t", seconds=10)["rows"] == [[2]]
+    assert child.call("run", "SELECT count(*) FROM t", seconds=300)["rows"] == [[2]]
     assert not Path(f"{FILE}.csv").exists()
 
 
 def test_settings_that_keep_rows_inside(child: EngineProcess) -> None:
     names = ("temp_directory", "enable_external_access", "lock_configuration", "autoload_known_extensions")
     settings = "SELECT " + ", ".join(f"current_setting('{name}')" for name in names)
-    assert child.call("run", settings, seconds=10)["rows"] == [["", False, True, False]]
+    assert child.call("run", settings, seconds=300)["rows"] == [["", False, True, False]]
 
 
 def test_no_variable_of_the_environment_reaches_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def test_no_variable_of_the_environment_reaches_the_child(monkeypatch: pytest.Mo
     process = EngineProcess(WORKER)
     try:
         environment = Path(f"/proc/{process.pid}/environ").read_bytes()
-        process.call("limit", 1, seconds=30)
+        process.call("limit", 1, seconds=300)
     finally:
         process.kill()
     assert b"SECRET_OF_THE_PARENT" not in environment
@@ -102,9 +103,9 @@ def test_too_much_memory_is_an_error_and_no_more(child: EngineProcess) -> None:
     """The engine, or the address space, refuses. The child may die of it; no message comes out, nothing else breaks."""
     process = EngineProcess(WORKER)
     try:
-        process.call("limit", 1, seconds=30)
+        process.call("limit", 1, seconds=300)
         with pytest.raises((Failed, Stopped)) as failed:
-            process.call("run", "SELECT sum(length(repeat('a', 4000000000)))", seconds=30)
+            process.call("run", "SELECT sum(length(repeat('a', 4000000000)))", seconds=300)
         assert failed.value.args == ()
     finally:
         process.kill()
@@ -114,7 +115,7 @@ def test_too_much_memory_is_an_error_and_no_more(child: EngineProcess) -> None:
 def test_too_long_is_killed() -> None:
     """By itself this would take minutes."""
     process = EngineProcess(WORKER)
-    process.call("limit", 1, seconds=30)
+    process.call("limit", 1, seconds=300)
     with pytest.raises(Stopped):
         process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=0.5)
     assert not process.usable
@@ -124,18 +125,18 @@ def test_too_long_is_killed() -> None:
 
 def test_what_its_owner_closed_is_lost_and_has_not_failed() -> None:
     process = EngineProcess(WORKER)
-    process.call("limit", 1, seconds=30)
+    process.call("limit", 1, seconds=300)
     closing = threading.Timer(0.3, process.close)
     closing.start()
     with pytest.raises(Lost):
-        process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=30)
+        process.call("run", "SELECT count(*) FROM range(100000000000) WHERE hash(range) = 7", seconds=300)
     closing.join()
 
 
-def loaded(seconds: int = 30) -> tuple[DuckDB, Table]:
+def loaded(seconds: int = 300) -> tuple[DuckDB, Table]:
     known = declaration({"one_row_per_person": True})
     table = Table(
-        "t", Source("frame", frame=frame(known.tables["t"], ROWS)), known.tables["t"].columns, None, True, 1, 1
+        "t", Source(SourceKind.FRAME, frame=frame(known.tables["t"], ROWS)), known.tables["t"].columns, None, True, 1, 1
     )
     engine = DuckDB(EngineLimits(memory_gib=2, seconds=seconds))
     engine.load(table, b"")
@@ -179,25 +180,21 @@ def test_the_child_ends_with_its_parent() -> None:
     note = Path(f"/tmp/discreet-child-{pid}")
     child = int(note.read_text())
     note.unlink()
-    for _ in range(100):
-        if not Path(f"/proc/{child}").exists() or " Z " in Path(f"/proc/{child}/stat").read_text():
-            return
-        time.sleep(0.1)
-    raise AssertionError("the child still runs")
+    until(lambda: not Path(f"/proc/{child}").exists() or _status(child, "State")[0] == "Z")
 
 
 def test_children_are_forked_from_a_process_of_one_thread_that_another_replaces() -> None:
     """A fork copies one thread only: what others held would be held for ever."""
     one = EngineProcess(WORKER)
-    assert one.call("limit", 1, seconds=30) == {}
+    assert one.call("limit", 1, seconds=300) == {}
     server = int(_status(one.pid, "PPid"))
     assert _status(server, "Threads") == "1"
     os.kill(server, signal.SIGKILL)
     while Path(f"/proc/{server}").exists() and _status(server, "State")[0] != "Z":
         time.sleep(0.001)
-    assert one.call("run", "SELECT 1", seconds=30)["rows"] == [[1]]
+    assert one.call("run", "SELECT 1", seconds=300)["rows"] == [[1]]
     other = EngineProcess(WORKER)
-    assert other.call("limit", 1, seconds=30) == {}
+    assert other.call("limit", 1, seconds=300) == {}
     assert int(_status(other.pid, "PPid")) != server
     assert _status(int(_status(other.pid, "PPid")), "Threads") == "1"  # pandas is loaded there, too
     for process in (one, other):
@@ -213,15 +210,15 @@ def test_a_child_begins_with_an_engine_of_its_own() -> None:
         expected = [list(row) for row in usual.execute(settings).fetchall()]
     tables = "SELECT table_name FROM duckdb_tables()"
     for process in (one, other):
-        assert process.call("limit", 1, seconds=30) == {}
-        assert process.call("run", settings, seconds=30)["rows"] == expected
-    assert one.call("empty", ["CREATE TABLE mine AS SELECT 1 AS x"], seconds=30) == {}
-    assert one.call("run", tables, seconds=30)["rows"] == [["mine"]]
-    assert one.call("lock", seconds=30) == {}
+        assert process.call("limit", 1, seconds=300) == {}
+        assert process.call("run", settings, seconds=300)["rows"] == expected
+    assert one.call("empty", ["CREATE TABLE mine AS SELECT 1 AS x"], seconds=300) == {}
+    assert one.call("run", tables, seconds=300)["rows"] == [["mine"]]
+    assert one.call("lock", seconds=300) == {}
     third = EngineProcess(WORKER)
     for process in (other, third):
-        assert process.call("run", tables, seconds=30)["rows"] == []
-    assert third.call("limit", 1, seconds=30) == {}  # what one locks is not locked in another
+        assert process.call("run", tables, seconds=300)["rows"] == []
+    assert third.call("limit", 1, seconds=300) == {}  # what one locks is not locked in another
     for process in (one, other, third):
         process.kill()
 

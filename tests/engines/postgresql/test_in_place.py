@@ -26,7 +26,7 @@ from discreet.trusted.ring_a.expressions import Call, ColumnOf, Literal
 from discreet.trusted.ring_a.table import Type
 from discreet.trusted.ring_a.windows import Salt
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
-from discreet.trusted.ring_c.vectors import Vectors
+from discreet.trusted.ring_c.vectors import VectorColumn, Vectors
 from postgres_tools import PASSWORD, Postgres, running
 
 EXACT = "1e20"
@@ -102,6 +102,11 @@ def declared(server: Postgres, ledger: Path | None, kind: str = "postgresql", **
         **({} if ledger is None else {"ledger": str(ledger)}),
         **more,
     }
+
+
+def alone(server: Postgres, ledger: Path) -> Mapping[str, Any]:
+    """A declaration of the visits and nothing beside them, which is opened sooner."""
+    return declared(server, ledger, tables={"visits": tables(server)["visits"]})
 
 
 @pytest.fixture(scope="module", params=[18, pytest.param(15, marks=pytest.mark.outside)])
@@ -264,31 +269,26 @@ AS: Mapping[str, tuple[str, ...]] = {
 """What each column may be declared as."""
 
 
-@pytest.mark.parametrize("which", range(4))
-def test_values_of_every_type_are_what_they_are_here(
-    postgres: Postgres, tmp_path: Path, seen: list[Any], which: int
-) -> None:
-    if not postgres.rows("SELECT 1 AS n FROM pg_class WHERE relname = 'weird'"):
-        postgres.run(*filter(str.strip, WEIRD.split(";\n")), "GRANT SELECT ON weird TO curator")
-    columns: dict[str, Any] = {name: {"type": kinds[which]} for name, kinds in AS.items() if len(kinds) > which}
-    for name, column in columns.items():
-        if column["type"] == "number" and name in ("n", "c", "m"):  # a server's digits are no step here
-            column |= {"min": -(10**9), "max": 10**9, "step": Fraction(1, 1000)}
+def test_values_of_every_type_are_what_they_are_here(postgres: Postgres, tmp_path: Path) -> None:
+    """The rows that a procedure would get, in a table for each of the types that a column may be declared as."""
+    postgres.run(*filter(str.strip, WEIRD.split(";\n")), "GRANT SELECT ON weird TO curator")
+    weird = {"source": postgres.source("public.weird", "curator"), "person": "p", "rows_per_person": 1}
+    tables: dict[str, Any] = {}
+    for which in range(4):
+        columns: dict[str, Any] = {name: {"type": kinds[which]} for name, kinds in AS.items() if len(kinds) > which}
+        for name, column in columns.items():
+            if column["type"] == "number" and name in ("n", "c", "m"):  # a server's digits are no step here
+                column |= {"min": -(10**9), "max": 10**9, "step": Fraction(1, 1000)}
+        tables[f"weird_{which}"] = {**weird, "columns": {"p": {}, **columns}}
     found = []
     for kind in ("postgresql", "duckdb"):
-        seen.clear()
-        weird = {"source": postgres.source("public.weird", "curator"), "person": "p", "rows_per_person": 1}
-        raw = declared(postgres, tmp_path / f"{kind}.ledger", kind)
-        raw["tables"] = {"weird": {**weird, "columns": {"p": {}, **columns}}}
-        with opened(raw) as curator:
-            curator.sample_and_aggregate(_nothing, "weird", low=0, high=1, epsilon=1)
-        found.append(list(seen))
-    assert found[0]
-    assert found[0] == found[1]
-
-
-def _nothing(_: Any) -> float:
-    return 0.5
+        with opened({**declared(postgres, tmp_path / f"{kind}.ledger", kind), "tables": tables}) as curator:
+            known, engine = curator._declaration.tables, curator._engine
+            wanted = {name: [VectorColumn(column) for column in known[name].columns] for name in tables}
+            found.append({name: _plain(engine.vectors(known[name], wanted[name])) for name in tables})
+    for name in tables:
+        assert len(found[0][name][0]) > 20
+        assert found[0][name] == found[1][name]
 
 
 def test_a_table_is_published(postgres: Postgres, tmp_path: Path) -> None:
@@ -568,7 +568,7 @@ OTHERWISE: Mapping[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("soon", [True, False])
 def test_no_other_table_is_ever_read(postgres: Postgres, tmp_path: Path, way: str, soon: bool) -> None:
     """Whatever somebody does to a copy that is open: at once a question fails, later it is made anew before a price."""
-    with opened(declared(postgres, tmp_path / "a.ledger")) as curator:
+    with opened(alone(postgres, tmp_path / "a.ledger")) as curator:
         all_of_them = values(curator, "SELECT COUNT(*) FROM visits")
         used = curator.budget.used
         for statement in OTHERWISE[way]:
@@ -603,7 +603,7 @@ def _last(server: Postgres) -> str:
 
 @pytest.mark.parametrize("way", ["emptied", "half", "another's"])
 def test_a_copy_that_is_not_whole_is_made_again(postgres: Postgres, tmp_path: Path, way: str) -> None:
-    raw = declared(postgres, tmp_path / "a.ledger")
+    raw = alone(postgres, tmp_path / "a.ledger")
     with opened(raw) as curator:
         all_of_them = values(curator, "SELECT COUNT(*) FROM visits")
     for statement in OTHERWISE[way]:
@@ -641,8 +641,7 @@ def test_loading_that_ends_at_its_last_step_is_told_in_words(
             assert len(postgres.rows(locks)) == 3  # before others see what was made
             ended.extend(postgres.rows(loading))
             for (number,) in ended:
-                postgres.run(f"SELECT pg_terminate_backend({number})")
-            time.sleep(0.1)
+                postgres.run(f"SELECT pg_terminate_backend({number}, 300000)")  # waits until it has ended
         return true(self, *request, seconds=seconds)
 
     monkeypatch.setattr(EngineProcess, "call", call)

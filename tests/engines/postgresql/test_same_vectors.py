@@ -24,10 +24,11 @@ from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.postgresql.dialect import POSTGRESQL
 from discreet.errors import QuestionError
 from discreet.sql import lower
-from discreet.trusted.ring_a.dialect import Lacking
+from discreet.synthesis.related import related
 from discreet.trusted.ring_a.nodes import Filter
 from discreet.trusted.ring_a.table import Relation, Type, Value
 from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_b.dialect import Lacking
 from discreet.trusted.ring_b.relation_statements import rows_of, several_owners
 from discreet.trusted.ring_b.relations import shape
 from discreet.trusted.ring_c.coded import CodedRows, build, counts, drop, true_cells
@@ -302,8 +303,9 @@ def test_rows_as_cells_and_the_cells_of_a_predicate(shop: int) -> None:
         for run, dialect in ((engines.duck.execute, DUCKDB), (engines.server.execute, POSTGRESQL)):
             run(f"DROP TABLE IF EXISTS {rows.name}")
             run(build(rows, Salt.of("salt"), dialect))
-        text = counts(rows, [coded.column.name])
-        assert sorted(engines.of_duck(text)) == sorted(engines.of_server(text))
+        texts = (counts(rows, [coded.column.name], dialect) for dialect in (DUCKDB, POSTGRESQL))
+        ours, theirs = (run(text) for run, text in zip((engines.of_duck, engines.of_server), texts, strict=True))
+        assert sorted(ours) == sorted(theirs)
         for run in (engines.duck.execute, engines.server.execute):
             run(drop(rows))
     coding = Coding(tuple(ListedCells(columns[name], values) for name, values in listed.items()))
@@ -316,6 +318,32 @@ def test_rows_as_cells_and_the_cells_of_a_predicate(shop: int) -> None:
         )
         assert sorted(ours) == sorted(theirs), text
         assert ours
+
+
+@pytest.mark.parametrize("evenly", [False, True])
+def test_views_over_several_tables_as_cells(shop: int, *, evenly: bool) -> None:
+    """Orders beside their customers and how many lines they have; what a customer's rows weigh."""
+    engines, view = both(shop), related(SHOP, ["customers", "orders", "lines"])[1].view
+    column = {one.name: one for one in view.columns}
+    known = Coding(
+        (
+            Binned(column["total"], (Fraction(1), Fraction(4))),
+            Binned(column["customers.age"], (1, 2, 4, 6)),
+            Binned(column["rows of lines"], (2, 3)),
+        )
+    )
+    rows = CodedRows("coded_view", view, known, evenly)
+    found = []
+    for run, read, dialect in (
+        (engines.duck.execute, engines.of_duck, DUCKDB),
+        (engines.server.execute, engines.of_server, POSTGRESQL),
+    ):
+        run(f"DROP TABLE IF EXISTS {rows.name}")
+        run(build(rows, Salt.of("salt"), dialect))
+        found.append([sorted(read(counts(rows, names, dialect, evenly=evenly))) for names in ((), known.names)])
+        run(drop(rows))
+    assert found[0] == found[1]
+    assert len(found[0][1]) > 5
 
 
 def _nodes(node: Any) -> Iterator[Any]:

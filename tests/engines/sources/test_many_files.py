@@ -17,6 +17,7 @@ import pytest
 import discreet
 from discreet import Curator, DeclarationError
 from discreet.catalog import declare
+from discreet.catalog.formats import words_of
 from discreet.trusted.ring_a.table import Source
 
 EXACT = "1e20"
@@ -178,7 +179,7 @@ def test_an_iceberg_table_is_no_folder_of_files(tmp_path: Path) -> None:
 
 def test_what_a_declaration_says(tmp_path: Path) -> None:
     assert source_of("visits/").kind == "parquet"
-    assert source_of(["a.csv", "b.csv.gz"]).text.endswith("a.csv and 1 more")
+    assert words_of(source_of(["a.csv", "b.csv.gz"])).endswith("a.csv and 1 more")
     (tmp_path / "folder").mkdir()
     with pytest.raises(DeclarationError) as error:
         source_of(str(tmp_path / "folder"))

@@ -22,14 +22,16 @@ import pytest
 import discreet
 from discreet import Curator, DeclarationError
 from discreet.catalog import Source, declare
+from discreet.catalog.formats import words_of
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.engines.postgresql.columns import CONVERT, FORMS
 from discreet.engines.postgresql.connection import REASONS, environment, reason, surroundings
 from discreet.engines.postgresql.server import Server
 from discreet.engines.protocol import Refused
-from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_a.table import SourceKind, Table
 from postgres_tools import PASSWORD, Postgres, running
+from waiting import until
 
 EXACT = "1e20"
 """A price at which noise is zero."""
@@ -193,7 +195,7 @@ def test_the_same_rows_are_the_same_table_wherever_they_come_from(weird: Postgre
     engine = DuckDB(EngineLimits(memory_gib=1))
     try:
         found = engine.load(one, b"salt")
-        text = replace(one, name="text", source=Source("csv", tmp_path / "tame.csv"))
+        text = replace(one, name="text", source=Source(SourceKind.CSV, tmp_path / "tame.csv"))
         assert engine.load(text, b"salt") == found
     finally:
         engine.close()
@@ -389,11 +391,11 @@ def test_what_is_emptied_between_the_snapshot_and_the_lock_is_read_anew(
         thread = threading.Thread(target=read)
         thread.start()
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'reader' AND wait_event_type = 'Lock'"
-        until = time.monotonic() + 30
+        until = time.monotonic() + 300
         while shifting.rows(waiting) != [(1,)] and time.monotonic() < until:
             time.sleep(0.02)
         other.execute("COMMIT")
-        thread.join(30)
+        thread.join(300)
     assert seen == [[5]]
 
 
@@ -447,12 +449,13 @@ def test_a_read_that_ends_half_way_is_no_table(postgres: Postgres) -> None:
             engine.load(table(postgres, "broken", {"a": {"type": "integer"}, "b": {"type": "integer"}}), b"salt")
         assert not engine.has("t")
 
-        ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'"
-        timer = threading.Timer(2, lambda: postgres.rows(ending))
-        timer.start()
+        reads = "FROM pg_stat_activity WHERE usename = 'reader' AND wait_event = 'PgSleep'"  # it is in the middle
+        ending = f"SELECT pg_terminate_backend(pid) {reads}"
+        ends = threading.Thread(target=lambda: until(lambda: postgres.rows(ending), every=0.1))
+        ends.start()
         with pytest.raises(DeclarationError, match=REASONS["ended"][0]):
             engine.load(table(postgres, "slow", {"a": {"type": "integer"}, "b": {"type": "boolean"}}), b"salt")
-        timer.join()
+        ends.join()
         assert not engine.has("t")
         engine.load(table(postgres, "ten", {"a": {"type": "integer"}}, "owner"), b"salt")  # and the engine goes on
         assert engine.has("t")
@@ -650,7 +653,7 @@ def test_what_a_server_is_called() -> None:
         "postgresql:///db?host=fe80::1%25eth0&passfile=/home/me/password",
     ):
         assert source(f"{url}::t").server == url
-    assert source("postgresql://a:1,b:2/db::t").text == "postgresql://a:1,b:2/db::public.t"
+    assert words_of(source("postgresql://a:1,b:2/db::t")) == "postgresql://a:1,b:2/db::public.t"
 
 
 def init(*words: str) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ import duckdb
 import pytest
 
 from discreet.catalog import declare
+from discreet.catalog.formats import words_of
 from discreet.catalog.model import EngineKind, EngineLimits
 from discreet.engines import letters
 from discreet.engines.spark import sources
@@ -16,10 +17,10 @@ from discreet.engines.spark.dialect import SPARK
 from discreet.engines.spark.driver import Spark
 from discreet.errors import DeclarationError
 from discreet.sql import lower
-from discreet.trusted.ring_a.dialect import Lacking
 from discreet.trusted.ring_a.statement import statement
-from discreet.trusted.ring_a.table import Source
+from discreet.trusted.ring_a.table import Source, SourceKind
 from discreet.trusted.ring_a.windows import Salt
+from discreet.trusted.ring_b.dialect import Lacking
 from engine_tools import declaration, planned
 from spark_tools import free_port
 
@@ -35,8 +36,8 @@ def test_a_server_and_its_tables_are_declared() -> None:
     known = declared({"kind": "spark", "remote": "sc://spark.example:15002"})
     assert known.limits.kind is EngineKind.SPARK
     assert known.limits.remote == "sc://spark.example:15002/"
-    assert known.tables["t"].source == Source("spark", server="spark", relation="shop.visits")
-    assert known.tables["t"].source.text == "spark::shop.visits"
+    assert known.tables["t"].source == Source(SourceKind.SPARK, server="spark", relation="shop.visits")
+    assert words_of(known.tables["t"].source) == "spark::shop.visits"
     assert declared({"kind": "spark", "remote": "sc://[::1]:1/;use_ssl=true"}).limits.remote.endswith(";use_ssl=true")
 
 
@@ -122,10 +123,10 @@ def test_no_server_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = EngineLimits(kind=EngineKind.SPARK, remote=f"sc://127.0.0.1:{free_port()}/")
     monkeypatch.setattr(sources, "find_spec", lambda _name: None)
     with pytest.raises(DeclarationError, match="not installed"):
-        Spark(limits).types(Source("spark", server="spark", relation="a.b"))
+        Spark(limits).types(Source(SourceKind.SPARK, server="spark", relation="a.b"))
     monkeypatch.undo()
     pytest.importorskip("pyspark.sql.connect", reason="what speaks to Spark is not here: pip install pyspark-client")
     engine = Spark(limits)
     with pytest.raises(DeclarationError, match="no server answers there"):
-        engine.types(Source("spark", server="spark", relation="a.b"))
+        engine.types(Source(SourceKind.SPARK, server="spark", relation="a.b"))
     engine.close()

@@ -15,9 +15,9 @@ from dialect_tools import DIALECT, Plain, read, rows, written
 from discreet.dialect.functions import SqlFunction
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.spark.dialect import LACKS, SPARK
-from discreet.trusted.ring_a.dialect import Lacking
 from discreet.trusted.ring_a.expressions import Expression
 from discreet.trusted.ring_a.terms import compiled
+from discreet.trusted.ring_b.dialect import Lacking
 from spark_tools import Spark
 
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate]

@@ -1,4 +1,5 @@
-"""As much of Spark as every run of the tests begins: one question, and the demonstration's words where no server is."""
+"""As much of Spark as every run of the tests begins: the demonstration's words where no server is. One question
+waits, as its server takes longer than all others to start."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from spark_tools import Spark
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+@pytest.mark.power
 def test_a_question(spark: Spark, tmp_path: Path) -> None:
     path = tmp_path / "visits.parquet"
     frame = {"p": [i % 100 for i in range(400)], "g": ["xyz"[i % 3] for i in range(400)]}

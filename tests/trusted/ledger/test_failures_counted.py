@@ -15,9 +15,9 @@ from discreet.errors import EngineError, LedgerError
 from discreet.ledger import TOTAL, Ledger, TableState
 from discreet.trusted.ledger import chain
 from discreet.trusted.ledger.ledger import _fail
-from discreet.trusted.ledger.server import LedgerServer
-from discreet.trusted.ring_a.forks import lives, this_process
-from storms import PRICE, At, caps, failed, forge, frozen, make
+from discreet.trusted.ledger.processes import lives, this_process
+from discreet.trusted.ledger_server.server import LedgerServer
+from storms import PRICE, At, Spot, caps, failed, forge, frozen, make
 
 
 @pytest.fixture
@@ -111,9 +111,9 @@ sys.stdin.read()
 
 
 def where(ledger: Ledger) -> At:
-    at = ledger._file._at if isinstance(ledger._file, LedgerServer) else ledger._file._path
-    assert at is not None
-    return at
+    kept = ledger._file
+    assert kept._path is not None
+    return Spot(kept._server, kept._schema, kept._path) if isinstance(kept, LedgerServer) else kept._path
 
 
 def left(path: At, *analysts: str, tables: str = "t") -> subprocess.Popen[str]:

@@ -12,7 +12,7 @@ from discreet.accounting import Approximate, Batch, DiscreteLaplace, Gaussian, L
 from discreet.errors import BudgetError, LedgerError, QuestionError
 from discreet.ledger import TOTAL, Caps, Ledger, Reserved, Snapshot, Stored, Unit
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.server import LedgerServer
+from discreet.trusted.ledger_server.server import LedgerServer
 from storms import PRICE, caps, failed, frozen
 
 SMALL_DELTA = Caps(Fraction(1), Fraction("1e-6"), Fraction("1e-7"))
@@ -157,6 +157,24 @@ def test_commit_takes_one_answer(ledger: Ledger) -> None:
             ledger.commit(unknown, b"")
         assert never.value.code == "unknown"
     assert ask(ledger, "a").answer == bytes(range(256))
+
+
+def test_an_answer_that_is_known_beforehand_is_stored_with_its_charge_or_neither_is(ledger: Ledger) -> None:
+    given = ledger.reserve(PRICE, question="q", key="a", account="ana", answer=b"words")
+    assert given == Stored(given.reserve_id, b"words", {TOTAL: PRICE, "ana": PRICE})
+    assert [entry.kind for entry in ledger.entries()][-2:] == ["reserve", "commit"]
+    assert ledger.verify().unanswered == 0
+    head = ledger.head
+    again = ledger.reserve(PRICE, question="q", key="a", account="ana", answer=b"others")
+    assert again == Stored(given.reserve_id, b"words", {})
+    with pytest.raises(LedgerError, match="already has an answer"):
+        ledger.commit(given.reserve_id, b"others")
+    with pytest.raises(BudgetError):
+        ledger.reserve(DiscreteLaplace(Fraction(99), 1), question="q", key="b", answer=b"words")
+    with pytest.raises(BudgetError):
+        ledger.reserve(PRICE, question="q", key="b", answer=b"words", keep=DiscreteLaplace(Fraction(99), 1))
+    assert ledger.head == head
+    assert units(ledger) == [1, 1, 0]
 
 
 def test_refusals_write_nothing_and_say_what_fits(ledger: Ledger) -> None:

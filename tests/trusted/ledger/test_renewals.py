@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.catalog.model import YEARLY
 from discreet.errors import BudgetError, LedgerError
 from discreet.ledger import TOTAL, Ledger, Reserved, Turn, Unit
+from discreet.ledger.store import until
 from discreet.trusted.ledger import chain
-from discreet.trusted.ring_a.periods import YEARLY, Period
-from storms import PRICE, caps
+from discreet.trusted.ledger.accounts import account_to_json
+from discreet.trusted.ledger.periods import Period
+from storms import PRICE, caps, forge
 
 Clock = Callable[[str], None]
 MONTHLY = {"length": "month", "persons": "everybody"}
@@ -55,12 +58,12 @@ def asked(ledger: Ledger, key: str, period: str, account: str = "ana") -> bool:
 @given(st.sampled_from(sorted(YEARLY)), st.dates(datetime.date(1, 2, 1), datetime.date(9998, 1, 1)))
 def test_every_day_lies_in_one_period_and_the_next_begins_where_it_ends(length: str, day: datetime.date) -> None:
     found = Period.of(length, day.isoformat())
-    assert found.start <= day.isoformat() < found.until
+    assert found.start <= day.isoformat() < until(found)
     assert Period.of(length, found.start) == found
-    following = Period.of(length, found.until)
-    assert following.start == found.until
+    following = Period.of(length, until(found))
+    assert following.start == until(found)
     assert following.name > found.name or length == "week"
-    last = datetime.date.fromisoformat(found.until) - datetime.timedelta(days=1)
+    last = datetime.date.fromisoformat(until(found)) - datetime.timedelta(days=1)
     assert Period.of(length, last.isoformat()) == found
     assert len({Period.of(length, (day + datetime.timedelta(n)).isoformat()) for n in range(366)}) <= YEARLY[length] + 1
 
@@ -254,4 +257,59 @@ def test_a_kill_within_the_beginning_of_a_period_leaves_the_whole_or_nothing(tmp
             begun = steps == 3
             assert ledger.turn().before == ("2026-11" if begun else "2026-10")
             assert (ledger.snapshot("visits") == number) is not begun
+            ledger.verify()
+
+
+def test_what_holds_in_one_period_alone_ends_with_it_whoever_begins_the_next(clock: Clock) -> None:
+    """From what the entry says, and from nothing that a process has declared."""
+    clock("2026-09-10")
+    with closing(opened(None)) as ledger:
+        for month, kept in (("2026-09", 3), ("2026-10", 2), ("2026-11", 2)):
+            clock(f"{month}-10")
+            if month == "2026-09":  # before the first period: it counts in that
+                ledger.decide(ledger.request_more("ana", PRICE.epsilon, "why").number, approve=True, reason="yes")
+            refresh(ledger)
+            assert ledger.filter("ana").epsilon == kept * PRICE.epsilon
+            assert [asked(ledger, f"{month} {n}", month) for n in range(4)] == [n < kept for n in range(4)]
+        assert ledger.filter(TOTAL).epsilon == 3 * PRICE.epsilon
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon"), [("ana", "0"), ("ana", "-1/10"), ("ana", "much"), (TOTAL, "1/10"), (TOTAL, None)]
+)
+def test_what_stays_of_a_cap_is_above_0_and_of_an_analyst(name: str, epsilon: str | None) -> None:
+    with closing(opened(None)) as ledger:
+        head = ledger.head
+        with pytest.raises(ValueError, match=r"cap is above 0|Invalid literal"), ledger._file.write() as transaction:
+            transaction.append("register", {"changes": [], "declaration": "", "lasting": [(name, epsilon)]})
+        assert ledger.head == head
+
+
+@pytest.mark.parametrize("stays", [1, 2, 3, 9])
+def test_a_period_raises_no_cap(clock: Clock, stays: int) -> None:
+    """Not where an entry, of a faulty program, says that more stays than there is."""
+    clock("2026-09-10")
+    with closing(opened(None)) as ledger:
+        refresh(ledger)
+        with ledger._file.write() as transaction:
+            said = [("ana", str(stays * PRICE.epsilon))]
+            transaction.append("register", {"changes": [], "declaration": "", "lasting": said})
+        clock("2026-10-10")
+        refresh(ledger)
+        assert ledger.filter("ana").epsilon == min(2, stays) * PRICE.epsilon
+        ledger.verify()
+
+
+def test_a_cap_that_did_not_end_with_its_period_is_found(clock: Clock) -> None:
+    """A forged entry that begins a period and leaves what was approved."""
+    clock("2026-09-10")
+    with closing(opened(None)) as ledger:
+        refresh(ledger)
+        ledger.decide(ledger.request_more("ana", PRICE.epsilon, "why").number, approve=True, reason="yes")
+        with ledger._file.write() as transaction:
+            fields = {"kind": "period", "length": "month", "start": "2026-10-01"}
+            after = transaction.after(fields)
+            forge(transaction, fields, after | {("account", "ana"): account_to_json(caps(3).filter())})
+        with pytest.raises(LedgerError, match="is not as it was written"):
             ledger.verify()

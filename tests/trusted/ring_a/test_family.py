@@ -26,6 +26,7 @@ from discreet.accounting import (
     Pure,
     Spent,
 )
+from discreet.accounting.room import gaussian_room, times_left
 from discreet.trusted.ring_a import curves
 from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
 from kinds import some
@@ -54,7 +55,7 @@ def test_each_pair_keeps_its_part_and_all_parts_are_the_delta(epsilon: int | str
     assert Fraction(4, 5) + 7 * share == 1
     with mp.workdps(60 + int(budget.epsilon)):
         used = gaussian_curve(exact(budget.epsilon), mp.sqrt(exact(budget.mu_squared)))
-        *mixed, last = budget._pairs
+        *mixed, last = budget.pairs
         assert last == (budget.epsilon, 0)
         for pure, square in mixed:
             mine = beside(budget.epsilon, pure, mp.sqrt(exact(square)))
@@ -127,14 +128,14 @@ def test_no_question_ends_publishing_at_once(losses: list[Loss], least: float) -
             state = state.charge(
                 type(loss)(loss.epsilon * epsilon, *([3] if isinstance(loss, DiscreteLaplace) else []))
             )
-        assert math.sqrt(state.gaussian_room / whole) >= least
-        assert state.admits(Gaussian(Fraction(math.sqrt(state.gaussian_room)) * (1 - Fraction(1, 10**9))))
+        assert math.sqrt(gaussian_room(state) / whole) >= least
+        assert state.admits(Gaussian(Fraction(math.sqrt(gaussian_room(state))) * (1 - Fraction(1, 10**9))))
     assert not old.charge(Pure(Fraction(3, 2))).admits(Gaussian("1e-6"))
 
 
 def test_most_of_what_one_kind_could_have_is_left_to_it() -> None:
-    assert Filter(1, "1e-6").left(Laplace("0.01")) == 548 >= 0.96 * 560
-    assert Filter(1, "1e-6").left(Gaussian("0.02")) == 137 >= 0.96 * 140
+    assert times_left(Filter(1, "1e-6"), Laplace("0.01")) == 548 >= 0.96 * 560
+    assert times_left(Filter(1, "1e-6"), Gaussian("0.02")) == 137 >= 0.96 * 140
 
 
 # small trees: every analyst, in rationals and intervals of them
@@ -152,10 +153,10 @@ def worst(state: Filter, menu: list[Pure], p: Fraction, q: Fraction, rounds: int
     """
     epsilon = float(state.epsilon)
     best = max(Fraction(0), p - Fraction(math.exp(epsilon)) * (1 + Fraction(1, 10**12)) * q)
-    room = float(state.gaussian_room)
+    room = float(gaussian_room(state))
     if room > 0 and state.admits(Gaussian(Fraction(math.sqrt(room)) * (1 - Fraction(1, 10**9)))):
         with mp.workdps(30):
-            mu = mp.sqrt(exact(state.gaussian_room)) * (1 - mp.mpf(10) ** -9)
+            mu = mp.sqrt(exact(gaussian_room(state))) * (1 - mp.mpf(10) ** -9)
             last = exact(p) * gaussian_curve(mp.mpf(epsilon) - mp.log(exact(p) / exact(q)), mu)
         best = max(best, Fraction(float(last)) * (1 - Fraction(1, 10**12)))
     for loss in menu if rounds else []:
@@ -258,7 +259,7 @@ def test_random_sequences_keep_the_promise(seed: int) -> None:
                 state, laws = after, laws + Counter([kind])
             if not after.alive or values.random() < 0.05:
                 menu.remove(kind)
-        mu_squared = sum((KINDS[kind][2] * count for kind, count in laws.items()), state.gaussian_room)
+        mu_squared = sum((KINDS[kind][2] * count for kind, count in laws.items()), gaussian_room(state))
         found = composed(laws, mu_squared, float(state.epsilon))
         reached = max(reached, found)
         assert found <= delta - keys

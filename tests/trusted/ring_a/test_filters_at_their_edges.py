@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from attrs import evolve
 
+from discreet.accounting.room import gaussian_room, part_used, pure_room
 from discreet.trusted.ring_a.filter import Family, PrivacyFilter, Spent
 from discreet.trusted.ring_a.loss import Approximate, GaussianLoss, Pure
 
@@ -61,22 +62,22 @@ def test_a_dead_filter_has_no_room() -> None:
     nothing_alive = spent(finite=Fraction(2), gaussian=Fraction(99), mu_squared=None)
     keys_spent = spent(keys=BUDGET.keys_delta + Fraction(1, 10**60))
     for dead in (nothing_alive, keys_spent):
-        assert (dead.room, dead.gaussian_room, dead.alive) == (0, 0, False)
+        assert (pure_room(dead), gaussian_room(dead), dead.alive) == (0, 0, False)
         assert not dead.admits(Pure(Fraction(0)))
     only_gaussian = spent(finite=Fraction(2))
-    assert (only_gaussian.room, only_gaussian.gaussian_room) == (0, BUDGET.mu_squared)
-    assert spent(keys=BUDGET.keys_delta).room == 1
+    assert (pure_room(only_gaussian), gaussian_room(only_gaussian)) == (0, BUDGET.mu_squared)
+    assert pure_room(spent(keys=BUDGET.keys_delta)) == 1
 
 
 def test_a_mixed_pair_is_used_to_its_end() -> None:
     """Where the sums are just its own and the next one is dead: its part of ε, and what is taken of the rest."""
-    finite, mine = BUDGET._pairs[2]
-    _, following = BUDGET._pairs[3]
+    finite, mine = BUDGET.pairs[2]
+    _, following = BUDGET.pairs[3]
     gaussian = (mine + following) / 2
-    used = spent(finite=finite, gaussian=gaussian, mu_squared=None).used()
+    used = part_used(spent(finite=finite, gaussian=gaussian, mu_squared=None))
     assert used == Fraction(3, 8) + Fraction(5, 8) * gaussian / mine
-    assert spent(finite=finite, gaussian=mine, mu_squared=None).used() == 1
-    assert spent(finite=Fraction(1, 2), gaussian=Fraction(0), mu_squared=None).used() == Fraction(1, 2)
+    assert part_used(spent(finite=finite, gaussian=mine, mu_squared=None)) == 1
+    assert part_used(spent(finite=Fraction(1, 2), gaussian=Fraction(0), mu_squared=None)) == Fraction(1, 2)
 
 
 def test_what_is_spent_is_rounded_up_and_its_sources_kept_apart() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from discreet.accounting import room
+from discreet.accounting.room import pure_room, times_left
 from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.filter import PrivacyFilter
 from discreet.trusted.ring_a.gaussian_budget import squares
@@ -57,16 +59,16 @@ def test_a_release_costs_its_own_mu_squared_and_no_less_than_the_certified_price
     assert left - Fraction(6, 1 << 128) <= plain + loss.mu_squared <= left  # of three parts each is rounded twice
     assert certified is not None
     assert certified >= plain
-    many = gaussian_budget.times(squares, loss, left, 100)
+    many = room.times_at(squares, loss, left, 100)
     for _ in range(many):
         plain = gaussian_budget.charge(squares, loss, plain)
-    assert many <= gdp_filter.times(loss, left, 100)
+    assert many <= room.times(loss, left, 100)
 
 
 def test_nothing_is_paid_by_a_release_of_which_no_mu_is_known() -> None:
     assert gaussian_budget.charge(squares, ZeroConcentrated(1), Fraction(100)) is None
     assert gaussian_budget.charge(squares, Pure(0), None) is None
-    assert gaussian_budget.times(squares, ZeroConcentrated(1), Fraction(100)) == 0
+    assert room.times_at(squares, ZeroConcentrated(1), Fraction(100)) == 0
 
 
 @pytest.mark.parametrize("sequence", RECORDED, ids=range(len(RECORDED)))
@@ -75,12 +77,12 @@ def test_what_plain_prices_admit_certified_ones_admit(sequence: dict[str, Any]) 
     for step in sequence["steps"]:
         loss = loss_from_json(step["loss"])
         assert certified.admits(loss) or not plain.admits(loss)
-        assert plain.left(loss) <= certified.left(loss)
+        assert times_left(plain, loss) <= times_left(certified, loss)
         if plain.admits(loss):
             plain, certified = plain.charge(loss), certified.charge(loss)
         assert type(plain) is PrivacyFilter
         assert type(certified) is CertifiedFilter
-        assert plain.room == certified.room
+        assert pure_room(plain) == pure_room(certified)
 
 
 def test_gaussian_noise_costs_both_the_same() -> None:
@@ -88,4 +90,4 @@ def test_gaussian_noise_costs_both_the_same() -> None:
     for _ in range(20):
         plain, certified = plain.charge(GaussianLoss("0.03")), certified.charge(GaussianLoss("0.03"))
         assert plain.spent == certified.spent
-    assert plain.left(GaussianLoss("0.01")) == certified.left(GaussianLoss("0.01"))
+    assert times_left(plain, GaussianLoss("0.01")) == times_left(certified, GaussianLoss("0.01"))

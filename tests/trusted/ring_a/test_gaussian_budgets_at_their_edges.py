@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.trusted.ring_a.gaussian_budget import Price, charge, squares, times
+from discreet.accounting.room import times_at as times
+from discreet.trusted.ring_a.gaussian_budget import Price, charge, down, squares, up
 from discreet.trusted.ring_a.loss import Batch, GaussianLoss, Loss, Pure
 
 ONE, BIT = Fraction(1), Fraction(1, 1 << 128)
@@ -40,3 +41,10 @@ def test_the_largest_part_of_a_batch_is_charged_first() -> None:
     small, large, other = Pure(ONE), Pure(Fraction(2)), GaussianLoss(Fraction(3))
     charge(noted, Batch((other, small, large)), Fraction(9))
     assert seen == [large, small, other]
+
+
+def test_states_and_charges_are_multiples_of_one_grain() -> None:
+    """A ledger's states are computed anew from its entries: with another grain they would be others."""
+    assert (down(BIT), up(BIT)) == (BIT, BIT)
+    assert (down(3 * BIT / 2), up(3 * BIT / 2)) == (BIT, 2 * BIT)
+    assert (down(BIT / 2), up(BIT / 2)) == (0, BIT)

@@ -14,17 +14,16 @@ from discreet.trusted.ring_a.groups import (
     GroupsMeasurement,
     dense,
     exact_groups,
-    monotone_count,
     noisy_groups,
-    one_vector,
 )
 from discreet.trusted.ring_a.measurement import CertifiedMeasurement, ExactPlan, Mechanism, NoisyGroups
 from discreet.trusted.ring_a.nodes import Aggregate, Key, Part, PartKind, Project, Root, Scan, Total, TotalKind, Vector
-from discreet.trusted.ring_a.table import Column, Source, Table, Type
+from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.threshold import GaussianThreshold, LaplaceThreshold
+from discreet.trusted.ring_b.monotone import monotone_count, one_vector
 
 COLUMNS = (Column("g", Type.TEXT, values=("x", "y")), Column("h", Type.NUMBER))
-TABLE = Table("t", Source("csv"), COLUMNS, one_row_per_person=True)
+TABLE = Table("t", Source(SourceKind.CSV), COLUMNS, one_row_per_person=True)
 EACH_ROW = Scan("t", None, True)
 PUBLIC, PRIVATE = Key("g", Type.TEXT, ("x", "y")), Key("h", Type.NUMBER, None, null=True)
 SUM, DIFFERENCE = Vector(((0, 1), (1, 10))), Vector(((1, 1), (0, -1)))

@@ -237,7 +237,7 @@ def test_forked_children_draw_different_noise() -> None:
     """Equal vectors of 40 values would have a probability below 2^−400."""
     home = {**os.environ, "PYTHONPATH": str(Path(table_module.__file__).parents[2])}
     command = [sys.executable, "-c", FORK]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=home)
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=home)
     lines = run.stdout.split("\n")[:3]
     assert all(line.startswith("([") for line in lines)
     assert len(set(lines)) == 3

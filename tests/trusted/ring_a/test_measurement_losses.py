@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from discreet.mechanisms import gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.additive import Gaussian, Laplace
 from discreet.trusted.ring_a.expressions import Call, ColumnOf, Expression
 from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace
@@ -26,8 +27,8 @@ from discreet.trusted.ring_a.nodes import (
     Vector,
 )
 from discreet.trusted.ring_a.sensitivity import Sensitivity
-from discreet.trusted.ring_a.table import Column, Relation, Source, Table, Type, as_table
-from discreet.trusted.ring_a.threshold import LaplaceThreshold, gaussian_threshold, laplace_threshold
+from discreet.trusted.ring_a.table import Column, Relation, Source, SourceKind, Table, Type, as_table
+from discreet.trusted.ring_a.threshold import LaplaceThreshold
 
 PUBLIC, PRIVATE = Key("g", Type.TEXT, ("x", "y")), Key("h", Type.TEXT, None)
 ONE = (Vector(((0, 1),)),)
@@ -160,7 +161,7 @@ def test_a_threshold_is_for_keys(threshold: LaplaceThreshold, kind: str) -> None
 
 
 COLUMNS = (Column("g", Type.TEXT, values=("x", "y")), Column("h", Type.TEXT), Column("v", Type.NUMBER))
-TABLE = Table("t", Source("csv"), COLUMNS, one_row_per_person=True)
+TABLE = Table("t", Source(SourceKind.CSV), COLUMNS, one_row_per_person=True)
 V, WRONG = ColumnOf("v", Type.NUMBER), ColumnOf("v", Type.TEXT)
 
 

@@ -25,8 +25,9 @@ from discreet.trusted.ring_a.nodes import (
     TotalKind,
     Vector,
 )
-from discreet.trusted.ring_a.sensitivity import rows_reached, sensitivity, touched
+from discreet.trusted.ring_a.sensitivity import sensitivity, touched
 from discreet.trusted.ring_a.table import Relation, Type, own_columns
+from discreet.trusted.ring_b.order_statistics import rows_reached
 
 PERSONS, EACH_ROW = Scan("t", "p", False), Scan("t", None, True)
 LATTICE = Lattice(Fraction(1), -5, 7)

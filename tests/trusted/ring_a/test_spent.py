@@ -75,6 +75,6 @@ def test_the_pairs_are_rounded_down() -> None:
     from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
 
     budget = Filter(1, "1e-6")
-    for pure, square in budget._pairs[:-1]:
+    for pure, square in budget.pairs[:-1]:
         assert square <= mu_beside_pure(budget.epsilon, pure, budget.delta / 35) ** 2
     assert budget.mu_squared <= mu_of_budget(budget.epsilon, budget.delta * Fraction(4, 5)) ** 2

@@ -112,7 +112,7 @@ def test_the_limits_run_as_windows(bench: Bench) -> None:
     table = bench.load(known.tables["t"], [{"p": str(n % 70), "g": "x", "k": n % 3, "w": 1.0} for n in range(500)])
     assert bench.engine._process is not None
     setting = "SELECT current_setting('disabled_optimizers')"
-    (disabled,) = bench.engine._process.call("run", setting, seconds=10)["rows"][0]
+    (disabled,) = bench.engine._process.call("run", setting, seconds=300)["rows"][0]
     assert "top_n_window_elimination" in disabled
     connection = duckdb.connect()
     connection.execute(f"SET disabled_optimizers = '{disabled}'")

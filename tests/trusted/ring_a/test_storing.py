@@ -22,10 +22,10 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import quantity, steps_of
-from discreet.trusted.ring_a.table import Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD
 from discreet.trusted.ring_b.relation_statements import rows_of
-from discreet.trusted.ring_b.relations import Base, Joined, Renamed
+from discreet.trusted.ring_b.relations import Base, Joined, JoinKind, Renamed
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def loaded(engine: DuckDB, columns: dict[str, Any], frame: pd.DataFrame, **unit:
     unit = unit or {"person": "p", "rows_per_person": 3}
     raw = {"budget": {"epsilon": 1}, "tables": {"t": {"source": "t.csv", "columns": columns, **unit}}}
     table = declare(raw).tables["t"]
-    table = Table(**{**vars(table), "source": type(table.source)("frame", frame=frame)})
+    table = Table(**{**vars(table), "source": Source(SourceKind.FRAME, frame=frame)})
     engine.close()
     engine.load(table, b"salt")
     return table
@@ -132,7 +132,7 @@ def test_rows_of_two_persons_never_meet_whatever_is_compared(engine: DuckDB, kin
     frame = pd.DataFrame({"p": [1, 1, 2, 3, 3, 3], "x": range(6)})
     columns = {"p": {"type": "integer"}, "x": {"type": "integer"}}
     one = Base.of(loaded(engine, columns, frame))
-    joined = rows_of(Joined(kind, one, Renamed(one, ("q", "y")), None), lambda _: None)
+    joined = rows_of(Joined(JoinKind(kind), one, Renamed(one, ("q", "y")), None), lambda _: None)
     assert engine._process is not None
     sql = f"SELECT person, count(*), bool_and(c0 = c2) FROM ({DUCKDB.text(joined.select)}) GROUP BY person"
     found = sorted(engine._process.call("run", sql, seconds=60)["rows"])

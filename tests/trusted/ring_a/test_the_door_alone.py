@@ -17,18 +17,18 @@ from discreet.trusted.ring_a.engine import Lost
 from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.least import Least
 from discreet.trusted.ring_a.loss import Loss, Pure
-from discreet.trusted.ring_a.table import Column, Relation, Source, Table, Type, as_table
+from discreet.trusted.ring_a.table import Column, Relation, Source, SourceKind, Table, Type, as_table
 
-PEOPLE = Table("people", Source("csv", Path("people.csv")), (Column("v", Type.NUMBER),), person="p")
+PEOPLE = Table("people", Source(SourceKind.CSV, Path("people.csv")), (Column("v", Type.NUMBER),), person="p")
 VISITS = replace(PEOPLE, name="visits")
-REGIONS = Table("regions", Source("csv"), (Column("r", Type.TEXT),), public=True)
+REGIONS = Table("regions", Source(SourceKind.CSV), (Column("r", Type.TEXT),), public=True)
 
 
 class _Both(Relation):
     """People and regions, put together."""
 
 
-BOTH = Table("both", Source("csv"), PEOPLE.columns, person="p", parts=(PEOPLE, REGIONS), relation=_Both())
+BOTH = Table("both", Source(SourceKind.CSV), PEOPLE.columns, person="p", parts=(PEOPLE, REGIONS), relation=_Both())
 
 
 @as_table.register
@@ -63,7 +63,8 @@ class Ledger:
     def end(self, reserve_id: int) -> None:
         self._note("end", reserve_id)
 
-    def commit(self, reserve_id: int, answer: bytes) -> None:
+    def commit(self, reserve_id: int, answer: bytes, *, alone: bool = False) -> None:
+        assert not alone  # what was opened for one measurement is no part of a whole
         self._note("commit", reserve_id, answer)
 
 
@@ -105,7 +106,7 @@ def test_what_is_reserved() -> None:
     house = House(failures=4, keep=keep)
     assert house.open().reserve_id == 7
     said = {"account": "ann", "question": "q", "key": "k", "request": None, "loss": Pure(Fraction(1, 10))}
-    said["period"] = ""
+    said |= {"period": "", "answer": None}
     assert house.ledger.asked == said | {"tables": ("people",), "limit": 4, "keep": keep}
     house.open(Asked(table=BOTH), publishing=True)
     assert house.ledger.asked == said | {
@@ -146,7 +147,7 @@ def test_every_table_of_a_relation_is_declared_so(declared: tuple[Table, ...]) -
 
 def test_where_a_file_lies_is_no_part_of_it() -> None:
     house = House()
-    grant = house.open(Asked(table=replace(PEOPLE, source=Source("csv", Path("elsewhere.csv")))))
+    grant = house.open(Asked(table=replace(PEOPLE, source=Source(SourceKind.CSV, Path("elsewhere.csv")))))
     grant.check(PEOPLE)
     assert house.ledger.told == [("check", ("people",), "ann")] * 2
 

@@ -10,16 +10,14 @@ from typing import Any
 import mpmath
 import pytest
 
+from discreet.mechanisms.lowest_threshold import _least, gaussian_threshold, laplace_threshold
 from discreet.trusted.ring_a.exact import sqrt_ceiling
 from discreet.trusted.ring_a.loss import Approximate, EquivalentGaussian
 from discreet.trusted.ring_a.threshold import (
     GaussianThreshold,
     LaplaceThreshold,
-    _least,
     gaussian_tail,
-    gaussian_threshold,
     laplace_tail,
-    laplace_threshold,
 )
 
 MILLE = Fraction(1, 1000)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.accounting.room import times
 from discreet.trusted.ring_a.curves import mu_of_budget, mu_of_pure
 from discreet.trusted.ring_a.loss import Approximate, Batch, DiscreteLaplace, GaussianLoss, Loss, Pure
 from discreet.trusted.ring_b.further_losses import LaplaceLoss, SubsampledGaussian
-from discreet.trusted.ring_b.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening, times
+from discreet.trusted.ring_b.gdp_filter import _FAR, _NEAR, _grid, _root_below, charge, opening
 from kinds import examples
 
 KIND = "exact"

@@ -143,7 +143,7 @@ def test_functions_of_themselves_take_no_longer_than_they_are_long() -> None:
         for text in found[:1]:
             start = time.monotonic()
             few.values([read(text)])
-            if time.monotonic() - start > 5:
+            if time.monotonic() - start > 60:  # where it doubles at each level it is hours
                 slow.append((operator, text[:200]))
     assert not slow
 

@@ -24,7 +24,7 @@ from discreet.trusted.ring_a.loss import (
 )
 from discreet.trusted.ring_b.further_losses import BoundedRange, LaplaceLoss, SubsampledGaussian, ZeroConcentrated
 from discreet.trusted.ring_c.batch import Composition, compose
-from discreet.trusted.ring_c.convolve import PrivacyLosses, add
+from discreet.trusted.ring_c.convolve import PrivacyLosses, Sum, add
 from discreet.trusted.ring_c.search_window import TiltedMoments, locate
 from kinds import some
 from tight_oracles import composed_curve, gaussian_curve, lattice_atoms, normal_tail, response, response_delta
@@ -451,3 +451,33 @@ def test_brackets_of_random_batches(losses: list[Loss], delta: str) -> None:
     if math.isfinite(high):
         assert batch.delta_bounds(high)[0] <= float(delta) * (1 + 1e-9)
         assert batch.delta(low) >= float(delta) * (1 - 1e-9) or low == 0
+
+
+@pytest.mark.parametrize("step", [1e-9, 1e-3, 0.5])
+def test_a_curve_in_one_pass_is_above_the_sum_at_every_place(step: float) -> None:
+    """Beside the sum itself with forty digits, where places lie between losses, on them, below and above all."""
+    source = np.random.default_rng(20261124)
+    losses = -50 * step + step * np.arange(300.0)
+    bound = Sum(losses, source.exponential(1e-3, 300) * np.exp(-losses), 1e-7)
+    between = losses[0] + step * np.append(source.uniform(-3, 310, 60), -1)
+    places = np.sort(np.concatenate([losses[[0, 7, 7, 299]], between]))
+    found = bound.deltas(places)
+    with mp.workdps(40):
+        for place, one in zip(places.tolist(), found.tolist(), strict=True):
+            exact = mp.mpf(1e-7)
+            for loss, mass in zip(losses.tolist(), bound.mass.tolist(), strict=True):
+                exact += mass * max(mp.mpf(0), -mp.expm1(mp.mpf(place) - mp.mpf(loss)))
+            exact = mp.mpf(1) if place < losses[0] else min(mp.mpf(1), exact)
+            assert exact * (1 - 1e-15) <= one <= exact * (1 + 1e-11)
+            assert one == pytest.approx(bound.delta(place), rel=1e-11)
+    assert found[0] == 1
+    with pytest.raises(ValueError, match="lower bound"):
+        replace(bound, stray=0.0).deltas(places)
+
+
+def test_a_curve_of_a_batch_is_that_of_its_places() -> None:
+    (laws, *_) = compose([LaplaceLoss("0.3")] * 5 + [GaussianLoss("0.4")]).directions
+    rough, theta = locate(laws, delta=1e-6)
+    bound = add(laws, replace(rough.plan(theta), low=-0.1), upward=True)
+    places = np.linspace(0.0, 4.0, 1000)
+    assert bound.deltas(places) == pytest.approx([bound.delta(place) for place in places.tolist()], rel=1e-11)

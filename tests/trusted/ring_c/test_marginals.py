@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting import BoundedRange, Declared
+from discreet.accounting.room import part_used
 from discreet.catalog import declare
 from discreet.catalog.model import Declaration, EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
@@ -26,7 +27,7 @@ from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
 from discreet.trusted.ring_a.gate import Door, Grant
-from discreet.trusted.ring_a.table import Column, Table, Type, Value
+from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
 from discreet.trusted.ring_c.marginals import Declaring, Marginals
 from kinds import some
@@ -72,7 +73,7 @@ def loaded(rows: Sequence[tuple[Any, ...]], most: int) -> tuple[DuckDB, Table]:
         }
     )
     table = declared(most)
-    table = Table(**{**vars(table), "source": type(table.source)("frame", frame=frame)})
+    table = Table(**{**vars(table), "source": Source(SourceKind.FRAME, frame=frame)})
     engine = DuckDB(EngineLimits(memory_gib=4))
     engine.load(table, b"salt")
     return engine, table
@@ -220,7 +221,7 @@ def test_a_run_takes_what_the_batch_declared_and_no_more() -> None:
     run.commit(b"{}")
     with pytest.raises(ValueError, match="batch"):
         run.measure(("t",), sigma)
-    assert ledger.filter(TOTAL).used() > 0
+    assert part_used(ledger.filter(TOTAL)) > 0
 
 
 def test_questions_of_a_run_take_their_price_of_the_batch() -> None:

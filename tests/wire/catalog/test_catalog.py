@@ -56,9 +56,12 @@ ANN = Session("ann", "postgres")
 
 @pytest.fixture(scope="module")
 def catalog() -> Iterator[Catalog]:
-    catalog = Catalog(TABLES)
-    yield catalog
-    catalog.close()
+    """A statement may take as long as a busy machine needs, but where a test says otherwise."""
+    with pytest.MonkeyPatch.context() as patient:
+        patient.setattr("discreet.wire.catalog.SECONDS", 120.0)
+        catalog = Catalog(TABLES)
+        yield catalog
+        catalog.close()
 
 
 def asked(catalog: Catalog, statement: str, *parameters: str | None, session: Session = ANN) -> Rows | None:
@@ -180,9 +183,11 @@ def test_nothing_else_is_run(catalog: Catalog, statement: str) -> None:
         "SELECT array_agg(a.attname) FROM pg_attribute a, pg_attribute b, pg_attribute c GROUP BY b.attname, c.attname",
     ],
 )
-def test_what_never_ends_is_ended(catalog: Catalog, statement: str) -> None:
-    with pytest.raises(QuestionError):
-        asked(catalog, statement)
+def test_what_never_ends_is_ended(catalog: Catalog, statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as hasty:
+        hasty.setattr("discreet.wire.catalog.SECONDS", 0.5)
+        with pytest.raises(QuestionError):
+            asked(catalog, statement)
     assert rows(catalog, "SELECT relname FROM pg_class WHERE oid = 'adult'::regclass") == (("adult",),)
 
 
@@ -342,6 +347,20 @@ def test_settings(catalog: Catalog) -> None:
         assert SQLSTATES[refused.value.code] == "42704"
 
 
+def test_moments_are_written_in_simple_formats(catalog: Catalog) -> None:
+    """Metabase asks for the server's time in these words."""
+    found = asked(catalog, "select to_char(current_timestamp, 'YYYY-MM-DD HH24:MI:SS.MS TZ')")
+    assert found is not None
+    assert found.columns == (("to_char", 25),)
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC", found.rows[0][0])
+    ((year, offset),) = rows(catalog, "SELECT to_char(now(), 'YYYY'), pg_catalog.to_char(now(), 'SS.US OF')")
+    assert re.fullmatch(r"20\d\d", year)
+    assert re.fullmatch(r"\d\d\.\d{6} \+00", offset)
+    for other in ("to_char(123, '999')", "to_char(now(), 'Day')", "to_char(pg_backend_pid(), 'YYYY')"):
+        with pytest.raises(QuestionError, match=r"to_char writes moments|\(\) cannot be asked"):
+            asked(catalog, f"SELECT {other} FROM pg_class")
+
+
 def test_parameters_have_the_types_of_what_they_stand_beside(catalog: Catalog) -> None:
     statement = (
         "SELECT oid, relname FROM pg_class WHERE relname = $1 AND oid = ANY($2::oid[]) AND relkind IN ($3) LIMIT $4"
@@ -356,13 +375,14 @@ def test_parameters_have_the_types_of_what_they_stand_beside(catalog: Catalog) -
         rows(catalog, statement, "adult")
 
 
-def test_sessions_ask_at_the_same_time(catalog: Catalog) -> None:
+def test_sessions_ask_at_the_same_time(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     async def all_at_once() -> list[Rows | BaseException | None]:
         slow = "SELECT count(*) FROM pg_attribute a, pg_attribute b, pg_attribute c, pg_attribute d"
         asks = [catalog.answer(slow, (), Session("eve"))]
         asks += [catalog.answer("SELECT current_user::text", (), Session(f"user {place}")) for place in range(10)]
         return await asyncio.gather(*asks, return_exceptions=True)
 
+    monkeypatch.setattr("discreet.wire.catalog.SECONDS", 2.0)
     first, *others = asyncio.run(all_at_once())
     assert isinstance(first, QuestionError)
     assert [one.rows for one in others if isinstance(one, Rows)] == [((f"user {place}",),) for place in range(10)]

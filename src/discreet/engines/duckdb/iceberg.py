@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.catalog.formats import words_of
 from discreet.engines.files import told_apart
 from discreet.engines.protocol import Refused
 from discreet.errors import DeclarationError, Fault
@@ -54,7 +55,7 @@ _ROWS, _POSITIONS, _VALUES = 0, 1, 2
 def refusal(source: Source, word: str) -> DeclarationError:
     """What the owner reads where a table is not read."""
     message, fix = REASONS[word]
-    return DeclarationError([Fault("source", f"{source.text}: {message}", fix)], code="unreadable")
+    return DeclarationError([Fault("source", f"{words_of(source)}: {message}", fix)], code="unreadable")
 
 
 @dataclass(frozen=True)

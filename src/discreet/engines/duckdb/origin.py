@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from discreet.engines.files import files
-from discreet.trusted.ring_a.table import DELTA, Source
+from discreet.trusted.ring_a.table import Source, SourceKind
 
 _SETTLED, _COARSE = 50_000_000, 2_000_000_000
 """So many nanoseconds after a change the next one has another time; on disks that keep whole seconds only, so many."""
@@ -50,9 +50,9 @@ def origin(source: Source, found: Sequence[Path], how: Sequence[object]) -> Orig
     """What these files of a source are now. None for what is not told by files alone: tables in Python, of servers, and
     of database files, where a view may read anything. A version of a Delta table is told by its own entry in the log.
     """
-    if source.kind == DELTA and source.path is not None:
+    if source.kind is SourceKind.DELTA and source.path is not None:
         found = [source.path / "_delta_log" / f"{source.version:020}.json"]
-    elif source.kind not in ("csv", "parquet"):
+    elif source.kind not in (SourceKind.CSV, SourceKind.PARQUET):
         return None
     try:
         known = {str(path): _state(path) for path in found}
@@ -75,4 +75,4 @@ def _state(path: Path) -> list[int]:
 
 def listed(source: Source) -> list[Path]:
     """The files of a source that has some, as they are found now."""
-    return files(source) if source.kind in ("csv", "parquet") else []
+    return files(source) if source.kind in (SourceKind.CSV, SourceKind.PARQUET) else []

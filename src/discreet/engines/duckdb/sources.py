@@ -10,11 +10,12 @@ from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import disk_usage
-from typing import Any
+from typing import Any, assert_never
 
 from sqlglot import exp
 
-from discreet.catalog.model import ICEBERG, EngineLimits, Store
+from discreet.catalog.formats import load_statements, words_of
+from discreet.catalog.model import EngineLimits, Store
 from discreet.engines.duckdb import iceberg, store
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.origin import Origin, listed, origin
@@ -35,8 +36,7 @@ from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import table_name
-from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import DATABASE, DELTA, POSTGRESQL, Source, Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 
 WORKER = "discreet.engines.duckdb.worker"
 """The child's program."""
@@ -44,7 +44,7 @@ WORKER = "discreet.engines.duckdb.worker"
 _TWIN_GIB = 4
 """Tables without rows need little: a child for them gets no more memory than this."""
 
-_LIBRARIES = {DELTA: ("deltalake", "pyarrow"), ICEBERG: ("fastavro",)}
+_LIBRARIES = {SourceKind.DELTA: ("deltalake", "pyarrow"), SourceKind.ICEBERG: ("fastavro",)}
 """Folders of which a log says what is in a version of the table, and what reads that log."""
 
 _LEAVING = 60
@@ -90,13 +90,14 @@ class DuckDBSources:
         if store.kept(table, self._limits):
             return self._kept(table, key, salt)
         with self.opened(table.source):
-            if table.source.kind == "csv":
+            if table.source.kind is SourceKind.CSV:
                 check_gzip(table.source)
             self.prepare(table)
             made, facts = load_statements(table, relation(table.source), key)
-            answer = self.call("load", [DUCKDB.text(one) for one in made], DUCKDB.text(facts), salt)
+            statements = [DUCKDB.text(one, copy=False) for one in made]
+            answer = self.call("load", statements, DUCKDB.text(facts, copy=False), salt)
         if answer["fingerprint"] is None:
-            message = f"{table.source.text} does not fit into the engine's memory"
+            message = f"{words_of(table.source)} does not fit into the engine's memory"
             raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
         return str(answer["fingerprint"])
 
@@ -156,7 +157,7 @@ class DuckDBSources:
     def _kept(self, table: Table, key: str, salt: bytes) -> str:
         """Reads the declared columns of a table into a file."""
         with self.opened(table.source):
-            if table.source.kind == "csv":
+            if table.source.kind is SourceKind.CSV:
                 check_gzip(table.source)
             found = listed(table.source)
             known = self._origin(table, found)
@@ -169,7 +170,7 @@ class DuckDBSources:
                     made = store.in_buckets(made, table, store.buckets(weight, self._limits, least=store.LEAST))
                 fingerprint = self.call("load", list(map(DUCKDB.text, made)), DUCKDB.text(facts), salt)["fingerprint"]
                 if fingerprint is None:
-                    message = f"a part of {table.source.text} does not fit into the engine's memory"
+                    message = f"a part of {words_of(table.source)} does not fit into the engine's memory"
                     raise DeclarationError([Fault("source", message, "raise engine.memory_gib")], code="memory")
                 keep(fingerprint, weight, known)
         return str(fingerprint)
@@ -205,7 +206,7 @@ class DuckDBSources:
         typed = store.typed(made, table)
         if typed is None or alike is None or alike.how != now.how:
             return None
-        if table.source.kind == "csv":
+        if table.source.kind is SourceKind.CSV:
             check_gzip(table.source)
         first, weight = typed[0], DUCKDB.text(typed[1])
         with self._making(table, key) as keep:
@@ -222,10 +223,10 @@ class DuckDBSources:
 
     def _origin(self, table: Table, found: Sequence[Path]) -> Origin | None:
         """What the source that is open is now, of these files."""
-        if table.source.kind not in ("csv", "parquet"):
+        if table.source.kind not in (SourceKind.CSV, SourceKind.PARQUET):
             return origin(table.source, found, [])
         read = relation(table.source, found)
-        columns = self._declared(table, read) if table.source.kind == "parquet" else []
+        columns = self._declared(table, read) if table.source.kind is SourceKind.PARQUET else []
         read.expressions[0].replace(exp.Placeholder())
         return origin(table.source, found, [DUCKDB.text(read), columns])
 
@@ -302,18 +303,24 @@ class DuckDBSources:
     def _open(self, source: Source) -> None:
         self._limit()
         try:
-            if source.kind == "frame":
-                self.call("frame", _movable(source.frame))
-            elif source.kind == POSTGRESQL:
-                self.call("server", source.server, environment(), LOAD_SECONDS)
-            elif source.kind in _LIBRARIES:
-                if not all(map(find_spec, _LIBRARIES[source.kind])):
-                    message = f"what reads {source.kind.title()} tables is not installed"
-                    fault = Fault("source", message, f"pip install 'discreet[{source.kind}]'")
-                    raise DeclarationError([fault], code="library")
-                self.call(source.kind, str(source.path), source.version)
-            elif files(source) and source.kind == DATABASE:
-                self.call("attach", str(source.path))
+            match source.kind:
+                case SourceKind.FRAME:
+                    self.call("frame", _movable(source.frame))
+                case SourceKind.POSTGRESQL:
+                    self.call("server", source.server, environment(), LOAD_SECONDS)
+                case SourceKind.DELTA | SourceKind.ICEBERG:
+                    if not all(map(find_spec, _LIBRARIES[source.kind])):
+                        message = f"what reads {source.kind.title()} tables is not installed"
+                        fault = Fault("source", message, f"pip install 'discreet[{source.kind}]'")
+                        raise DeclarationError([fault], code="library")
+                    self.call(source.kind.value, str(source.path), source.version)
+                case SourceKind.DATABASE:
+                    if files(source):
+                        self.call("attach", str(source.path))
+                case SourceKind.CSV | SourceKind.PARQUET | SourceKind.SPARK | SourceKind.RELATION:
+                    files(source)  # they must be there
+                case _:
+                    assert_never(source.kind)
         except Failed:
             raise unreadable(source) from None
         except Refused as error:
@@ -335,10 +342,10 @@ class DuckDBSources:
         the number of digits to the rows.
         """
         with self.opened(source):
-            if source.kind == POSTGRESQL:
+            if source.kind is SourceKind.POSTGRESQL:
                 return columns.stated(self._columns(source))
             described = self.call("describe", _everything(source))
-        stated = source.kind != "frame"
+        stated = source.kind is not SourceKind.FRAME
         return {
             name: (None, None) if kind is None else (_type_of(kind), _step_of(kind) if stated else None)
             for name, kind in described["columns"]
@@ -351,10 +358,10 @@ class DuckDBSources:
 
     def check_columns(self, table: Table) -> None:
         """Whether the source that is open has the declared columns."""
-        if table.source.kind == POSTGRESQL:
+        if table.source.kind is SourceKind.POSTGRESQL:
             columns.check(table, self._columns(table.source))
             return
-        if table.source.kind == "csv":
+        if table.source.kind is SourceKind.CSV:
             names: Sequence[str] = csv_header(table.source)
         else:
             names = [name for name, _ in self.call("describe", _everything(table.source))["columns"]]
@@ -369,7 +376,7 @@ class DuckDBSources:
             self._alone(folder)
         self._together = {}
         for table in tables:
-            if table.source.kind != POSTGRESQL:
+            if table.source.kind is not SourceKind.POSTGRESQL:
                 continue
             try:
                 with self.opened(table.source):
@@ -382,7 +389,7 @@ class DuckDBSources:
 
     def prepare(self, table: Table) -> None:
         """Makes ready what `relation` reads of the source that is open. Raises DeclarationError."""
-        if table.source.kind != POSTGRESQL:
+        if table.source.kind is not SourceKind.POSTGRESQL:
             self.check_columns(table)
             if table.source.kind in _LIBRARIES:
                 self.call("state")
@@ -408,7 +415,7 @@ class DuckDBSources:
         query = exp.select(identifier).distinct().from_(relation(source))
         query = query.order_by(exp.Ordered(this=identifier.copy(), nulls_first=False)).limit(most + 2)
         with self.opened(source):
-            if source.kind == POSTGRESQL:
+            if source.kind is SourceKind.POSTGRESQL:
                 self._rows(source, columns.select(source, [column], self._columns(source)), [column])
             elif source.kind in _LIBRARIES:
                 self.call("state")
@@ -446,7 +453,7 @@ class DuckDBSources:
 
 def _refusal(source: Source, word: str) -> DeclarationError:
     """What the owner reads of a source that is refused."""
-    return (iceberg.refusal if source.kind == ICEBERG else refusal)(source, word)
+    return (iceberg.refusal if source.kind is SourceKind.ICEBERG else refusal)(source, word)
 
 
 def _movable(frame: Any) -> Any:
@@ -467,9 +474,9 @@ def _one_file(path: Path) -> exp.Expression:
 
 def relation(source: Source, found: Sequence[Path] = ()) -> exp.Expression:
     """A source as statements name it: these of its files, or all."""
-    if source.kind in ("frame", DELTA, ICEBERG, POSTGRESQL):
+    if source.kind in (SourceKind.FRAME, SourceKind.DELTA, SourceKind.ICEBERG, SourceKind.POSTGRESQL):
         return exp.to_table("frame")
-    if source.kind == DATABASE:
+    if source.kind is SourceKind.DATABASE:
         parts = str(source.relation).split(".")
         schema = parts[0] if len(parts) > 1 else "main"
         return exp.table_(parts[-1], db=schema, catalog="source", quoted=True)
@@ -477,7 +484,7 @@ def relation(source: Source, found: Sequence[Path] = ()) -> exp.Expression:
     path: exp.Expression = _one_file(found[0])
     if len(found) > 1:
         path = exp.Array(expressions=[_one_file(one) for one in found])
-    if source.kind == "parquet":
+    if source.kind is SourceKind.PARQUET:
         if found == [source.path]:
             return exp.Anonymous(this="read_parquet", expressions=[path])
         # a column that only some of the files have is NULL in the others; a folder's key is a text

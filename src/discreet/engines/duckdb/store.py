@@ -28,13 +28,13 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements
 from discreet.catalog.model import EngineLimits
 from discreet.engines.duckdb.dialect import DUCKDB
 from discreet.engines.duckdb.names import BEFORE, LEFT, LOCK
 from discreet.engines.files import files
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
-from discreet.trusted.ring_a.storing import load_statements
 from discreet.trusted.ring_a.table import Source, Table, Type
 
 LARGE = 1 << 30

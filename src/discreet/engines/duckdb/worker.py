@@ -24,10 +24,14 @@ from discreet.engines.duckdb.iceberg import IcebergTable, paths
 from discreet.engines.duckdb.kept import Kept
 from discreet.engines.files import told_apart
 from discreet.engines.protocol import Refused
-from discreet.trusted.ring_a.first_seen import BEFORE, NEW, NOW
+from discreet.trusted.parts.rows import KNOWN
+from discreet.trusted.renewal.first_seen import BEFORE, NEW, NOW
 
 if TYPE_CHECKING:
     from discreet.engines.postgresql.server import Server
+
+BESIDE = ("pandas",)
+"""Tables that Python holds come as frames of pandas."""
 
 _GIB = 1 << 30
 _THREAD = 128 << 20
@@ -226,6 +230,44 @@ class Worker:
         for name in (BEFORE, NOW, NEW):
             self.connection.execute(f"DROP TABLE {name}")
         return {"fingerprints": [self._fingerprint(one, salt) for one in facts], "buffers": [pairs.tobytes()]}
+
+    def do_assigning(self, lists: list[bytes], select: str) -> Any:
+        """The persons who are in a part by their rows and are on none of these lists, with the place of it."""
+        import numpy as np
+
+        self._known(lists, [-1] * len(lists))
+        found: dict[str, Any] = self.connection.execute(select).fetchnumpy()
+        self.connection.execute(f"DROP TABLE {KNOWN}")
+        columns = [np.ma.getdata(found[name]).astype("<u8") for name in ("a", "b", "place")]
+        return {"buffers": [np.stack(columns, axis=1).tobytes()]}
+
+    def do_part(self, lists: list[bytes], places: list[int], statements: list[str]) -> Any:
+        """Leaves in tables the rows of those persons alone who have the part's place on the first list with them."""
+        if self.locked:
+            raise ValueError
+        self._known(lists, places)
+        for statement in [*statements, f"DROP TABLE {KNOWN}"]:
+            self.connection.execute(statement)
+        return {}
+
+    def _known(self, lists: list[bytes], places: list[int]) -> None:
+        """A table of listed persons, with the number of their list and whether they are in the part of that place."""
+        import numpy as np
+
+        persons = [np.frombuffer(one, "<u8").reshape(-1, 3) for one in [*lists, b""]]
+        whole = np.concatenate(persons)
+        numbers = [np.full(len(one), number) for number, one in enumerate(persons)]
+        placed = zip(persons, [*places, -1], strict=True)
+        here = [one[:, 2] == place if place >= 0 else np.zeros(len(one), bool) for one, place in placed]
+        columns: Any = {
+            "a": np.ascontiguousarray(whole[:, 0]),
+            "b": np.ascontiguousarray(whole[:, 1]),
+            "list": np.concatenate(numbers),
+            "here": np.concatenate(here),
+        }
+        self.connection.register("frame", columns)
+        self.connection.execute(f"CREATE TEMP TABLE {KNOWN} AS SELECT a, b, list, here FROM frame")
+        self.connection.unregister("frame")
 
     def _fingerprint(self, facts: str, salt: bytes) -> str:
         """A keyed hash of a table's content, of the one row that these facts are."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from discreet.catalog.formats import words_of
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.table import Source
 
@@ -136,7 +137,7 @@ def refusal(source: Source, word: str) -> DeclarationError:
     """What the owner reads where a table on a server cannot be read."""
     message, fix = REASONS.get(word, REASONS["failed"])
     code = {"missing": "missing", "library": "library"}.get(word, "server")
-    return DeclarationError([Fault("source", f"{source.text}: {message}", fix)], code=code)
+    return DeclarationError([Fault("source", f"{words_of(source)}: {message}", fix)], code=code)
 
 
 _READ = ("HOME", "SSL_CERT_FILE", "SSL_CERT_DIR", "KRB5CCNAME", "KRB5_CONFIG")

@@ -26,10 +26,13 @@ from sqlglot.generators.postgres import PostgresGenerator
 
 from discreet.engines import layers, letters
 from discreet.engines.postgresql import doubles, powers
-from discreet.trusted.ring_a.dialect import Function, Lacking
+from discreet.trusted.ring_a.dialect import Function
+from discreet.trusted.ring_b.dialect import Lacking
 from discreet.trusted.ring_b.engine_functions import dialect
 
 _C = 'COLLATE "C"'
+_Kind = exp.DataType.Type
+"""By these a type is compared at once; a name would be parsed each time."""
 
 
 class Piece(exp.Anonymous):
@@ -195,7 +198,7 @@ def _piece(template: str, *nodes: exp.Expr) -> exp.Expr:
 
 def _constant(node: exp.Expr) -> float | None:
     """The value of a constant double."""
-    if isinstance(node, exp.Cast) and node.to.is_type("double") and isinstance(node.this, exp.Literal):
+    if isinstance(node, exp.Cast) and node.to.is_type(_Kind.DOUBLE) and isinstance(node.this, exp.Literal):
         return float(node.this.this)
     return None
 
@@ -230,7 +233,7 @@ def _whole_quotient(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
 def _try_cast(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     """A whole number in 32 bits. PostgreSQL reads texts otherwise than DuckDB."""
     kind = nodes[1]
-    if not (isinstance(kind, exp.DataType) and kind.is_type("int")):
+    if not (isinstance(kind, exp.DataType) and kind.is_type(_Kind.INT)):
         raise Lacking("CAST of a text")
     return _piece("CASE WHEN {0} BETWEEN -2147483648 AND 2147483647 THEN CAST({0} AS INTEGER) END", nodes[0])
 
@@ -239,7 +242,7 @@ def _column_as(_name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
     kind = nodes[1]
     assert isinstance(kind, exp.DataType)
     whole = exp.Cast(this=nodes[0], to=kind)
-    return exp.Collate(this=whole, expression=_COLLATION.copy()) if kind.is_type("text") else whole
+    return exp.Collate(this=whole, expression=_COLLATION.copy()) if kind.is_type(_Kind.TEXT) else whole
 
 
 def _extreme(name: str, nodes: Sequence[exp.Expr]) -> exp.Expr:
@@ -485,11 +488,11 @@ def _form(node: exp.Expr) -> exp.Expr:
     """The node as PostgreSQL has it; what is below it is so already."""
     if isinstance(node, Function):
         return _function(node)
-    if isinstance(node, exp.Cast) and node.to.is_type("text"):
+    if isinstance(node, exp.Cast) and node.to.is_type(_Kind.TEXT):
         if isinstance(node.this, exp.Column) and _IDENTIFIER.fullmatch(node.this.name):
             return _piece(_IDENTIFIER_TEXT, node.this)
         return node if isinstance(node.parent, exp.Collate) else exp.Collate(this=node, expression=_COLLATION.copy())
-    if isinstance(node, exp.Cast) and node.to.is_type("double") and _is_sum(node.this):
+    if isinstance(node, exp.Cast) and node.to.is_type(_Kind.DOUBLE) and _is_sum(node.this):
         return _piece(_DOUBLE_OF_SUM, node.this)
     if isinstance(node, exp.Like) and not isinstance(node.parent, exp.Escape):
         return exp.Escape(this=node, expression=exp.Literal.string(""))  # no sign is an escape
@@ -499,7 +502,7 @@ def _form(node: exp.Expr) -> exp.Expr:
         return exp.Escape(this=like, expression=exp.Literal.string(""))
     if isinstance(node, exp.Floor) and isinstance(node.this, Function) and node.this.name == "log2":
         return _floor_of_logarithm(node.this.expressions[0])
-    if isinstance(node, exp.Min | exp.Max) and isinstance(node.this, exp.Cast) and node.this.to.is_type("boolean"):
+    if isinstance(node, exp.Min | exp.Max) and isinstance(node.this, exp.Cast) and node.this.to.is_type(_Kind.BOOLEAN):
         return (exp.LogicalAnd if isinstance(node, exp.Min) else exp.LogicalOr)(this=node.this)
     if _differ(node):
         several = exp.Count(this=exp.Distinct(expressions=[node.this.this]))  # of booleans there is no least
@@ -508,7 +511,7 @@ def _form(node: exp.Expr) -> exp.Expr:
         return _piece("({0} >> CAST({1} AS INTEGER))", node.this, node.expression)
     if isinstance(node, exp.Add) and isinstance(node.expression, exp.Interval):
         return _moved(node.this, node.expression)
-    if isinstance(node, exp.DataType) and node.is_type("uint"):
+    if isinstance(node, exp.DataType) and node.is_type(_Kind.UINT):
         return exp.DataType.build("bigint")
     if isinstance(node, exp.Literal) and node.is_string:
         if "\0" in node.this:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
 from discreet.engines.driver import ServerDriver
 from discreet.engines.postgresql import columns, place
@@ -21,8 +22,7 @@ from discreet.engines.protocol import LOAD_SECONDS, Lost, Refused, Stopped
 from discreet.engines.statements import Beside, Statement
 from discreet.engines.twin import Twin
 from discreet.errors import DeclarationError, Fault
-from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import POSTGRESQL, Source, Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 from discreet.trusted.ring_a.windows import Salt
 
 WORKER = "discreet.engines.postgresql.worker"
@@ -76,11 +76,12 @@ class ServerTables:
         self._connected = False
         self._warned = False
         self._stems: dict[str, str] = {}
+        self._digests: dict[str, tuple[Table, str, str]] = {}
         self.process: EngineProcess | None = None
 
     def know(self, source: Source) -> None:
         """Notes which server it is."""
-        if source.kind == POSTGRESQL and self._url is None:
+        if source.kind is SourceKind.POSTGRESQL and self._url is None:
             self._url = source.server
 
     def start(self) -> None:
@@ -185,14 +186,17 @@ class ServerTables:
     def example(self, server: str, file: Path) -> str:
         """A table with what a CSV file holds, which is there as long as this child is."""
         self._url = server
-        source = Source(POSTGRESQL, server=server, relation=f"public.{file.stem}")
+        source = Source(SourceKind.POSTGRESQL, server=server, relation=f"public.{file.stem}")
         schema = self._call(source, "example", str(file), file.stem)["schema"]
         return f"{server}::{schema}.{file.stem}"
 
     def _digest(self, table: Table, key: str) -> str:
         """What a snapshot's content follows from, beside the source's rows."""
-        made, _ = load_statements(table, exp.to_table("source"), key)
-        return place.digest([DIALECT.text(one) for one in made])
+        known = self._digests.get(table.name)
+        if known is None or known[0] is not table or known[1] != key:
+            made, _ = load_statements(table, exp.to_table("source"), key)
+            known = self._digests[table.name] = table, key, place.digest([DIALECT.text(one) for one in made])
+        return known[2]
 
     def _select(self, table: Table) -> exp.Expression:
         found = self._columns(table.source)
@@ -205,8 +209,8 @@ class ServerTables:
 
     def _call(self, source: Source, *request: Any) -> Any:
         """What the child says of a source. Raises DeclarationError."""
-        if source.kind != POSTGRESQL:
-            message = f"{source.text} is not on the server where questions run"
+        if source.kind is not SourceKind.POSTGRESQL:
+            message = f"{words_of(source)} is not on the server where questions run"
             fix = 'name a table there (postgresql://…::schema.table), or write kind = "duckdb" under [engine]'
             raise DeclarationError([Fault("source", message, fix)], code="server")
         self.know(source)

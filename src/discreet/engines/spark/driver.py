@@ -13,7 +13,7 @@ from discreet.engines.driver import ServerDriver
 from discreet.engines.spark.dialect import SPARK
 from discreet.engines.spark.sources import WORKER, SparkSources
 from discreet.errors import DeclarationError
-from discreet.trusted.ring_a.table import Source
+from discreet.trusted.ring_a.table import Source, SourceKind
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def example(remote: str, file: Path) -> Iterator[str]:
                 yield str(path)
             finally:
                 with suppress(DeclarationError):
-                    tables.forget(Source("parquet", path=path))
+                    tables.forget(Source(SourceKind.PARQUET, path=path))
     finally:
         tables.close()
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp
 
 from discreet.engines.letters import small
-from discreet.trusted.ring_a.dialect import Function, Lacking
+from discreet.trusted.ring_a.dialect import Function
+from discreet.trusted.ring_b.dialect import Lacking
 
 LARGEST_DOUBLE = "9223372036854774784"
 """The largest double below 2^63."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, assert_never
 
 from sqlglot import exp
 
+from discreet.catalog.formats import load_statements, words_of
 from discreet.catalog.model import EngineLimits
-from discreet.catalog.spark import SPARK as CATALOG
 from discreet.catalog.spark import TOKEN
 from discreet.engines.files import check_columns, files, keys_of_folders
 from discreet.engines.process import EngineProcess, Failed
@@ -25,8 +25,7 @@ from discreet.engines.spark.dialect import SPARK
 from discreet.engines.statements import Beside
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ring_a.names import column_name, table_name
-from discreet.trusted.ring_a.storing import load_statements
-from discreet.trusted.ring_a.table import DELTA, Source, Table, Type
+from discreet.trusted.ring_a.table import Source, SourceKind, Table, Type
 
 WORKER = "discreet.engines.spark.worker"
 """The child's program."""
@@ -116,7 +115,7 @@ class SparkSources:
 
     def types(self, source: Source) -> dict[str, tuple[Type | None, Fraction | None]]:
         """The columns of a source, from its schema alone."""
-        stated = source.kind != "frame"
+        stated = source.kind is not SourceKind.FRAME
         return {name: (_type_of(kind), _step_of(kind) if stated else None) for name, kind in self._columns(source)}
 
     def check(self, table: Table) -> None:
@@ -210,7 +209,7 @@ class SparkSources:
         try:
             return [(name, kind) for name, kind in self.call("source", *_read(source))["columns"]]
         except Refused:
-            message = f"{source.text} is not there, or we may not read it"
+            message = f"{words_of(source)} is not there, or we may not read it"
             fix = "see that the server has it under this name"
             raise DeclarationError([Fault("source", message, fix)], code="missing") from None
         except Failed:
@@ -219,20 +218,26 @@ class SparkSources:
 
 def _read(source: Source) -> tuple[str, Any, dict[str, Any]]:
     """What the child is told to open. Raises DeclarationError where Spark is not made to read it."""
-    if source.kind == "frame":
-        return "frame", _movable(source.frame), {}
-    if source.kind == CATALOG:
-        return CATALOG, source.relation, {}
-    if source.kind == DELTA:
-        return "delta", _place(str(source.path)), {"version": source.version}
-    if source.kind == "parquet":
-        found = files(source)
-        folder = bool(keys_of_folders(source, found))
-        root = _place(str(source.path)) if folder and source.path is not None and source.path.is_dir() else None
-        return "parquet", [_place(str(path)) for path in found], {"root": root}
-    message = f"{source.text} is not read by Spark here"
-    fix = 'name a table of its catalog (spark::schema.table) or Parquet files, or write kind = "duckdb" under [engine]'
-    raise DeclarationError([Fault("source", message, fix)], code="kind")
+    kind = source.kind.value
+    match source.kind:
+        case SourceKind.FRAME:
+            return kind, _movable(source.frame), {}
+        case SourceKind.SPARK:
+            return kind, source.relation, {}
+        case SourceKind.DELTA:
+            return kind, _place(str(source.path)), {"version": source.version}
+        case SourceKind.PARQUET:
+            found = files(source)
+            folder = bool(keys_of_folders(source, found))
+            root = _place(str(source.path)) if folder and source.path is not None and source.path.is_dir() else None
+            return kind, [_place(str(path)) for path in found], {"root": root}
+        case SourceKind.CSV | SourceKind.ICEBERG | SourceKind.DATABASE | SourceKind.POSTGRESQL | SourceKind.RELATION:
+            message = f"{words_of(source)} is not read by Spark here"
+            fix = "name a table of its catalog (spark::schema.table) or Parquet files, "
+            fix += 'or write kind = "duckdb" under [engine]'
+            raise DeclarationError([Fault("source", message, fix)], code="kind")
+        case _:
+            assert_never(source.kind)
 
 
 def _place(path: str) -> str:
@@ -251,7 +256,7 @@ def _movable(frame: Any) -> Any:
 
 def _unreadable(source: Source) -> DeclarationError:
     fix = "run SELECT over the declared columns on the server, and see what it says"
-    return DeclarationError([Fault("source", f"{source.text} cannot be read", fix)], code="unreadable")
+    return DeclarationError([Fault("source", f"{words_of(source)} cannot be read", fix)], code="unreadable")
 
 
 def _refusal(word: str) -> DeclarationError:

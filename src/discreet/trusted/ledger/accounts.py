@@ -4,28 +4,42 @@ rule by which an entry changes it.
 `States.after` is that rule. Whoever writes an entry says what happened, never what follows: the balances follow from
 the states before and from what the entry says, in `Transaction.append` when it is written and in `HistoryReplay` when
 it is verified. A charge that an account does not admit has no states after it.
+
+**What holds in one period alone** ends with it, whoever begins the next. Where the owner gives an account more than is
+declared, the entry that raises the cap says the ε that stays (`States.lasting`), and so does each declaration that is
+registered meanwhile. The next period's own entry sets every such cap to it, from this state and from no declaration:
+processes may hold older ones, or such as do not name the account. It never raises a cap: it takes the smaller of both.
+No promise is larger for it, as each period's account begins anew under caps that are within those of its own.
+
+**A budget for each part** has an account for each, with the caps of the whole. A charge is for the rows of one part's
+persons, and debits that part's account alone; or for any rows, and debits the account of the whole and those of all
+parts. So each part's account is a filter for all that was drawn from rows of its persons (`trusted.parts.rows`). A part
+that comes later begins with all that the account of the whole was debited with.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 from discreet.errors import BudgetError, LedgerError
-from discreet.trusted.ledger.allowances import LENGTHS, renewing
 from discreet.trusted.ledger.chain import Key, digest
+from discreet.trusted.ledger.periods import Period
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.filter import Family, Spent
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
-from discreet.trusted.ring_a.periods import NEW_PERSONS, Period
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 TOTAL = ""  # the account of the whole budget
+PART = "\x1d"  # so the accounts of parts begin: no analyst has one of such a name
+
+THEIRS = ("day", "month", "persons", "assigned")
+"""The kinds of states that parts beside the ledger keep (`Beside`). No account and no table follows from one."""
 
 
 @dataclass(frozen=True)
@@ -158,12 +172,7 @@ def debited(body: Mapping[str, Any]) -> tuple[str, ...]:
     if body["kind"] == "unknown":
         return tuple(body["accounts"])
     own = () if body.get("account") is None else (str(body["account"]),)
-    return (TOTAL, *own) if body["kind"] == "reserve" else own
-
-
-def day_of(body: Mapping[str, Any]) -> str:
-    """The day of a charge: by the clock, where no allowance asked for it."""
-    return str(body.get("day") or body["time"])
+    return (*body.get("parts", (TOTAL,)), *own) if body["kind"] == "reserve" else own
 
 
 def stored_loss(body: Mapping[str, Any]) -> Loss:
@@ -175,7 +184,8 @@ def stored_loss(body: Mapping[str, Any]) -> Loss:
 
 
 Charge = tuple[str, Loss, int]
-"""The day of a charge, its loss, and in how many periods from now on it counts: none of an earlier period's."""
+"""The day of a charge (by the clock, where no part beside asked for it), its loss, and in how many periods from now on
+it counts: none of an earlier period's."""
 
 
 def follow(charges: dict[str, list[Charge]], body: Mapping[str, Any]) -> None:
@@ -183,9 +193,12 @@ def follow(charges: dict[str, list[Charge]], body: Mapping[str, Any]) -> None:
     if body["kind"] == "period":
         for name, known in charges.items():
             charges[name] = [(day, loss, max(0, periods - 1)) for day, loss, periods in known]
+    for name, old, _ in body.get("changes", ()):
+        if old is None and name.startswith(PART):
+            charges[name] = [*charges.get(TOTAL, ())]
     periods = 2 if body["kind"] == "unknown" else 1  # what was lost may have been asked in the next one
     for name in debited(body):
-        charges.setdefault(name, []).append((day_of(body), stored_loss(body), periods))
+        charges.setdefault(name, []).append((str(body.get("day") or body["time"]), stored_loss(body), periods))
 
 
 class States(ABC):
@@ -198,12 +211,9 @@ class States(ABC):
     def charges(self, name: str) -> Iterable[Charge]:
         """Every loss that an account was debited with, in order (`follow`)."""
 
-    def losses(self, name: str, window: str = "") -> list[Loss]:
-        """The losses of those charges that count in the present period; with a `window`, of all on its days: a day or a
-        month goes on where a period ends."""
-        return [
-            loss for day, loss, periods in self.charges(name) if (day.startswith(window) if window else periods > 0)
-        ]
+    def losses(self, name: str) -> list[Loss]:
+        """The losses of those charges that count in the present period."""
+        return [loss for _, loss, periods in self.charges(name) if periods > 0]
 
     @property
     def period(self) -> str:
@@ -212,16 +222,16 @@ class States(ABC):
         return "" if state is None else Period(state["length"], state["start"]).name
 
     @property
-    def lists(self) -> int:
-        """How many entries say which persons were first seen."""
-        state = self.state("persons", "")
-        return 0 if state is None else int(state["entries"])
-
-    @property
     def charged_ever(self) -> bool:
         """Whether anything was charged, in this period or before."""
         state = self.state("period", "")
-        return bool(state and state["charged"]) or not (self.caps(TOTAL) is None or self.account(TOTAL).spent.nothing)
+        accounts = [self.account(name) for name in (TOTAL, *self.parts) if self.caps(name)]
+        return bool(state and state["charged"]) or not all(account.spent.nothing for account in accounts)
+
+    @property
+    def parts(self) -> list[str]:
+        """The accounts of parts, in order."""
+        return sorted(name for kind, name in self.texts if kind == "account" and name.startswith(PART))
 
     def state(self, kind: str, name: str) -> Any:
         """The state's JSON, or None."""
@@ -237,11 +247,10 @@ class States(ABC):
         """The caps of an account; None where it was never registered."""
         return Caps.of(self.account(name)) if ("account", name) in self.texts else None
 
-    def allowances(self, name: str) -> dict[str, tuple[Filter, str]]:
-        """What an account may spend in one window, by the window's length: the caps and what was spent of them, and the
-        latest day on which something was."""
-        states = ((length, self.state(length, name)) for length in LENGTHS)
-        return {length: (account_from_json(state), state["day"]) for length, state in states if state is not None}
+    def lasting(self, name: str) -> Caps:
+        """An account's caps from the next period on: with less ε, where some of it holds in this one alone."""
+        caps, said = Caps.of(self.account(name)), self.state("lasting", name)
+        return caps if said is None else replace(caps, epsilon=min(caps.epsilon, Fraction(said)))
 
     def table(self, name: str) -> TableState:
         return TableState.from_json(self.state("table", name) or {})
@@ -263,21 +272,22 @@ class States(ABC):
                     known = self.caps(name)
                     if (known and known.to_json()) != old:
                         raise ValueError("the account has other caps")
-                    family = self.account(name).spent.family if known else None
-                    accounts[name] = Caps.from_json(new).after(self.losses(name) if known else (), family)
-                for name, length, old, new in body.get("allowances", ()):
-                    others[length, name] = self._allowed(name, length, old, new, body["day"])
+                    begun = TOTAL if name.startswith(PART) and not known else name
+                    family = self.account(begun).spent.family if self.caps(begun) else None
+                    accounts[name] = Caps.from_json(new).after(self.losses(begun), family)
+                for name, epsilon in body.get("lasting", ()):
+                    if name == TOTAL or not (epsilon is None or Fraction(epsilon) > 0):
+                        raise ValueError("a cap is above 0, and the whole budget's holds until it is changed")
+                    others["lasting", name] = epsilon
                 if "renewal" in body:
                     others["renewal", ""] = body["renewal"]
             case "period":
                 others["period", ""] = self._begun(Period(body["length"], body["start"]))
                 for _, name in [key for key in self.texts if key[0] == "account"]:
                     carried = [loss for _, loss, periods in self.charges(name) if periods > 1]
-                    accounts[name] = Caps.of(self.account(name)).after(carried, None)
-            case "persons":
-                if body["period"] != self.period or self.state("renewal", "")["persons"] != NEW_PERSONS:
-                    raise ValueError("persons are first seen in the present period, where the budget renews for them")
-                others["persons", ""] = {"entries": self.lists + 1}
+                    ended = self.period and self.state("lasting", name)  # before the first one: it counts in that
+                    others |= {("lasting", name): None} if ended else {}
+                    accounts[name] = (self.lasting(name) if ended else Caps.of(self.account(name))).after(carried, None)
             case "renew":
                 for name, words in body["promises"]:
                     after = renewed(self.account(name), self.losses(name))
@@ -295,19 +305,24 @@ class States(ABC):
             case "lift":
                 tables = {name: self.table(name).lifted(body["analyst"]) for name in body["tables"]}
             case "reserve" | "repeat":
+                whole = body.get("parts", [TOTAL])
+                if body["kind"] == "reserve" and whole not in ([TOTAL, *self.parts], *([one] for one in self.parts)):
+                    raise ValueError("a charge is for one part, or for all")
                 for name in debited(body):
                     accounts[name] = self.charged(("account", name), self.account(name), stored_loss(body))
-                    others |= self._spent_today(name, body)
             case "unknown":  # it has happened, admitted or not
                 accounts = {name: self.account(name).after(stored_loss(body)) for name in debited(body)}
+        theirs = {key: state for part in PARTS for key, state in part.after(self, body).items()}
+        if any(kind not in THEIRS for kind, _ in theirs):
+            raise ValueError("a part beside the ledger sets no state but its own")
         changed: dict[Key, Any] = {("account", name): account_to_json(account) for name, account in accounts.items()}
-        return changed | {("table", name): table.to_json() for name, table in tables.items()} | others
+        return theirs | changed | {("table", name): table.to_json() for name, table in tables.items()} | others
 
     def charged(self, key: Key, account: Filter, loss: Loss) -> Filter:
         """An account after a loss that it admits; the state `key` says what it is an account of."""
         after = account.after(loss)
         if not after.alive:
-            raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in LENGTHS else "")
+            raise Overdrawn(key[1], account, loss, self.account(TOTAL), window=key[0] if key[0] in THEIRS else "")
         return after
 
     def _begun(self, period: Period) -> dict[str, Any]:
@@ -320,25 +335,38 @@ class States(ABC):
             raise ValueError("a period begins after the one before it")
         return {**vars(period), "persons": renewal["persons"], "charged": self.charged_ever}
 
-    def _allowed(self, name: str, length: str, old: object, new: Mapping[str, str] | None, day: str) -> Any:
-        """What an account may spend in one window under new caps, None where no longer any: what it has spent in this
-        one counts. It is that of the latest day that was seen."""
-        known = self.allowances(name).get(length)
-        if (known and Caps.of(known[0]).to_json()) != old or name == TOTAL:
-            raise ValueError("the allowance has other caps")
-        if new is None:
-            return None
-        day = max(day, known[1]) if known else day
-        return account_to_json(Caps.from_json(new).after(self.losses(name, Period.of(length, day).name), None)) | {
-            "day": day
-        }
 
-    def _spent_today(self, name: str, body: Mapping[str, Any]) -> dict[Key, Any]:
-        """What an account may spend in its windows, after a charge that they admit."""
-        spent: dict[Key, Any] = {}
-        for length, (account, last) in self.allowances(name).items():
-            day = body["day"]
-            known = Caps.of(account).filter() if renewing(length, last, day) else account
-            after = self.charged((length, name), known, stored_loss(body))
-            spent[length, name] = account_to_json(after) | {"day": day}
-        return spent
+class Beside:
+    """A part beside the ledger, read by whom it concerns. It may refuse an entry, and keep states of its own kinds
+    (`THEIRS`): `States.after` holds it to that, so whatever it does, no account and no table is another for it.
+
+    A program that lacks the part that keeps these `kinds` opens no ledger that has some: it would charge past them."""
+
+    kinds: tuple[str, ...] = ()
+
+    def registered(
+        self,
+        states: States,  # noqa: ARG002
+        names: Sequence[str],  # noqa: ARG002
+        allowances: Mapping[str, Mapping[str, Caps]],  # noqa: ARG002
+        raising: bool,  # noqa: ARG002
+    ) -> Mapping[str, object]:
+        """What an entry that registers these accounts says besides."""
+        return {}
+
+    def said(self, states: States, account: str | None) -> Mapping[str, object]:  # noqa: ARG002
+        """What an entry that charges an account says besides."""
+        return {}
+
+    def after(self, states: States, body: Mapping[str, Any]) -> Mapping[Key, Any]:  # noqa: ARG002
+        """The states of its own that an entry sets. Raises as `States.after` does."""
+        return {}
+
+
+PARTS: list[Beside] = []
+"""Those of this program: `discreet.ledger` names them."""
+
+
+def lacking(kinds: Iterable[str]) -> set[str]:
+    """Those of these kinds of states that a part keeps which this program lacks."""
+    return {*kinds} & {*THEIRS} - {kind for part in PARTS for kind in part.kinds}

@@ -18,25 +18,25 @@ A reserve that `end` has ended is none: nothing of its measurement failed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import EngineError, LedgerError, QuestionError
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import TOTAL, Caps, Overdrawn, debited, stored_loss
-from discreet.trusted.ledger.allowances import LENGTHS
+from discreet.trusted.ledger.accounts import PART, PARTS, TOTAL, Caps, Overdrawn, debited, stored_loss
 from discreet.trusted.ledger.file import LedgerFile
-from discreet.trusted.ledger.place import Place
+from discreet.trusted.ledger.periods import NEW_PERSONS
+from discreet.trusted.ledger.processes import this_process
 from discreet.trusted.ledger.replay import HistoryReplay
-from discreet.trusted.ledger.storage import Storage
+from discreet.trusted.ledger.storage import Elsewhere, Storage
 from discreet.trusted.ledger.transaction import StoredAnswer, Transaction
-from discreet.trusted.ring_a.forks import this_process
 from discreet.trusted.ring_a.loss import Loss, loss_from_json
-from discreet.trusted.ring_a.periods import NEW_PERSONS
 from discreet.trusted.ring_b.gdp_filter import CertifiedFilter as Filter
 
 Persons = Mapping[str, Sequence[str]]
 Fields = dict[str, object]
+Lasting = Mapping[str, Fraction]
 _PAGE = 500  # entries read at a time
 _TRIAL = Filter(1, "1e-6", "1e-7")
 
@@ -51,7 +51,7 @@ class Reserved:
 
 @dataclass(frozen=True)
 class Stored:
-    """An answer that was given before. `charged` is what this call took: from an own account, or nothing."""
+    """An answer that was given before, or with its charge. `charged` is what this call took."""
 
     reserve_id: int
     answer: bytes
@@ -68,8 +68,11 @@ class BudgetLedger:
     say what it held.
     """
 
-    def __init__(self, at: Path | Place | None, *, lost: bool = False) -> None:
-        self._file: Storage = _served(at, lost) if isinstance(at, Place) else LedgerFile(at, lost=lost)
+    def __init__(self, at: Path | Elsewhere | None, *, lost: bool = False) -> None:
+        if at is None or isinstance(at, Path):
+            self._file: Storage = LedgerFile(at, lost=lost)
+        else:
+            self._file = at.storage(lost=lost)
         self._read: tuple[int, frozenset[int]] = (0, frozenset())  # up to which entry, and which reserves had no end
 
     def register(
@@ -81,6 +84,7 @@ class BudgetLedger:
         raising: bool,
         allowances: Mapping[str, Mapping[str, Caps]] = {},
         renewal: Mapping[str, str] | None = None,
+        parts: Sequence[str] = (),
     ) -> bool:
         """Make accounts and set their caps: TOTAL for the whole budget, the others by the analysts' names. Gives
         whether the whole budget's account was made, so that it begins here.
@@ -96,23 +100,32 @@ class BudgetLedger:
         another: all that is released is within the larger of each part, which neither cap promises. `persons` says of
         each table about people who counts as a person in it, in words, and in which of an earlier time the same persons
         were meant. What was charged was charged for these: LedgerError "unit" where that changes after anything was
-        charged. `allowances` are what accounts may spend in one window (`allowances.LENGTHS`), lowered and raised as
-        caps are; of an account that is not named, none. `renewal` says how long a period is, and for which `persons`
-        the budget renews with it; once something was charged, only the owner's word changes it, LedgerError "renewal".
-        For new persons it neither begins nor ends then, nor once somebody is listed, whoever says so.
+        charged. `allowances` are told to the part beside the ledger that keeps them. `renewal` says how long a period
+        is, and for which `persons` the budget renews with it; once something was charged, only the owner's word changes
+        it, LedgerError "renewal".
+        For new persons it neither begins nor ends then, nor once somebody is listed, whoever says so. Each of `parts`
+        gets an account of its own; all that there are have the caps of TOTAL, whoever declares them.
         """
         with self._file.write() as transaction:
             changes, named = [], []
+            caps, stays = self._given(transaction, caps)
+            if TOTAL in caps:
+                caps = {**caps, **dict.fromkeys((*transaction.parts, *(PART + one for one in parts)), caps[TOTAL])}
             for name, wanted in sorted(caps.items()):
-                known = transaction.caps(name)
+                known, later = transaction.caps(name), replace(wanted, epsilon=stays.get(name, wanted.epsilon))
                 if known is not None and not wanted.within(known):
                     _check_raise(transaction, name, known, wanted, raising)
+                if known is not None and later.epsilon > (before := transaction.lasting(name)).epsilon:
+                    LedgerError.unless(raising, "raised", account=name, known=before, wanted=later)
                 if known != wanted:
                     changes.append((name, known and known.to_json(), wanted.to_json()))
-            allowed = _other_allowances(transaction, [*caps], allowances, raising)
+            said = {name: str(stays[name]) if name in stays else None for name in sorted(caps)}
+            lasting = [(name, one) for name, one in said.items() if transaction.state("lasting", name) != one]
             charged, renews = transaction.charged_ever, transaction.state("renewal", "")
             new = any(one and one["persons"] == NEW_PERSONS for one in (renews, renewal))
-            LedgerError.unless(renews == renewal or not new or not (charged or transaction.lists), "renewal of persons")
+            LedgerError.unless(
+                renews == renewal or not new or not (charged or transaction.state("persons", "")), "renewal of persons"
+            )
             LedgerError.unless(renews == renewal or raising or not charged, "renewal")
             for table, words in persons.items():
                 before = transaction.state("unit", table)
@@ -120,11 +133,19 @@ class BudgetLedger:
                     raise LedgerError.of("unit", table=table, known=before, total=transaction.account(TOTAL))
                 if before != words[0]:
                     named.append((table, words[0]))
-            further = allowed | ({"units": named} if named else {})
-            further |= {} if renews == renewal else {"renewal": renewal}
-            if changes or further or transaction.state("declaration", "") != chain.digest(declaration.encode()):
-                transaction.append("register", {"changes": changes, "declaration": declaration, **further})
+            besides = (part.registered(transaction, [*caps], allowances, raising) for part in PARTS)
+            others = {name: value for one in besides for name, value in one.items()}
+            others |= {"units": named} if named else {}
+            others |= {"lasting": lasting} if lasting else {}
+            others |= {} if renews == renewal else {"renewal": renewal}
+            if changes or others or transaction.state("declaration", "") != chain.digest(declaration.encode()):
+                transaction.append("register", {"changes": changes, "declaration": declaration, **others})
             return any(name == TOTAL and known is None for name, known, _ in changes)
+
+    def _given(self, _: Transaction, caps: Mapping[str, Caps]) -> tuple[Mapping[str, Caps], Lasting]:
+        """These caps with what the owner has given beside them, and of accounts of which that ends with the period the
+        ε that stays: here nothing is given. That, too, is raised by the owner's word alone."""
+        return caps, {}
 
     def check(self, tables: Sequence[str], account: str) -> None:
         """Raises EngineError where one of the tables is frozen, or the analyst suspended on it. Depends on the ledger
@@ -149,6 +170,7 @@ class BudgetLedger:
         limit: int = 1,
         keep: Loss | None = None,
         period: str | None = "",
+        answer: bytes | None = None,
     ) -> Reserved | Stored:
         """Charge a release before it is made, or give the answer that is stored for it.
 
@@ -159,7 +181,10 @@ class BudgetLedger:
         people that the measurement reads: where it fails he is suspended on them, and the failure number `limit` in
         a snapshot freezes them. Whether they are open to him is for `check` to say. After
         the charge the whole budget must still admit `keep`, which the owner has set apart. `period` is that for which
-        the rows were loaded: LedgerError "period" where another one is running, and something would be charged.
+        the rows were loaded: LedgerError "period" where another one is running, and something would be charged; or the
+        account of the part whose persons' rows alone were loaded. That alone is debited instead of the whole budget's,
+        and those of all parts with it otherwise.
+        `answer` is one that is known beforehand, as it depends on no row: it is stored with the charge, both or none.
 
         Raises BudgetError (nothing is written), QuestionError "request" where the request belongs to another
         question, LedgerError "pending" where it was charged and has no answer.
@@ -173,32 +198,52 @@ class BudgetLedger:
                 fix = "use a new request id"
                 raise QuestionError("request", "this request id belongs to another question", where="request", fix=fix)
             own = transaction.own(account)
-            answer = transaction.answer(key, own, None if known is None else known.body["reserve"])
+            stored = transaction.answer(key, own, None if known is None else known.body["reserve"])
             remembered = None if known else request  # by one entry
             asked: Fields = {"analyst": account, "question": question, "key": key, "request": remembered}
             begun = period or transaction.state("renewal", "") is None
-            present = bool(begun and transaction.period == period)
-            if answer is not None:
-                return _repeated(transaction, answer, own, asked, present=present)
+            parts, part = transaction.parts, period in transaction.parts and transaction.state("renewal", "") is None
+            present = part or bool(begun and transaction.period == period)
+            if stored is not None:
+                return _repeated(transaction, stored, own, asked, present=present)
             LedgerError.unless(known is None, "pending", where="request")
             LedgerError.unless(present, "period")
             if tables:
                 asked |= {"tables": list(tables), "limit": limit, "process": this_process(), "settled": self._settled()}
-            asked |= transaction.day(own)
-            before, seq = transaction.account(TOTAL), transaction.head.seq + 1
+            whole = [str(period)] if part else [TOTAL, *parts]
+            asked |= _besides(transaction, own) | ({"parts": whole} if parts else {})
+            before, seq = {one: transaction.account(one) for one in whole}, transaction.head.seq + 1
             transaction.append("reserve", asked | {"reserve": seq, "account": own, "loss": loss.to_json()})
-            if keep is not None and not transaction.account(TOTAL).admits(keep):
-                raise Overdrawn(TOTAL, before, loss, before, keep)
-            return Reserved(transaction.head.seq, dict.fromkeys(debited(transaction.head.body), loss))
+            for one, left in before.items():
+                if keep is not None and not transaction.account(one).admits(keep):
+                    raise Overdrawn(one, left, loss, left, keep)
+            charged = dict.fromkeys(debited(transaction.head.body), loss)
+            if answer is None:
+                return Reserved(seq, charged)
+            _commit(transaction, seq, key, answer)
+            return Stored(seq, answer, charged)
 
-    def commit(self, reserve_id: int, answer: bytes) -> None:
-        """Store the answer of a reserve, once. Raises LedgerError "unknown" or "committed"."""
+    def commit(self, reserve_id: int, answer: bytes, *, alone: bool = False) -> None:
+        """Store the answer of a reserve, once; with `alone`, only where its key has no later reserve, so that whoever
+        reserved it last is the one who answers. Raises LedgerError "unknown", "committed" or "superseded"."""
         with self._file.write() as transaction:
             body = transaction.entry(reserve_id).body if 0 < reserve_id <= transaction.head.seq else {"kind": ""}
             LedgerError.unless(body["kind"] == "reserve", "unknown")
             LedgerError.unless(not transaction.committed(reserve_id), "committed")
-            digest = chain.digest(answer)
-            transaction.append("commit", {"reserve": reserve_id, "key": body["key"], "answer": digest}, answer)
+            LedgerError.unless(not alone or not transaction.reserved_after(reserve_id, body["key"]), "superseded")
+            _commit(transaction, reserve_id, body["key"], answer)
+
+    def stored(self, key: str) -> tuple[bytes, Loss] | None:
+        """The answer that was committed under a key, and what was reserved for it; None where there is none."""
+        with self._file.read() as transaction:
+            found = transaction.answer(key, None)
+            return None if found is None else (found[0], stored_loss(found[1].body))
+
+    def lost_since(self, key: str) -> bool:
+        """Whether the owner has said, since a key was first answered, that entries of the ledger are lost."""
+        with self._file.read() as transaction:
+            found = transaction.find("e.kind = 'commit' AND e.key = $1", key=key)
+            return found is not None and transaction.find(f"e.seq > {found.seq:d} AND e.kind = 'unknown'") is not None
 
     def fail(self, reserve_id: int, tables: Sequence[str] | None = None) -> None:
         """Record that a measurement failed; of the tables that it was reserved for, those that it read."""
@@ -252,14 +297,6 @@ class BudgetLedger:
         self._file.close()
 
 
-def _served(at: Place, lost: bool) -> Storage:
-    try:
-        from discreet.trusted.ledger.server import LedgerServer  # of an extra
-    except ImportError:
-        raise LedgerError.of("server library", where=at.name) from None
-    return LedgerServer(at, lost=lost)
-
-
 def _check_raise(transaction: Transaction, name: str, known: Caps, wanted: Caps, raising: bool) -> None:
     """Raises LedgerError where an account's caps must not be raised, or not so."""
     LedgerError.unless(raising, "raised", account=name, known=known, wanted=wanted)
@@ -270,22 +307,9 @@ def _check_raise(transaction: Transaction, name: str, known: Caps, wanted: Caps,
     LedgerError.unless(holds, "apart", account=name, most=known, wanted=wanted)
 
 
-def _other_allowances(
-    transaction: Transaction, names: Sequence[str], wanted: Mapping[str, Mapping[str, Caps]], raising: bool
-) -> Fields:
-    """What an entry says of those allowances of these accounts that differ from what is registered; nothing where none
-    does. Raises LedgerError "raised" where one must not be larger, or end."""
-    changes = []
-    for name in sorted(names):
-        known = transaction.allowances(name)
-        for length in LENGTHS:
-            before = Caps.of(known[length][0]) if length in known else None
-            after = wanted.get(name, {}).get(length)
-            if before is not None and not (after is not None and after.within(before)):
-                LedgerError.unless(raising, "raised", account=name, known=before, wanted=after, window=length)
-            if before != after:
-                changes.append((name, length, before and before.to_json(), after and after.to_json()))
-    return {"allowances": changes, "day": chain.now()[:10]} if changes else {}
+def _besides(transaction: Transaction, account: str | None) -> Fields:
+    """What parts beside the ledger have an entry say that charges an account."""
+    return {name: value for part in PARTS for name, value in part.said(transaction, account).items()}
 
 
 def _repeated(
@@ -297,10 +321,15 @@ def _repeated(
     charged = {} if own is None or debited_before else {own: stored_loss(reserve.body)}
     if charged:
         LedgerError.unless(present, "period")
-        asked |= {"account": own, "loss": reserve.body["loss"]} | transaction.day(own)
+        asked |= {"account": own, "loss": reserve.body["loss"]} | _besides(transaction, own)
     if charged or asked["request"] is not None:
         transaction.append("repeat", asked | {"reserve": reserve.seq})
     return Stored(reserve.seq, data, charged)
+
+
+def _commit(transaction: Transaction, reserve_id: int, key: str, answer: bytes) -> None:
+    fields = {"reserve": reserve_id, "key": key, "answer": chain.digest(answer)}
+    transaction.append("commit", fields, answer)
 
 
 def _fail(transaction: Transaction, reserves: Sequence[int], tables: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ import apsw
 from discreet.errors import LedgerError
 
 APPLICATION = 0x64736372  # "dscr" in the file's header: other programs' databases are refused
-VERSION = 4
+VERSION = 6
 
 TABLES = (
     # the columns from `kind` to `request` repeat fields of the body so that they can be indexed; readers
@@ -49,6 +49,8 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: (),  # an account's μ² may be null, dead, which version 1 could not read; its own states keep their meaning
     2: (),  # an account's state names its family of filters; one without, once charged, goes on with the first family
     3: (),  # an account may have caps by day and month, and a budget may renew with periods
+    4: (),  # a cap may hold in one period alone: a period's entry sets it to what the ledger says stays
+    5: (),  # a charge may be for one part, and then does not debit the whole
 }
 
 

@@ -1,7 +1,7 @@
 """What holds of a ledger wherever it is kept: one connection behind a lock, transactions and their notes.
 
-`file` keeps it in a file of this machine, `server` on a PostgreSQL server for several. In both the order is the same:
-what was written is durable, then its head is noted on this machine (`note`), and only then does `write` return.
+`file` keeps it in a file of this machine; `ledger_server` on a PostgreSQL server for several. In both the order is the
+same: what was written is durable, then its head is noted on this machine (`note`), and only then does `write` return.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from discreet.errors import LedgerError
-from discreet.trusted.ledger import note
+from discreet.trusted.ledger import note, processes
 from discreet.trusted.ledger.chain import Connection
 from discreet.trusted.ledger.note import Noted
 from discreet.trusted.ledger.transaction import Transaction
-from discreet.trusted.ring_a import forks
 
 
 @contextmanager
@@ -37,6 +37,13 @@ def translated(where: str, refusal: Callable[[Exception], LedgerError | None]) -
         raise refused from None
 
 
+class Elsewhere(Protocol):
+    """A place of a ledger that is no file."""
+
+    def storage(self, *, lost: bool) -> Storage:
+        """The ledger that is kept there; see `Storage`."""
+
+
 class Storage(ABC):
     """One connection behind a lock, and the head that was last seen through it. A charge is acknowledged when it is
     durable and its head is noted beside `path` (`note`); a ledger in memory has no path. With `lost` what is noted is
@@ -53,7 +60,7 @@ class Storage(ABC):
         self._closed = False
         self._seen: Noted | None = None
         self._noted_of = None if lost else self._path
-        forks.around(self)
+        processes.around(self)
         with translated(self.where, self.refusal):
             while not self._held():
                 pass  # another process has just made the ledger, and goes on with it
@@ -128,7 +135,7 @@ class Storage(ABC):
 
     def lives(self, process: str | None) -> bool:
         """Whether a process that reserved here still runs. To be asked within a transaction."""
-        return forks.lives(process)
+        return processes.lives(process)
 
     def cautions(self) -> list[str]:
         """Settings under which a power cut may take back what is said to be durable."""

@@ -1,7 +1,8 @@
 """One serialised transaction on the ledger: its authenticated head and states, and look-ups in the history.
 
 Whatever is found through an index is verified by its entry's hash before it counts. What an index fails to find can
-only lead to another charge.
+only lead to another charge; of a release that was charged before, as a stream's period, to none: what its secret state
+holds of the release is held against the ledger besides (`ring_c.continual`).
 """
 
 from __future__ import annotations
@@ -10,13 +11,9 @@ from collections.abc import Iterator, Mapping
 
 from discreet.errors import LedgerError
 from discreet.trusted.ledger import chain
-from discreet.trusted.ledger.accounts import TOTAL, Charge, States, follow
+from discreet.trusted.ledger.accounts import PART, TOTAL, Charge, States, follow, lacking
 from discreet.trusted.ledger.chain import Record
 from discreet.trusted.ledger.note import Noted
-
-_LISTS = "SELECT seq, answer FROM entries WHERE kind = 'persons' ORDER BY seq"
-ID = 16
-"""The bytes of a person's keyed id."""
 
 StoredAnswer = tuple[bytes, Record, bool]
 """What was committed, its reserve, and whether the account that asks was debited for it."""
@@ -25,7 +22,8 @@ StoredAnswer = tuple[bytes, Record, bool]
 class Transaction(States):
     """Made after BEGIN, and valid until the end of what was begun.
 
-    Raises LedgerError where the last entry or the states do not fit each other.
+    Raises LedgerError where the last entry or the states do not fit each other, or this program lacks the part that
+    keeps some of them.
     """
 
     def __init__(self, connection: chain.Connection) -> None:
@@ -41,6 +39,7 @@ class Transaction(States):
                 raise chain.broken(head.seq)
             self.texts[kind, name] = state
         LedgerError.unless(chain.balances(self.texts) == head.body["balances"], "balances")
+        LedgerError.unless(not lacking(kind for kind, _ in self.texts), "parts")
 
     def append(self, kind: str, fields: Mapping[str, object], answer: bytes | None = None) -> None:
         """Write the next entry, which becomes the head, with the states that follow from it. Raises as `States.after`
@@ -51,7 +50,8 @@ class Transaction(States):
 
     def own(self, analyst: str) -> str | None:
         """The analyst's own account, where he has one beside the whole budget's."""
-        return analyst if analyst != TOTAL and ("account", analyst) in self.texts else None
+        mine = analyst != TOTAL and not analyst.startswith(PART)
+        return analyst if mine and ("account", analyst) in self.texts else None
 
     def charges(self, name: str) -> list[Charge]:
         if self._charges is None:
@@ -59,11 +59,6 @@ class Transaction(States):
             for record in self.entries():
                 follow(self._charges, record.body)
         return self._charges.get(name, [])
-
-    def day(self, account: str | None) -> dict[str, str]:
-        """The day that a charge of this account names, where it needs one: today, or the latest day that was seen."""
-        last = [] if account is None else [day for _, day in self.allowances(account).values()]
-        return {"day": max(*last, chain.now()[:10])} if last else {}
 
     def find(self, where: str, **said: object) -> Record | None:
         """The first entry that a condition on these values finds, verified: it must say what was asked for."""
@@ -105,6 +100,10 @@ class Transaction(States):
     def committed(self, reserve_id: int) -> bool:
         return self.find("e.kind = 'commit' AND e.reserve = $1", reserve=reserve_id) is not None
 
+    def reserved_after(self, reserve_id: int, key: str) -> bool:
+        """Whether a key was reserved again since."""
+        return self.find(f"e.seq > {reserve_id:d} AND e.kind = 'reserve' AND e.key = $1", key=key) is not None
+
     def answer(self, key: str, account: str | None, reserve_id: int | None = None) -> StoredAnswer | None:
         """A committed answer: of `reserve_id`, or else one that `account` was debited for, or the first."""
         row = self.connection.execute(
@@ -129,18 +128,6 @@ class Transaction(States):
         """The SHA-256 of the answer that is stored with an entry."""
         found = self.connection.execute("SELECT answer FROM entries WHERE seq = $1", (seq,)).fetchone()
         return chain.digest(found[0]) if found is not None and isinstance(found[0], bytes) else None
-
-    def seen(self) -> list[tuple[str, bytes]]:
-        """The keyed ids of all persons who were seen, by the names of the periods that they are in. All of them, or
-        LedgerError."""
-        found = []
-        for seq, data in list(self.connection.execute(_LISTS)):
-            body = self.entry(seq, kind="persons").body
-            if not isinstance(data, bytes) or chain.digest(data) != body["answer"]:
-                raise chain.broken(seq)
-            found.append((str(body["period"]), data[len(data) % ID :]))
-        LedgerError.unless(len(found) == self.lists, "damaged")
-        return found
 
     def ends(self, after: int) -> Iterator[tuple[int, str, int]]:
         """The reserves behind an entry, and what ended some: number, kind, and the reserve that is meant."""

@@ -34,7 +34,7 @@ class Engine(Protocol):
 
     @property
     def period(self) -> str | None:
-        """The period for which the rows that are loaded are meant (`trusted.ring_a.periods`); "" where budgets never
+        """The period for which the rows that are loaded are meant (`trusted.ledger.periods`); "" where budgets never
         renewed. Where they do it is None while rows are loaded, and until the ledger knows what follows from them."""
         ...
 

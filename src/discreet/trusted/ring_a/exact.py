@@ -65,13 +65,6 @@ def floor(value: Fraction, digits: int = 40) -> Fraction:
     return _rounded(value, digits, decimal.ROUND_FLOOR)
 
 
-def last_place(value: Fraction, digits: int = 40) -> Fraction:
-    """The power of ten that the last of a number's `digits` significant digits counts; 1 for 0."""
-    context = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
-    written = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return Fraction(10) ** (written.adjusted() - digits + 1) if value else Fraction(1)
-
-
 def _rounded(value: Fraction, digits: int, rounding: str) -> Fraction:
     context = decimal.Context(prec=digits, rounding=rounding, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

@@ -54,8 +54,8 @@ from attrs import evolve, field, frozen
 
 from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.curves import mu_beside_pure, mu_of_budget
-from discreet.trusted.ring_a.exact import ceiling, floor, fraction, last_place
-from discreet.trusted.ring_a.gaussian_budget import MANY, squares
+from discreet.trusted.ring_a.exact import ceiling, floor, fraction
+from discreet.trusted.ring_a.gaussian_budget import squares
 from discreet.trusted.ring_a.loss import Batch, Loss
 
 _FIRST, _PRESENT = 1, 2
@@ -177,25 +177,14 @@ class PrivacyFilter:
         return None if taken is None or taken > self.mu_squared else self.mu_squared - taken
 
     @property
-    def room(self) -> Fraction:
-        """The largest ε that is left in a pure part: whatever costs at most that is admitted."""
-        return max((pure for pure, _ in self._left), default=Fraction(0)) if self._keys_alive else Fraction(0)
-
-    @property
-    def gaussian_room(self) -> Fraction:
-        """The largest μ² that a Gaussian release may still cost; 0 where there is none."""
-        rooms = [self.residue or Fraction(0), *(mu_squared for _, mu_squared in self._left)]
-        return max(rooms) if self._keys_alive else Fraction(0)
-
-    @property
     def alive(self) -> bool:
         """Whether what was spent keeps the promise."""
-        return (self.residue is not None or bool(self._left)) and self._keys_alive
+        return (self.residue is not None or bool(self.pairs_left)) and self.keys_alive
 
     def after(self, loss: Loss) -> Self:
         """The state after one more release, admitted or not: every filter is debited, also those that it ends."""
         spent, left = self.spent, gaussian_budget.charge(self.price, loss, self.residue)
-        pure, gaussian = _amounts(loss)
+        pure, gaussian = amounts(loss)
         return evolve(
             self,
             spent=Spent(
@@ -218,42 +207,22 @@ class PrivacyFilter:
             raise ValueError("the budget does not admit this release")
         return after
 
-    def left(self, like: Loss) -> int:
-        """How many more releases of this loss would be admitted, one after another."""
-        counts, spent = [gaussian_budget.times(self.price, like, self.residue)], self.spent
-        cost, square = _amounts(like)
-        if square is not None and spent.gaussian is not None:
-            for pure, mu_squared in self._pairs:
-                counts.append(min(_times(spent.finite, pure, cost), _times(spent.gaussian, mu_squared, square)))
-        return min(max(counts), _times(spent.keys, self.keys_delta, like.keys_delta))
-
-    def used(self) -> Fraction:
-        """The part of the budget that is used, 0 to 1: that of the filter which has the most room. Of a mixed pair the
-        pure part stands for its part of ε, the Gaussian one for the rest."""
-        parts, spent = [Fraction(1)], self.spent
-        if self.mu_squared and self.residue is not None:
-            parts.append(1 - self.residue / self.mu_squared)
-        for pure, mu_squared in self._pairs:
-            if spent.gaussian is not None and spent.finite <= pure and spent.gaussian <= mu_squared:
-                taken = spent.gaussian / mu_squared if mu_squared else Fraction(0)
-                parts.append(spent.finite / self.epsilon + (1 - pure / self.epsilon) * taken)
-        return min(parts)
-
     @property
-    def _pairs(self) -> tuple[tuple[Fraction, Fraction], ...]:
+    def pairs(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """(e_j, r_j²) of the mixed pairs, and of the pure sum."""
         return _opening(self.family.number, self.epsilon, self.delta - self.keys_delta)[1]
 
     @property
-    def _left(self) -> list[tuple[Fraction, Fraction]]:
+    def pairs_left(self) -> list[tuple[Fraction, Fraction]]:
         """What is left of those of them that are alive: ε and μ²."""
         finite, gaussian = self.spent.finite, self.spent.gaussian
         if gaussian is None:
             return []
-        return [(e - finite, square - gaussian) for e, square in self._pairs if finite <= e and gaussian <= square]
+        return [(e - finite, square - gaussian) for e, square in self.pairs if finite <= e and gaussian <= square]
 
     @property
-    def _keys_alive(self) -> bool:
+    def keys_alive(self) -> bool:
+        """Whether what was spent on private keys keeps its part of the promise."""
         return self.spent.keys <= self.keys_delta
 
 
@@ -265,7 +234,7 @@ def _opening(number: int, epsilon: Fraction, delta: Fraction) -> tuple[Fraction,
     return whole, (*((pure, floor(mu**2)) for pure, mu in mixed), (epsilon, Fraction(0)))
 
 
-def _amounts(loss: Loss) -> tuple[Fraction, Fraction | None]:
+def amounts(loss: Loss) -> tuple[Fraction, Fraction | None]:
     """What a release takes of a mixed pair's two parts; None where nothing is known of it."""
     pure, gaussian = Fraction(0), Fraction(0)
     for one in loss.parts if isinstance(loss, Batch) else (loss,):
@@ -276,20 +245,6 @@ def _amounts(loss: Loss) -> tuple[Fraction, Fraction | None]:
         else:
             gaussian += one.mu_squared
     return pure, gaussian
-
-
-def _times(spent: Fraction, whole: Fraction, cost: Fraction) -> int:
-    """How often a cost fits, each time added and rounded up by `ceiling`; never more often than it does.
-
-    Sums up to the whole keep its last place. Where the costs do too they are exact, else less than that place larger.
-    """
-    if spent > whole:
-        return 0
-    if cost == 0:
-        return MANY
-    place = last_place(whole)
-    exact = spent % place == cost % place == 0
-    return min(MANY, (whole - spent) // (cost if exact else cost + place))
 
 
 def _written(amount: Fraction | None) -> str | None:

@@ -6,7 +6,7 @@ price is on disk.
 What holds, and where:
 * nothing is computed before `Ledger.reserve` has returned, so a crash, a kill or an error later is charged in full;
 * where budgets renew, a charge is admitted only in the period for which the engine's rows were loaded, and nothing is
-  drawn for it from rows of another (`trusted.ring_a.periods`);
+  drawn for it from rows of another (`trusted.ledger.periods`);
 * nobody hands in a loss: the door is opened for a measurement, reserves the loss that follows from what that will do,
   and the grant runs that very value, once; there is no refund and no second draw;
 * exact numbers live only in the frames below a measurement's `draw`, in this room. If anything fails there, the caller
@@ -18,9 +18,8 @@ What holds, and where:
   failure until the owner acts, and all together at most as many as are declared, and one for each further analyst
   whose measurement runs at that moment.
 
-What is no failure: an engine that ended under somebody else's request; a signal, which waits until the answer is stored
-(`finishing`); whatever goes wrong with what was released. A price below `least` is refused, so that even the questions
-which do not fail are never for nothing.
+What is no failure: an engine that ended under somebody else's request; whatever goes wrong with what was released. A
+price below `least` is refused, so that even the questions which do not fail are never for nothing.
 """
 
 from __future__ import annotations
@@ -30,15 +29,14 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from discreet.errors import EngineError, LedgerError
 from discreet.trusted.ledger.ledger import BudgetLedger, Stored
 from discreet.trusted.ring_a.engine import Engine, Lost
-from discreet.trusted.ring_a.finishing import finishing
 from discreet.trusted.ring_a.least import Least
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.table import Table, as_table
@@ -70,15 +68,19 @@ class Measurable(Costly, Protocol[Released]):
     def draw(self, engine: Engine, /) -> Released: ...
 
 
+WHOLE = "whole "
+"""How the keys begin under which ring C keeps what is charged once and released over days (`ring_c.wholes`)."""
+
 Asked = TypeVar("Asked", bound=Costly)
-Opened = TypeVar("Opened", bound=Costly, covariant=True)
+Opened = TypeVar("Opened", covariant=True)
 
 
 class Door:
     """Holds the ledger and the engine together; nothing else runs plans or reserves losses.
 
     `tables` are all that are declared; `failures` is how many freeze a table; `least` the least price of a measurement.
-    Nothing but what is published is admitted after which the whole budget would not admit `keep`.
+    Nothing but what is published is admitted after which the whole budget would not admit `keep`. A measurement, and a
+    commit, run `within` a context of the owner's, as one that holds signals back: no promise rests on it.
     """
 
     def __init__(
@@ -90,9 +92,11 @@ class Door:
         failures: int = 1,
         least: Least | None = None,
         keep: Loss | None = None,
+        within: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._ledger = ledger
         self._engine = engine
+        self._within = within
         self._declared = {table.name: table for table in tables}
         self._tables = _about_people(self._declared.values())
         self._failures = failures
@@ -124,15 +128,42 @@ class Door:
         cannot be written or trusted (nothing is measured); ValueError where no loss can be proved for the measurement,
         or it reads a table that is not declared so (nothing is spent).
         """
-        loss, table, period = measurement.loss, measurement.table, self._engine.period
-        if table is not None:
+        if key.startswith(WHOLE):
+            raise ValueError("such a key is the door's own")
+        loss = self._priced(measurement)
+        keep = None if publishing else self._keep
+        return self._reserved(measurement, loss, measurement.table, analyst, question, key, request, rows, keep)
+
+    def _priced(self, measurement: Costly) -> Loss:
+        """A measurement's loss, which is no less than the least."""
+        loss = measurement.loss
+        for table in _reads(measurement, measurement.table):
             self.hold_declared(table)
         if self._least is not None:
             self._least.check(loss)
+        return loss
+
+    def _reserved(
+        self,
+        measurement: Any,
+        loss: Loss,
+        table: Table | None,
+        analyst: str,
+        question: str,
+        key: str,
+        request: str | None,
+        rows: object,
+        keep: Loss | None,
+        *,
+        alone: bool = False,
+        answer: bytes | None = None,
+    ) -> Grant[Any] | Stored:
+        period = self._engine.period
         for failed in list(self._failed):
             self._ledger.fail(failed)
             self._failed.discard(failed)
-        names = _about_people(table.bases) if table is not None else ()
+        read = _reads(measurement, table)
+        names = _about_people(dict.fromkeys(base for one in read for base in one.bases))
         self._ledger.check(names, analyst)
         reserved = self._ledger.reserve(
             loss,
@@ -140,16 +171,17 @@ class Door:
             question=question,
             key=key,
             request=request,
-            tables=names if table is not None else self._tables,
+            tables=names if read else self._tables,
             limit=self._failures,
-            keep=None if publishing else self._keep,
+            keep=keep,
             period=period,
+            answer=answer,
         )
         if isinstance(reserved, Stored):
             _log.info("reserve %s repeated", reserved.reserve_id)
             return reserved
         _log.info("reserve %s admitted", reserved.reserve_id)
-        return Grant(self, measurement, reserved.reserve_id, analyst, rows, period)
+        return Grant(self, measurement, reserved.reserve_id, analyst, rows, period, alone=alone)
 
     def hold_declared(self, table: Table) -> None:
         """Raises ValueError where a table is neither a declared one nor a relation of declared ones. Where a table's
@@ -181,7 +213,7 @@ class Door:
         outcome = ""
         end: BaseException | None = None
         names = _about_people(table.bases)
-        with finishing(), self._turns.setdefault(analyst, threading.Lock()):
+        with self._within(), self._turns.setdefault(analyst, threading.Lock()):
             if reserve_id not in self._open:
                 raise ValueError("this reserve is already settled")
             self._ledger.check(names, analyst)
@@ -219,6 +251,12 @@ class Door:
             self._failed.discard(reserve_id)
 
 
+def _reads(measurement: Any, table: Table | None) -> tuple[Table, ...]:
+    """What is known to be read when the door is opened: the `table`; of a run over several its `tables`, where it has
+    fixed them, so that a frozen one costs nothing; none of a run that chooses as it goes."""
+    return (table,) if table is not None else tuple(getattr(measurement, "tables", ()))
+
+
 def _about_people(tables: Iterable[Table]) -> tuple[str, ...]:
     """The names of those tables that hold anybody's rows: nothing public is ever frozen."""
     return tuple(table.name for table in tables if not table.public)
@@ -244,7 +282,10 @@ class Grant(Generic[Opened]):
         analyst: str,
         rows: object = None,
         period: str | None = "",
+        *,
+        alone: bool = False,
     ) -> None:
+        self._alone = alone
         self._door, self._ledger, self._engine = door, door._ledger, door._engine
         self._measurement: Opened | None = measurement
         self._analyst, self._rows, self._period = analyst, rows, period
@@ -278,8 +319,8 @@ class Grant(Generic[Opened]):
 
     def commit(self, answer: bytes) -> None:
         """Stores the answer, durably, before anybody sees it."""
-        with finishing():
-            self._ledger.commit(self.reserve_id, answer)
+        with self._door._within():
+            self._ledger.commit(self.reserve_id, answer, alone=self._alone)
             self._door._open.discard(self.reserve_id)
         _log.info("reserve %s committed", self.reserve_id)
 

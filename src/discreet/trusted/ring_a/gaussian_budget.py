@@ -22,7 +22,6 @@ from fractions import Fraction
 
 from discreet.trusted.ring_a.loss import Batch, Loss
 
-MANY = 10**9
 _UNIT = 1 << 128  # states and charges are multiples of 1/_UNIT
 
 Price = tuple[Fraction, Fraction]
@@ -42,35 +41,13 @@ def charge(pricing: Pricing, loss: Loss, left: Fraction | None) -> Fraction | No
     None stays None: a release that another filter admitted cannot be taken back. What costs a δ of its own is charged
     here for its ε; its δ is the caller's to count. A batch is charged for its parts, the largest first.
     """
-    for part in _parts(loss):
+    for part in parts_of(loss):
         found = None if left is None else pricing(part, left)
         left = down(left - found[0]) if left is not None and found is not None and found[0] <= left else None
     return left
 
 
-def times(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MANY) -> int:
-    """How many releases of this loss, one after another, `charge` would admit; at most `most`."""
-    count = 0
-    while left is not None and count < most:
-        found = [pricing(part, left) for part in _parts(loss)]
-        steps = [step for step in found if step is not None]
-        if len(steps) < len(found):
-            return count
-        total = sum((cost for cost, _ in steps), Fraction(0))
-        if total == 0:
-            return most
-        enough = max(until for _, until in steps) + total  # as long as this is left, the next release costs the same
-        if left >= enough:
-            rounds = min(most - count, (left - enough) // total + 1)
-            left -= rounds * total
-            count += rounds
-        else:
-            left = charge(pricing, loss, left)
-            count += left is not None
-    return count
-
-
-def _parts(loss: Loss) -> list[Loss]:
+def parts_of(loss: Loss) -> list[Loss]:
     if not isinstance(loss, Batch):
         return [loss]
     return sorted(loss.parts, key=lambda part: Fraction(-1) if part.pure is None else part.pure, reverse=True)

@@ -263,11 +263,3 @@ def touched(keys: tuple[Key, ...], relation: Relation | None) -> int | None:
 
 def _least(*values: int | None) -> int | None:
     return min((value for value in values if value is not None), default=None)
-
-
-def rows_reached(root: Node) -> int:
-    """The most rows of one person that a plan counts. Raises ValueError where nothing bounds them."""
-    rows = reach(root).rows
-    if rows is None:
-        raise ValueError("the plan does not bound a person's rows")
-    return rows

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
+from typing import assert_never
 
 from sqlglot import exp
 
@@ -33,12 +34,13 @@ from discreet.trusted.ring_a.nodes import (
     Root,
     Scan,
     Total,
+    TotalKind,
     project_of,
 )
 from discreet.trusted.ring_a.quantities import clamped_column, quantity, steps_of
 from discreet.trusted.ring_a.table import Relation, Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
-from discreet.trusted.ring_a.windows import PLACE, ROWS, WORD, Held, Salt
+from discreet.trusted.ring_a.windows import PLACE, ROWS, Salt
 
 PERSON = "person"
 """The engine's name of whose row it is, in whatever is made of a table."""
@@ -50,21 +52,32 @@ def columns_of(table: Table) -> Mapping[str, exp.Expression]:
 
 
 def statement(plan: Root, table: Table, salt: Salt) -> exp.Select:
-    """The SELECT whose rows are a group's keys followed by its totals, all exact integers. With `windows` it reads what
-    `held` says."""
+    """The SELECT whose rows are a group's keys followed by its totals, all exact integers."""
     if not isinstance(plan, Aggregate):
         return other_statement(plan, table, salt)
     project = project_of(plan)
     keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
     if isinstance(plan.child, Clip):
-        grouped = _bounded_groups(plan, table, salt)
-        stored = rotating.stored(plan)
-        totals = [_over_persons(total, index, stored=stored) for index, total in enumerate(plan.totals)]
+        grouped, clamped = _bounded_groups(plan, table, salt)
+        totals = [_over_persons(total, index, clamped=clamped) for index, total in enumerate(plan.totals)]
     else:
         grouped = rows_that_count(plan.child, table, salt)
-        totals = [_or_zero(_total(total)) for total in plan.totals]
+        totals = [_or_zero(total_of(total)) for total in plan.totals]
     select = exp.select(*keys, *totals, copy=False).from_(grouped.subquery("bounded", copy=False), copy=False)
     return select.group_by(*(key.copy() for key in keys), copy=False) if keys else select
+
+
+Grouped = tuple[exp.Select, bool]
+"""Totals of persons in groups, at most so many groups of each; and whether sums are clamped to their bounds already."""
+Form = Callable[[Aggregate, Table, Salt], Grouped | None]
+_READY: list[Form] = []
+
+
+def ready(form: Form) -> Form:
+    """Makes a form known that limits groups by what the engine keeps ready beside a table, or gives None: ring B's.
+    Without one each question finds and ranks a person's groups itself."""
+    _READY.append(form)
+    return form
 
 
 @singledispatch
@@ -94,79 +107,20 @@ def relation_rows(relation: Relation, predicate: Expression | None, keep: Keep) 
     raise TypeError(f"no rows are known of {type(relation).__name__}, {predicate}, {keep}")
 
 
-def held(plan: Aggregate, table: Table) -> Held:
-    """What the plan's statement reads beside the table, where groups are limited by windows."""
-    limited = rotating.over_groups(plan)
-    assert limited is not None
-    project = project_of(plan)
-    keys, kinds = [f"k{index}" for index in range(len(project.keys))], [key.type for key in project.keys]
-    person = next(place for place, column in enumerate(table.columns) if column.name == table.person)
-    name = table_name(table)
-    word = named(exp.Min(this=exp.column(WORD)), WORD)
-    if rotating.stored(plan):
-        cells = _person_groups(limited.child, plan.totals, table, Salt.of(""), also=[word])
-        totals = [_stored(total, index) for index, total in enumerate(plan.totals) if total.kind != "persons"]
-        columns = [*(exp.column(key) for key in keys), *totals, exp.column(WORD)]
-        return rotating.held_totals(rotating.totals_name(name, plan), rotating.placed(cells, kinds, columns))
-    scan = project.child.child if isinstance(project.child, Filter) else project.child
-    every = PersonGroup(Project(scan, project.keys, ()))
-    size = named(exp.Count(this=exp.Star(), big_int=True), "size")
-    cells = _person_groups(every, (), table, Salt.of(""), also=[word, size])
-    names = [PERSON, *keys]
-    placed = rotating.placed(cells, kinds, [exp.column(one) for one in (*names, "size")])
-    known = columns_of(table)
-    same: list[tuple[exp.Expression, str, bool]] = [(exp.column(column_name(person)), PERSON, False)]
-    same += [(known[key.name], place, key.null) for key, place in zip(project.keys, keys, strict=True)]
-    return rotating.held_columns(name, rotating.columns_of(name, plan), placed, same)
-
-
-def _bounded_groups(plan: Aggregate, table: Table, salt: Salt) -> exp.Select:
+def _bounded_groups(plan: Aggregate, table: Table, salt: Salt) -> Grouped:
     """Each person's totals in each group that counts."""
     assert isinstance(plan.child, Clip)
+    for form in _READY:
+        if (grouped := form(plan, table, salt)) is not None:
+            return grouped
     inner = plan.child.child
-    if rotating.stored(plan) and isinstance(inner, LimitGroups):
-        name = rotating.totals_name(table_name(table), plan)
-        window = rotating.kept("place", "places", inner.groups, salt)
-        return exp.select(exp.Star(), copy=False).from_(exp.table_(name), copy=False).where(window, copy=False)
-    if rotating.over_groups(plan) and isinstance(inner, LimitGroups):
-        return _windowed_groups(plan, inner, table, salt)
-    if isinstance(inner, PersonGroup):
-        return _person_groups(inner, plan.totals, table, salt)
-    grouped = _person_groups(inner.child, plan.totals, table, salt)
-    keys = [(exp.column(f"k{index}"), key.type) for index, key in enumerate(project_of(plan).keys)]
-    return _limited(grouped, keys, inner.groups, salt)
-
-
-def _windowed_groups(plan: Aggregate, limited: LimitGroups, table: Table, salt: Salt) -> exp.Select:
-    """Totals of persons and groups in the window. A row that is all there is of its person and group needs no grouping:
-    its totals are written down as they are."""
-    columns = rotating.columns_of(table_name(table), plan)
-    window = rotating.kept(columns.position, columns.number, limited.groups, salt)
-    alone = exp.column(columns.alone)
+    groups = inner if isinstance(inner, PersonGroup) else inner.child
     project = project_of(plan)
-    keys = [exp.column(f"k{index}") for index in range(len(project.keys))]
-    indices = [index for index, total in enumerate(plan.totals) if total.kind != "persons"]
-    single = exp.select(
-        *keys, *(named(_total_of_row(plan.totals[index]), f"a{index}") for index in indices), copy=False
-    ).from_(
-        rows_that_count(project, table, salt).where(alone, window, copy=False).subquery("row", copy=False), copy=False
-    )
-    several = _person_groups(limited.child, plan.totals, table, salt, where=[exp.Not(this=alone.copy()), window.copy()])
-    chosen = [*(key.copy() for key in keys), *(exp.column(f"a{index}") for index in indices)]
-    several = exp.select(*chosen, copy=False).from_(several.subquery("several", copy=False), copy=False)
-    both = exp.Union(this=single, expression=several, distinct=False)
-    return exp.select(exp.Star(), copy=False).from_(both.subquery("together", copy=False), copy=False)
-
-
-def _total_of_row(total: Total) -> exp.Expression:
-    """What `_total` gives for one row."""
-    if total.kind == "rows":
-        return exp.Literal.number(1)
-    column = exp.column(f"q{total.quantity}")
-    if total.kind == "sum":
-        return column
-    absent = exp.Is(this=column, expression=exp.null())
-    return exp.Case(ifs=[exp.If(this=absent, true=exp.Literal.number(0))], default=exp.Literal.number(1))
+    select = person_groups(rows_that_count(groups.child, table, salt), len(project.keys), plan.totals)
+    if isinstance(inner, LimitGroups):
+        keys = [(exp.column(f"k{index}"), key.type) for index, key in enumerate(project.keys)]
+        select = _limited(select, keys, inner.groups, salt)
+    return select, False
 
 
 def rows_that_count(node: Project | LimitRows, table: Table, salt: Salt, *, also: Sequence[str] = ()) -> exp.Select:
@@ -249,68 +203,58 @@ def _declared(key: Key, values: tuple[Value, ...], column: exp.Expression) -> ex
     return exp.In(this=column.copy(), expressions=[literal(Literal(value, key.type)) for value in values])
 
 
-def _total(total: Total) -> exp.Expression:
+def total_of(total: Total) -> exp.Expression:
     """A total over rows; NULL where a sum has nothing to add."""
-    if total.kind in ("rows", "persons"):
-        return exp.Count(this=exp.Star(), big_int=True)
     column = exp.column(f"q{total.quantity}")
     count = exp.Count(this=column, big_int=True)
-    if total.kind == "present":
-        return count
-    if total.kind in ("average", "holders"):  # of one person in one group: NULL without a value
-        some = exp.GT(this=count, expression=exp.Literal.number(0))
-        mean = function("whole_quotient", function("whole_sum", column.copy()), count.copy())
-        value = mean if total.kind == "average" else exp.Literal.number(1)
-        return exp.Case(ifs=[exp.If(this=some, true=value)])
-    return function("whole_sum", column)
+    match total.kind:
+        case TotalKind.ROWS | TotalKind.PERSONS:
+            return exp.Count(this=exp.Star(), big_int=True)
+        case TotalKind.NON_NULL:
+            return count
+        case TotalKind.SUM:
+            return function("whole_sum", column)
+        case TotalKind.MEAN_PER_PERSON:
+            value = function("whole_quotient", function("whole_sum", column.copy()), count.copy())
+        case TotalKind.PERSONS_WITH_VALUE:
+            value = exp.Literal.number(1)
+        case _:
+            assert_never(total.kind)
+    some = exp.GT(this=count, expression=exp.Literal.number(0))  # of one person in one group: NULL without a value
+    return exp.Case(ifs=[exp.If(this=some, true=value)])
 
 
 def _or_zero(node: exp.Expression) -> exp.Expression:
     return exp.Coalesce(this=node, expressions=[exp.Literal.number(0)])
 
 
-def _person_groups(
-    node: PersonGroup,
-    totals: tuple[Total, ...],
-    table: Table,
-    salt: Salt,
-    *,
-    where: Sequence[exp.Expression] = (),
-    also: Sequence[exp.Expr] = (),
-) -> exp.Select:
-    """Each person's totals in each group, of the rows where more holds; also other aggregates, which may read WORD."""
-    keys = [exp.column(f"k{index}") for index in range(len(project_of(node).keys))]
-    selected = [named(_total(total), f"a{index}") for index, total in enumerate(totals) if total.kind != "persons"]
-    person = exp.column(PERSON)
-    rows = rows_that_count(node.child, table, salt, also=[WORD] if also else ())
-    for condition in where:
-        rows = rows.where(condition, copy=False)
+def person_groups(rows: exp.Select, keys: int, totals: Sequence[Total], also: Sequence[exp.Expr] = ()) -> exp.Select:
+    """Each person's totals in each group of rows with so many keys; and other aggregates of the engine's own."""
+    person, columns = exp.column(PERSON), [exp.column(f"k{index}") for index in range(keys)]
+    selected = [
+        named(total_of(total), f"a{index}") for index, total in enumerate(totals) if total.kind is not TotalKind.PERSONS
+    ]
     return (
-        exp.select(person, *keys, *selected, *also, copy=False)
+        exp.select(person, *columns, *selected, *also, copy=False)
         .from_(rows.subquery("row", copy=False), copy=False)
-        .group_by(person.copy(), *(key.copy() for key in keys), copy=False)
+        .group_by(person.copy(), *(column.copy() for column in columns), copy=False)
     )
 
 
-def _over_persons(total: Total, index: int, *, stored: bool) -> exp.Expression:
-    """A total over persons, each clamped to the bounds. Sums that are stored were clamped before: see `_stored`."""
-    if total.kind == "persons":
+def _over_persons(total: Total, index: int, *, clamped: bool) -> exp.Expression:
+    """A total over persons, each clamped to the bounds, but for sums that are `clamped` already."""
+    if total.kind is TotalKind.PERSONS:
         return exp.Count(this=exp.Star(), big_int=True)
-    within = stored and total.kind == "sum"
-    return _or_zero(function("whole_sum", exp.column(f"a{index}") if within else _within(total, index)))
+    within = clamped and total.kind is TotalKind.SUM
+    return _or_zero(function("whole_sum", exp.column(f"a{index}") if within else within_bounds(total, index)))
 
 
-def _within(total: Total, index: int) -> exp.Expression:
+def within_bounds(total: Total, index: int) -> exp.Expression:
     """A person's total in a group, clamped to its bounds; NULL stays NULL."""
     column = exp.column(f"a{index}")
     if total.bounds is None:
         return column
     return clamped_column(column, *total.bounds)
-
-
-def _stored(total: Total, index: int) -> exp.Expr:
-    """A total as it is stored: sums within their bounds, which makes them narrow; counts as they are."""
-    return _within(total, index).as_(f"a{index}") if total.kind == "sum" else exp.column(f"a{index}")
 
 
 def _limited(source: exp.Select, among: Sequence[rotating.Typed], most: int, salt: Salt) -> exp.Select:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -20,8 +21,8 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, column_name, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import quantity, rounded, steps_of
-from discreet.trusted.ring_a.table import DATES, LARGEST, Column, Source, Table, Type, Value
-from discreet.trusted.ring_a.terms import double_literal, from_steps, literal
+from discreet.trusted.ring_a.table import LARGEST, Column, Table, Type, Value
+from discreet.trusted.ring_a.terms import double_literal, literal, scaled
 from discreet.trusted.ring_a.windows import PLACE, of_rows
 
 _CALENDAR: dict[Type, tuple[Value | None, Value | None]] = {
@@ -35,7 +36,13 @@ def positions(table: Table, salt: bytes) -> str:
     return hashlib.sha256(b"positions" + salt + table.name.encode()).hexdigest()[:32]
 
 
-def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[list[exp.Expression], exp.Expression]:
+Read = Callable[[Column], exp.Expression]
+"""What is read of a column of the source, before it is made the column's type."""
+
+
+def load_statements(
+    table: Table, source: exp.Expression, key: str, read: Read
+) -> tuple[list[exp.Expression], exp.Expression]:
     """The statements that build a table of a source, under the engine's own names, typed, clamped and cut, and the one
     that fingerprints it.
 
@@ -45,11 +52,11 @@ def load_statements(table: Table, source: exp.Expression, key: str) -> tuple[lis
     contains. Rows whose text identifies and is too long are left out: see `ring_a.table.Column`.
     """
     held = [replace(column, identifies=True) if table.public else column for column in table.columns]
-    selected = [exp.alias_(_typed(column, table.source), column_name(index)) for index, column in enumerate(held)]
+    selected = [exp.alias_(_typed(column, read), column_name(index)) for index, column in enumerate(held)]
     select = exp.select(*selected).from_(source)
     for column in table.columns:
         if column.identifies and column.type is Type.TEXT and not table.public:
-            length = function("length", _typed(column, table.source))
+            length = function("length", _typed(column, read))
             fits = exp.LTE(this=length, expression=exp.Literal.number(column.longest))
             select = select.where(exp.Coalesce(this=fits, expressions=[exp.true()]), copy=False)
     name = table_name(table)
@@ -87,21 +94,15 @@ def _beside_steps(rows: exp.Select, table: Table) -> exp.Select:
     return exp.select(exp.Star(), *counted).from_(rows.subquery("stored", copy=False), copy=False) if counted else rows
 
 
-def _typed(column: Column, source: Source) -> exp.Expression:
+def _typed(column: Column, read: Read) -> exp.Expression:
     """A column as its declared type: what does not convert is NULL, NaN is NULL, what lies outside is clamped, and a
-    number is rounded to its step. Where the source has a decimal comma, 3,5 is a number, and so is 1.234,5; 1.5, which
-    may be either, is NULL. Where it says how dates are written, no others are dates.
+    number is rounded to its step, whatever is `read` of the source.
 
     Dates that an engine knows and Python does not (before year 1, after 9999, infinite) count as outside: as a group's
     key such a date of one person would make everybody's question fail.
     """
     assert column.type is not None
-    node: exp.Expression = exp.column(column.name, quoted=True)
-    if source.decimal == "," and column.type.numeric:
-        node = _with_point(node)
-    if source.dates != Source("csv").dates and column.type in _CALENDAR:
-        node = _as_iso(node, source.dates)
-    node = function("column_as", node, kind(TYPES[column.type]))
+    node = function("column_as", read(column), kind(TYPES[column.type]))
     if column.type is Type.NUMBER:
         unknown: exp.Expression = exp.Or(
             this=function("is_nan", node), expression=exp.Is(this=node.copy(), expression=exp.null())
@@ -130,40 +131,11 @@ def _typed(column: Column, source: Source) -> exp.Expression:
 def _in_steps(node: exp.Expression, step: Fraction, ends: tuple[int, int], *, open_: bool) -> exp.Expression:
     """The multiple of a step that a number is nearest to, within its bounds. Where bounds are `open_`, a number beyond
     what is counted in steps stays as it is."""
-    nearest = from_steps(rounded(node, Lattice(step, *ends)), step.numerator, step.denominator)
+    nearest = scaled(rounded(node, Lattice(step, *ends)), step.numerator, step.denominator)
     if not open_:
         return nearest
     counted = exp.LTE(this=exp.Abs(this=node.copy()), expression=double_literal(LARGEST // step.numerator * step))
     return exp.Case(ifs=[exp.If(this=counted, true=nearest)], default=node.copy())
-
-
-def _as_iso(node: exp.Expression, dates: str) -> exp.Expression:
-    """A date, or a date and a time of day, with the year first, as the engine reads it; NULL if written otherwise."""
-    parts = DATES.fullmatch(dates)
-    assert parts is not None
-    order = [parts[1], parts[3], parts[4]]
-    digits = {"d": "([0-9]{1,2})", "m": "([0-9]{1,2})", "Y": "([0-9]{4})"}
-    pattern = rf"\s*{f'[{parts[2]}]'.join(digits[part] for part in order)}([ T][0-9:.]+)?\s*"
-    iso = "-".join(f"\\{order.index(part) + 1}" for part in "Ymd") + r"\4"
-    match = function("matches_all", node.copy(), exp.Literal.string(pattern))
-    words = [exp.Literal.string(f"^{pattern}$"), exp.Literal.string(iso)]
-    return exp.Case(ifs=[exp.If(this=match, true=function("replace_match", node, *words))])
-
-
-def _with_point(node: exp.Expression) -> exp.Expression:
-    """A number that is written with a comma, as the engine reads it."""
-
-    def replaced(inner: exp.Expression, old: str, new: str) -> exp.Expression:
-        return function("replace", inner, exp.Literal.string(old), exp.Literal.string(new))
-
-    grouped = exp.Literal.string(r"\s*[-+]?[0-9]{1,3}([.][0-9]{3})+(,[0-9]*)?\s*")
-    dotted = function("contains", node.copy(), exp.Literal.string("."))
-    whole = function("matches_all", node.copy(), grouped)
-    cases = [
-        exp.If(this=exp.Not(this=dotted), true=replaced(node.copy(), ",", ".")),
-        exp.If(this=whole, true=replaced(replaced(node.copy(), ".", ""), ",", ".")),
-    ]
-    return exp.Case(ifs=cases)
 
 
 def _bound(column: Column, value: Value) -> exp.Expression:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -103,31 +102,41 @@ class Column:
         return None
 
 
-DATES = re.compile(r"%([dmY])([./-])%(?!\1)([dmY])\2%(?!\1|\3)([dmY])")
-"""How dates may be written in a CSV file: day, month and year in any order, with one sign between them."""
+class SourceKind(StrEnum):
+    """What rows come from."""
 
+    CSV = "csv"
+    PARQUET = "parquet"
+    DELTA = "delta"
+    """A folder of Parquet files with a log of which are in which version of it."""
+    ICEBERG = "iceberg"
+    """A folder of files with lists of which are in which snapshot of an Iceberg table."""
+    DATABASE = "duckdb"
+    """A table of a database file: the format of that file, whatever engine reads it."""
+    POSTGRESQL = "postgresql"
+    """A table on a PostgreSQL server, whatever engine holds its rows."""
+    SPARK = "spark"
+    """A table of a Spark server's catalog."""
+    FRAME = "frame"
+    """A table in Python."""
+    RELATION = "relation"
+    """What a question has put together of declared tables."""
 
-DATABASE = "duckdb"
-"""The kind of a source that is a table of a database file: the format of that file, whatever engine reads it."""
-
-DELTA = "delta"
-"""The kind of a source that is a folder of Parquet files with a log of which are in which version of it."""
-
-POSTGRESQL = "postgresql"
-"""The kind of a source that is a table on a PostgreSQL server, whatever engine holds its rows."""
+    __repr__ = str.__repr__
+    """As the text that it once was: keys of stored answers are made of the repr of declared tables."""
 
 
 @dataclass(frozen=True)
 class Source:
     """Where rows come from: files, a table of a DuckDB file or of a server, or an object that Python holds.
 
-    `kind` is csv, parquet, delta, duckdb, postgresql or frame. Of files, `path` is one, a folder or a pattern, and
-    `further` are others beside it; of a Delta table it is the folder, and the `version` says which of its states. In a
-    CSV file `delimiter` stands between columns, `decimal` in 3.5, `dates` says how a date is written ("%d.%m.%Y"), and
-    its text is in an `encoding`. `server` is the URL of a server, in which no password stands.
+    Of files, `path` is one, a folder or a pattern, and `further` are others beside it; of a Delta table it is the
+    folder, and the `version` says which of its states. In a CSV file `delimiter` stands between columns, `decimal` in
+    3.5, `dates` says how a date is written ("%d.%m.%Y"), and its text is in an `encoding`. `server` is the URL of a
+    server, in which no password stands.
     """
 
-    kind: str
+    kind: SourceKind
     path: Path | None = None
     relation: str | None = None
     frame: Any = field(default=None, repr=False, compare=False)
@@ -138,27 +147,6 @@ class Source:
     server: str | None = None
     further: tuple[Path, ...] = ()
     version: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The source in words, without its content."""
-        if self.kind == "frame":
-            return "a table in Python"
-        if self.server is not None:
-            return f"{self.server}::{self.relation}"
-        if self.further:
-            return f"{self.path} and {len(self.further)} more"
-        return f"{self.path}::{self.relation}" if self.relation else str(self.path)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What a row's value in a column may be: one of these values, or a value from `minimum` to `maximum`."""
-
-    column: str
-    values: tuple[Value, ...] | None = None
-    minimum: Value | None = None
-    maximum: Value | None = None
 
 
 class Relation:
@@ -181,7 +169,6 @@ class Table:
     are not declared are as many as rows, at most `USUAL_GROUPS`.
     With `shared`, a row may lead to several persons: it counts once for each, and what is hidden of a person is the
     part in it, not that there is such a row. Without, none leads to two: rows are held to that when they are loaded.
-    `impossible` says which rows cannot be, each by conditions that no row meets all: no synthetic row will.
     """
 
     name: str
@@ -195,7 +182,6 @@ class Table:
     path: tuple[str, str] | None = None
     shared: bool = False
     parts: tuple[Table, ...] = ()
-    impossible: tuple[tuple[Condition, ...], ...] = field(default=(), repr=False)  # no question depends on it
     relation: Relation | None = field(default=None, repr=False)
 
     @property
@@ -233,10 +219,4 @@ def as_table(relation: Relation) -> Table:
 @singledispatch
 def own_columns(relation: Relation) -> Mapping[str, frozenset[object]]:
     """The columns of which a person has one value for each setting of some switches, with these switches."""
-    raise TypeError(f"unknown relation: {type(relation).__name__}")
-
-
-@singledispatch
-def listed_together(relation: Relation) -> list[tuple[Mapping[str, int], tuple[tuple[Value | None, ...], ...]]]:
-    """What public tables list: the names of their columns as the question reads them, with places, and the rows."""
     raise TypeError(f"unknown relation: {type(relation).__name__}")

@@ -96,11 +96,6 @@ def is_whole(expression: Expression) -> bool:
     return held_whole(expression) and expression.type is Type.INTEGER
 
 
-def from_steps(node: exp.Expression, numerator: int, denominator: int) -> exp.Expression:
-    """So many steps of p/q as a double."""
-    return scaled(node, numerator, denominator)
-
-
 def scaled(node: exp.Expression, factor: int, divisor: int) -> exp.Expression:
     """A double times one number over another, both of which doubles hold."""
     if factor != 1:

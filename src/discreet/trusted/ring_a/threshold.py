@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -107,19 +107,6 @@ class GaussianThreshold:
         return f"groups shown from about {self.threshold} persons, Gaussian noise of sigma {figure(self.sigma)}"
 
 
-def laplace_threshold(epsilon: Fraction, delta: Fraction, cells: int) -> LaplaceThreshold:
-    """The lowest threshold that is (epsilon, delta)-DP when a person touches at most `cells` groups.
-
-    delta/cells is compared with an upper bound of q^j/(1 + q) in rationals, so the threshold is never too low.
-    """
-    if not 0 < delta < 1:
-        raise ValueError("a threshold needs 0 < delta < 1")
-    scale = cells / epsilon
-    share = delta / cells
-
-    return LaplaceThreshold(scale, _least(lambda j: laplace_tail(scale, j) <= share) + 1, cells, delta)
-
-
 def laplace_tail(scale: Fraction, j: int) -> Fraction:
     """The probability that discrete Laplace noise is at least j ≥ 1, from above: q^j/(1 + q), q = exp(−1/scale)."""
     exponent = -max(j, 0) / scale
@@ -128,18 +115,6 @@ def laplace_tail(scale: Fraction, j: int) -> Fraction:
     # q^j/(1+q) with q^j from above and q from below
     q_low = exp_bounds(-1 / scale, 200)[0] if 1 / scale <= 1_000_000 else Fraction(0)
     return exp_bounds(exponent, 200)[1] / (1 + q_low)
-
-
-def gaussian_threshold(mu_squared: Fraction, delta: Fraction, cells: int) -> GaussianThreshold:
-    """The lowest threshold that is μ-GDP but for a probability of delta, when a person touches at most `cells` groups.
-
-    delta/cells is compared with an upper bound of Φ(−(j − 1/2)/sigma) in rationals; threshold = j + 1.
-    """
-    if not 0 < delta < 1 or mu_squared <= 0:
-        raise ValueError("a threshold needs 0 < delta < 1 and mu > 0")
-    sigma = sqrt_ceiling(cells / mu_squared)
-    share = delta / cells
-    return GaussianThreshold(sigma, _least(lambda j: gaussian_tail(sigma, j, share) <= share) + 1, cells, delta)
 
 
 def gaussian_tail(sigma: Fraction, j: int, share: Fraction) -> Fraction:
@@ -153,17 +128,6 @@ def _certify(threshold: int, cells: int, delta: Fraction, tail: Fraction) -> Non
     """Raises ValueError unless the tail of one group's noise is at most its share of delta."""
     if threshold < 2 or cells < 1 or tail > delta / cells:
         raise ValueError("a group of one person would be shown with a probability above delta")
-
-
-def _least(safe: Callable[[int], bool]) -> int:
-    """The least j ≥ 1 that is safe: what is bounded falls as j grows."""
-    low, high = 0, 1  # the least safe j lies in (low, high]
-    while not safe(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if safe(middle) else (middle, high)
-    return high
 
 
 def _held(persons: Sequence[int]) -> Sequence[int]:

@@ -31,15 +31,15 @@ WHERE is applied beside the window, not before it: the limit counts all rows, or
 the question's keys (of public ones, those that WHERE leaves), and then WHERE reads the person's own rows that are left.
 That is a bound for the same reason, and loses something only of persons above the limit.
 
-Which form a plan takes follows from the plan alone. Positions of groups are kept beside
-the table, by key columns: `Held` says how they are built, when a question first needs them.
+Which form a plan takes follows from the plan alone. Rows have their positions since the load. Groups have positions
+where ring B keeps them (`ring_b.held_groups`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
@@ -47,7 +47,7 @@ from sqlglot import exp
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.names import column_name, named
-from discreet.trusted.ring_a.nodes import Aggregate, Clip, Filter, LimitGroups, LimitRows, Project, Scan
+from discreet.trusted.ring_a.nodes import Filter, LimitRows, Project, Scan
 from discreet.trusted.ring_a.table import Table, Type
 from discreet.trusted.ring_a.terms import double_literal
 
@@ -60,10 +60,6 @@ ROWS = "rows_of_person"
 """How many rows the person has."""
 WORD = "word_of_person"
 """A number below 2^31 that follows from the person's id."""
-
-MOST_HELD = 4
-"""How many sets of group positions are kept beside one table; the one that was used longest ago makes room."""
-
 
 Typed = tuple[exp.Expression, Type]
 """A column of the engine, and the type of its values."""
@@ -91,56 +87,16 @@ def _number(*parts: object) -> int:
     return int.from_bytes(digest[:16], "big") % (P - 1) + 1
 
 
-@dataclass(frozen=True)
-class Held:
-    """What a plan needs beside its table: the statements that build it, and those that drop it."""
-
-    name: str
-    build: tuple[exp.Expression, ...]
-    drop: tuple[exp.Expression, ...]
-
-
-@dataclass(frozen=True)
-class GroupColumns:
-    """The columns that place a row's group among the person's groups: its position, their number, and whether the
-    row is the only one of its group."""
-
-    position: str
-    number: str
-    alone: str
-
-
 def over_rows(node: Project | LimitRows) -> bool:
     """Whether a limit on rows is a window: straight over the rows of one table."""
-    return isinstance(node, LimitRows) and _plain(node.child)
+    return isinstance(node, LimitRows) and plain(node.child)
 
 
-def over_groups(plan: Aggregate) -> LimitGroups | None:
-    """The limit on groups that is a window: over groups of plain columns of one table, rows not limited before."""
-    limited = plan.child.child if isinstance(plan.child, Clip) else None
-    usual = all(total.kind in ("rows", "present", "sum", "persons") for total in plan.totals)
-    below = limited.child.child if isinstance(limited, LimitGroups) else None
-    if usual and isinstance(limited, LimitGroups) and isinstance(below, Project) and _plain(below):
-        return limited
-    return None
-
-
-def _plain(project: Project) -> bool:
+def plain(project: Project) -> bool:
     """Whether the rows below are those of one table with several rows a person, filtered or not."""
     scan = project.child.child if isinstance(project.child, Filter) else project.child
     several = isinstance(scan, Scan) and scan.person is not None and not scan.one_row_per_person
     return several and isinstance(scan, Scan) and scan.relation is None
-
-
-def stored(plan: Aggregate) -> bool:
-    """Whether a limit on groups can be taken on stored totals of each person and group: where there is no WHERE."""
-    limited = over_groups(plan)
-    return limited is not None and isinstance(_project(limited).child, Scan)
-
-
-def _project(limited: LimitGroups) -> Project:
-    assert isinstance(limited.child.child, Project)
-    return limited.child.child
 
 
 def kept(position: str, number: str, most: int, salt: Salt) -> exp.Expression:
@@ -160,7 +116,7 @@ def _rest(node: exp.Expression) -> exp.Expression:
     return exp.Paren(this=exp.Mod(this=exp.Paren(this=node), expression=exp.Literal.number(P)))
 
 
-def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
+def words_of(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     """Numbers from 0 to P − 1 that follow from a column's value, and may be NULL of NULL. No value makes them fail.
 
     Whole numbers that are less than 2^60 apart have different ones: their rest, and that of how often 2^30 goes into
@@ -180,7 +136,7 @@ def _words(node: exp.Expression, kind: Type) -> list[exp.Expression]:
     return [_rest(exp.Add(this=_rest(half), expression=exp.Literal.number(P))) for half in halves]
 
 
-def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: str) -> exp.Select:
+def mixed_rows(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: str) -> exp.Select:
     """The rows with one more column, named `name`: x^5 modulo P, where x is a sum of multiples of these numbers below
     P, and of one more, under the key; NULL counts as 1. The fifth power is one-to-one, as 5 does not divide P − 1, and
     leaves nothing of the order and distances of numbers."""
@@ -204,10 +160,10 @@ def _mixed(rows: exp.Select, values: Sequence[exp.Expression], key: str, name: s
 def mixed_by_salt(rows: exp.Select, person: exp.Expression, among: Sequence[Typed], salt: Salt) -> exp.Select:
     """The rows with a number that follows from the salt, the person and these columns alone: what `rank` goes by."""
     whose = exp.DPipe(this=exp.Literal.string(salt.text), expression=cast(person, "TEXT"))
-    words = [one for node, kind in among for one in _words(node.copy(), kind)]
+    words = [one for node, kind in among for one in words_of(node.copy(), kind)]
     known = (exp.Coalesce(this=cast(node, "BIGINT"), expressions=[exp.Literal.number(1)]) for node in words)
     fresh = [_rest(exp.Mul(this=node, expression=exp.Literal.number(salt.factor))) for node in known]
-    return _mixed(rows, [_rest(function("text_number", whose)), *fresh], "", "mixed")
+    return mixed_rows(rows, [_rest(function("text_number", whose)), *fresh], "", "mixed")
 
 
 def rank(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Window:
@@ -218,7 +174,7 @@ def rank(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Window
     return exp.Window(this=exp.RowNumber(), partition_by=[person.copy()], order=order)
 
 
-def _places(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Expression:
+def places_of(person: exp.Expression, values: Sequence[exp.Expression]) -> exp.Expression:
     return exp.cast(rank(person, values), exp.DType.INT)
 
 
@@ -230,98 +186,21 @@ def of_rows(rows: exp.Select, table: Table, key: str) -> exp.Select:
     """
     columns = {one.name: (exp.column(column_name(i)), one.type or Type.TEXT) for i, one in enumerate(table.columns)}
     person = columns[table.person or ""][0]
-    owned = _mixed(rows, _words(*columns[table.person or ""]), key, "owner")
-    mixed = _mixed(owned, [one for node, kind in columns.values() for one in _words(node.copy(), kind)], key, "mixed")
+    owned = mixed_rows(rows, words_of(*columns[table.person or ""]), key, "owner")
+    mixed = mixed_rows(
+        owned, [one for node, kind in columns.values() for one in words_of(node.copy(), kind)], key, "mixed"
+    )
     limit = exp.Literal.number(table.stored)
-    among = exp.Least(this=_over(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
+    among = exp.Least(this=over_person(exp.Count(this=exp.Star()), person), expressions=[limit], ignore_nulls=True)
     placed = exp.select(
         *(node.copy() for node, _ in columns.values()),
-        exp.alias_(_places(person, [node for node, _ in columns.values()]), PLACE),
+        exp.alias_(places_of(person, [node for node, _ in columns.values()]), PLACE),
         exp.alias_(exp.cast(among, exp.DType.INT), ROWS),
-        exp.alias_(exp.cast(_over(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
+        exp.alias_(exp.cast(over_person(exp.Min(this=exp.column("owner")), person), exp.DType.INT), WORD),
     ).from_(mixed.subquery("ordered", copy=False), copy=False)
     kept = exp.LTE(this=exp.column(PLACE), expression=limit.copy())
     return exp.select(exp.Star()).from_(placed.subquery("placed", copy=False), copy=False).where(kept, copy=False)
 
 
-def _over(node: exp.Expression, person: exp.Expression) -> exp.Window:
+def over_person(node: exp.Expression, person: exp.Expression) -> exp.Window:
     return exp.Window(this=node, partition_by=[person.copy()])
-
-
-def placed(cells: exp.Select, keys: Sequence[Type], columns: Sequence[exp.Expr]) -> exp.Select:
-    """Each row of person, keys and word, with its position among the person's groups and their number. The order is one
-    of the person's own, by the word."""
-    person = exp.column("person")
-    names = [exp.column(f"k{index}") for index in range(len(keys))]
-    values = [one for name, kind in zip(names, keys, strict=True) for one in _words(name.copy(), kind)]
-    return exp.select(
-        *columns,
-        exp.alias_(_places(person, names), "place"),
-        exp.alias_(exp.cast(_over(exp.Count(this=exp.Star()), person), exp.DType.INT), "places"),
-    ).from_(_mixed(cells, [exp.column(WORD), *values], "groups", "mixed").subquery("ordered"))
-
-
-def name_of(table: str, plan: Aggregate) -> str | None:
-    """The name of what a plan reads beside its table; None where that is nothing."""
-    if over_groups(plan) is None:
-        return None
-    return totals_name(table, plan) if stored(plan) else columns_of(table, plan).position
-
-
-def totals_name(table: str, plan: Aggregate) -> str:
-    """The table of stored totals of a plan. Bounds of counts are left to the question; sums are stored clamped."""
-    project, totals = _project(_limited(plan)), plan.totals
-    wanted = [total if total.kind == "sum" else replace(total, bounds=None) for total in totals]
-    return f"totals_{_digest(table, project.keys, project.quantities, wanted)}"
-
-
-def columns_of(table: str, plan: Aggregate) -> GroupColumns:
-    """The columns of group positions that a plan reads."""
-    mark = _digest(table, _project(_limited(plan)).keys)
-    return GroupColumns(f"place_{mark}", f"places_{mark}", f"alone_{mark}")
-
-
-def _limited(plan: Aggregate) -> LimitGroups:
-    limited = over_groups(plan)
-    assert limited is not None
-    return limited
-
-
-def _digest(*parts: object) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
-
-
-def held_totals(name: str, totals: exp.Select) -> Held:
-    """A table of its own."""
-    build = exp.Create(this=exp.to_table(name), kind="TABLE", expression=totals)
-    return Held(name, (build,), (exp.Drop(tables=[exp.to_table(name)], kind="TABLE"),))
-
-
-def held_columns(
-    table: str, columns: GroupColumns, cells: exp.Select, same: Sequence[tuple[exp.Expression, str, bool]]
-) -> Held:
-    """Three more columns of the table: it is replaced by itself joined with the groups' positions, in one statement, so
-    that a failure leaves it as it was. A row of no group has NULL there. `same` pairs a column with that of a
-    group, and says whether NULL is one.
-
-    Persons and groups are matched by value, each group of a person stands there once: no row is lost or doubled."""
-    added = [
-        exp.alias_(exp.column("place", table="cell"), columns.position),
-        exp.alias_(exp.column("places", table="cell"), columns.number),
-        exp.alias_(exp.EQ(this=exp.column("size", table="cell"), expression=exp.Literal.number(1)), columns.alone),
-    ]
-    matches = [
-        (exp.NullSafeEQ if nulls else exp.EQ)(
-            this=exp.column(node.name, table="base"), expression=exp.column(name, table="cell")
-        )
-        for node, name, nulls in same
-    ]
-    source = exp.select(exp.Column(this=exp.Star(), table=exp.to_identifier("base")), *added)
-    source = source.from_(exp.alias_(exp.to_table(table), "base", table=True))
-    source = source.join(cells.subquery("cell"), on=exp.and_(*matches), join_type="left")
-    build = exp.Create(this=exp.to_table(table), kind="TABLE", replace=True, expression=source)
-    drop = tuple(
-        exp.Alter(this=exp.to_table(table), kind="TABLE", actions=[exp.Drop(tables=[exp.column(name)], kind="COLUMN")])
-        for name in (columns.position, columns.number, columns.alone)
-    )
-    return Held(columns.position, (build,), drop)

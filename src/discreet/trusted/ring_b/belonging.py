@@ -34,7 +34,7 @@ which rows get their persons, then rows in which they are equal belong to the sa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from discreet.trusted.ring_a.expressions import ColumnOf, Expression, columns_of
 from discreet.trusted.ring_a.table import Relation, Table, own_columns
@@ -43,6 +43,7 @@ from discreet.trusted.ring_b.relations import (
     Base,
     Computed,
     Joined,
+    JoinKind,
     Over,
     PerPerson,
     Renamed,
@@ -114,18 +115,24 @@ def _joined(relation: Joined, at: Switch) -> Own:
     left, right = own(relation.left, (*at, 0)), own(relation.right, (*at, 1))
     about = shape(relation.left).private, shape(relation.right).private
     if about[0] is not about[1]:
-        if relation.kind not in ("inner", "left" if about[0] else "right"):
+        if relation.kind not in (JoinKind.INNER, JoinKind.LEFT if about[0] else JoinKind.RIGHT):
             return {}  # rows of nobody: no such question is read
         mine = left if about[0] else right
         found = _of_public(relation, mine, about[0])
         left, right = (mine, found) if about[0] else (found, mine)
-    if relation.kind == "inner":
-        return {**left, **right}
-    if relation.kind == "full":
-        return {**_beside(left, frozenset([(*at, 2)])), **_beside(right, frozenset([(*at, 3)]))}
     switches = NONE if relation.condition is None else _read(relation.condition, {**left, **right})
     alone = frozenset([at]) if switches is None else switches
-    return {**left, **_beside(right, alone)} if relation.kind == "left" else {**_beside(left, alone), **right}
+    match relation.kind:
+        case JoinKind.INNER:
+            return {**left, **right}
+        case JoinKind.FULL:
+            return {**_beside(left, frozenset([(*at, 2)])), **_beside(right, frozenset([(*at, 3)]))}
+        case JoinKind.LEFT:
+            return {**left, **_beside(right, alone)}
+        case JoinKind.RIGHT:
+            return {**_beside(left, alone), **right}
+        case _:
+            assert_never(relation.kind)
 
 
 def _beside(columns: Own, switches: frozenset[Switch]) -> Own:

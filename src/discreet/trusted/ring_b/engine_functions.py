@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sqlglot import exp
 
-from discreet.trusted.ring_a.dialect import Dialect
+from discreet.trusted.ring_b.dialect import Dialect
 
 COMMON = frozenset(
     {

@@ -43,7 +43,7 @@ from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, fraction
 from discreet.trusted.ring_a.filter import PrivacyFilter
-from discreet.trusted.ring_a.gaussian_budget import MANY, Price, down, squares, up
+from discreet.trusted.ring_a.gaussian_budget import Price, down, squares, up
 from discreet.trusted.ring_a.loss import DiscreteLaplace, Loss
 from discreet.trusted.ring_b.further_losses import LaplaceLoss
 from discreet.trusted.ring_b.shape import SymmetricLoss
@@ -75,11 +75,6 @@ def opening(epsilon: Number, delta: Number) -> Fraction:
 def charge(loss: Loss, left: Fraction | None) -> Fraction | None:
     """`gaussian_budget.charge` at certified prices."""
     return gaussian_budget.charge(certified, loss, left)
-
-
-def times(loss: Loss, left: Fraction | None, most: int = MANY) -> int:
-    """`gaussian_budget.times` at certified prices."""
-    return gaussian_budget.times(certified, loss, left, most)
 
 
 def shape_of(loss: Loss) -> SymmetricLoss:

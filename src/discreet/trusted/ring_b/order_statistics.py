@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 from discreet.trusted.ring_a.additive import Laplace
@@ -21,7 +22,7 @@ from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.loss import Batch, Single
 from discreet.trusted.ring_a.nodes import Aggregate, LimitRows, Project, Root, Total, TotalKind, project_of
 from discreet.trusted.ring_a.public_groups import Group
-from discreet.trusted.ring_a.sensitivity import reach, rows_reached
+from discreet.trusted.ring_a.sensitivity import reach
 from discreet.trusted.ring_a.table import Table, Value
 from discreet.trusted.ring_b.logarithmic import LogarithmicRange
 from discreet.trusted.ring_b.quantile import Quantiles
@@ -45,15 +46,28 @@ class Distinct(Root):
     child: Aggregate
 
 
+class SpecialKind(StrEnum):
+    """What is measured separately."""
+
+    QUANTILES = "quantiles"
+    WINNERS = "winners"
+    """The most frequent values."""
+    DISTINCT = "distinct"
+    """The number of different values."""
+
+    __repr__ = str.__repr__
+    """As the text that it once was: keys of stored answers are made of a plan's repr."""
+
+
 @dataclass(frozen=True)
 class Special:
-    """An aggregate that is measured separately, with its own counts: quantiles, winners or distinct.
+    """An aggregate that is measured separately, with its own counts.
 
     `fractions` are those of quantiles, on `lattice`; `values` are the candidates of which the `k` commonest are found;
     `many` says that the answer is a list.
     """
 
-    kind: str
+    kind: SpecialKind
     root: Root
     fractions: tuple[Fraction, ...] = ()
     lattice: Lattice | None = None
@@ -77,6 +91,14 @@ class MeasuredSpecial:
 
     special: Special
     mechanism: SpecialMechanism
+
+
+def rows_reached(root: Root) -> int:
+    """The most rows of one person that a plan counts. Raises ValueError where nothing bounds them."""
+    rows = reach(root).rows
+    if rows is None:
+        raise ValueError("the plan does not bound a person's rows")
+    return rows
 
 
 def values_reached(root: Distinct) -> int:

@@ -4,10 +4,21 @@ made."""
 from discreet.trusted.ring_b import (
     belonging,
     functions,
+    held_groups,
     jointly,
+    listed_groups,
     order_statements,
     relation_statements,
     relations,
 )
 
-__all__ = ["belonging", "functions", "jointly", "order_statements", "relation_statements", "relations"]
+__all__ = [
+    "belonging",
+    "functions",
+    "held_groups",
+    "jointly",
+    "listed_groups",
+    "order_statements",
+    "relation_statements",
+    "relations",
+]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, assert_never
 
 from sqlglot import exp
 
@@ -18,22 +18,25 @@ from discreet.dialect.normal import TURNED
 from discreet.trusted.ring_a.casts import cast
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, columns_of
+from discreet.trusted.ring_a.lattice import Lattice
 from discreet.trusted.ring_a.names import NOBODY, column_name, named, table_name
 from discreet.trusted.ring_a.nodes import Quantity
 from discreet.trusted.ring_a.quantities import clamped, quantity
 from discreet.trusted.ring_a.statement import PERSON, Keep, RelationRows, relation_rows
 from discreet.trusted.ring_a.table import LARGEST, Relation, Type
-from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, from_steps, held_whole
+from discreet.trusted.ring_a.terms import as_double, compiled, double_literal, held_whole, scaled
 from discreet.trusted.ring_a.windows import PLACE
 from discreet.trusted.ring_b.relations import (
     Attributed,
     Base,
     Computed,
     Joined,
+    JoinKind,
     ListedKeys,
     Matched,
     PerPerson,
     PersonTotal,
+    PersonTotalKind,
     RelationShape,
     Renamed,
     Stacked,
@@ -102,13 +105,13 @@ def _attributed(relation: Attributed, keep: Keep) -> RelationSelect:
     selected = [named(exp.column(f"c{i}", table="l"), f"c{i}") for i in range(len(child.shape.columns))]
     selected += [named(exp.column(PERSON, table="o"), PERSON), *_ids(child, owner, ("l", "o"))]
     select = exp.select(*selected, copy=False).from_(child.select.subquery("l", copy=False), copy=False)
-    _join(select, owner.select.subquery("o", copy=False), exp.EQ(this=key, expression=target), "inner")
+    _join(select, owner.select.subquery("o", copy=False), exp.EQ(this=key, expression=target), JoinKind.INNER)
     return RelationSelect(select, shape(relation), True, child.ids + owner.ids)
 
 
-def _join(select: exp.Select, other: exp.Expression, on: exp.Expr, kind: str) -> None:
+def _join(select: exp.Select, other: exp.Expression, on: exp.Expr, kind: JoinKind) -> None:
     """Joins one more. sqlglot's own way reads the kind as a text of its own."""
-    select.append("joins", exp.Join(this=other, on=on, **{"kind" if kind == "inner" else "side": kind.upper()}))
+    select.append("joins", exp.Join(this=other, on=on, **{"kind" if kind is JoinKind.INNER else "side": kind.upper()}))
 
 
 def several_owners(relation: Attributed) -> exp.Select:
@@ -127,7 +130,7 @@ def _renamed(relation: Renamed | ListedKeys, keep: Keep) -> RelationSelect:
 
 
 def _where(relation: Where, keep: Keep) -> RelationSelect:
-    if isinstance(relation.child, Joined) and relation.child.kind == "inner":  # asked of one side: asked below
+    if isinstance(relation.child, Joined) and relation.child.kind is JoinKind.INNER:  # asked of one side: asked below
         join = relation.child
         every = (*(conjuncts(join.condition) if join.condition is not None else ()), *conjuncts(relation.predicate))
         return rows_of(replace(join, condition=reduce(_and, every)), keep)
@@ -180,6 +183,10 @@ def _ids(left: RelationSelect, right: RelationSelect, names: tuple[str, str]) ->
     return [named(exp.column(f"r{place}", table=name), f"r{new}") for new, (name, place) in enumerate(places)]
 
 
+_TURNED = {JoinKind.RIGHT: JoinKind.LEFT, JoinKind.LEFT: JoinKind.RIGHT}
+"""The same join, its sides the other way round."""
+
+
 def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     """Pairs of rows. The engine reads the second side whole before the first, and where it finds it empty, nothing of
     the first: so that no person's row decides how much work is done on others', a public side comes second, and a
@@ -191,8 +198,8 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     left, right = rows_of(relation.left, keep), rows_of(relation.right, keep)
     whole = shape(relation)
     sides, kind = [(left, "l"), (right, "r")], relation.kind
-    if kind == "right" or (right.shape.private and not left.shape.private):
-        sides, kind = sides[::-1], {"right": "left", "left": "right"}.get(kind, kind)
+    if kind is JoinKind.RIGHT or (right.shape.private and not left.shape.private):
+        sides, kind = sides[::-1], _TURNED.get(kind, kind)
     (first, start), (second, last) = sides
     both = first.shape.private and second.shape.private
     written = {**left.columns("l"), **right.columns("r")}
@@ -202,7 +209,7 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     meeting: list[Any] = []
     if both:
         own = second.shape.by_name.keys()
-        inside = [part for part in conditions if kind != "full" and columns_of(part) <= own]
+        inside = [part for part in conditions if kind is not JoinKind.FULL and columns_of(part) <= own]
         pairs = [pair for part in conditions if (pair := _compared(part, first, second, start)) is not None]
         known = [part for part, *_ in pairs]
         conditions = tuple(part for part in conditions if part not in inside and part not in known)
@@ -222,7 +229,7 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     if conditions:
         meeting.append(exp.Paren(this=compiled(reduce(_and, conditions), written)))
     ids, kinds = _ids(left, right, ("l", "r")), left.ids + right.ids
-    if kind == "full":
+    if kind is JoinKind.FULL:
         either: exp.Expression = exp.Coalesce(this=persons["l"].copy(), expressions=[persons["r"].copy()])
         selected.append(named(either, PERSON))
         # a row without a partner on the left, and one without on the right, are two
@@ -234,7 +241,7 @@ def _joined(relation: Joined, keep: Keep) -> RelationSelect:
     select = exp.select(*selected, *ids, copy=False)
     select = select.from_(origin.subquery(start, copy=False), copy=False)
     _join(select, source.subquery(last, copy=False), exp.and_(*meeting, copy=False), kind)
-    if kind == "full" and (nobody := _nobody(relation)) is not None:
+    if kind is JoinKind.FULL and (nobody := _nobody(relation)) is not None:
         select = select.where(exp.NEQ(this=exp.paren(either.copy()), expression=nobody), copy=False)
     return RelationSelect(select, whole, bool(persons), kinds)
 
@@ -346,31 +353,42 @@ def _per_person(relation: PerPerson, keep: Keep) -> RelationSelect:
 
 def _exact(total: PersonTotal, columns: Mapping[str, exp.Expression]) -> exp.Expression:
     """A total over rows of one person. Every sum is one of integers."""
-    if total.expression is None:
+    if total.kind is PersonTotalKind.ROWS:
         return exp.Count(this=exp.Star(), big_int=True)
-    if total.kind in ("present", "distinct", "minimum", "maximum"):
-        node = _typed(total.expression, columns)
-        if total.kind == "distinct":
-            return exp.Count(this=exp.Distinct(expressions=[node]), big_int=True)
-        if total.kind == "present":
-            return exp.Count(this=node, big_int=True)
-        return exp.Min(this=node) if total.kind == "minimum" else exp.Max(this=node)
-    assert total.lattice is not None
-    steps = quantity(Quantity(total.expression, total.lattice), columns)
+    assert total.expression is not None
+    match total.kind:
+        case PersonTotalKind.PRESENT:
+            return exp.Count(this=_typed(total.expression, columns), big_int=True)
+        case PersonTotalKind.DISTINCT:
+            return exp.Count(this=exp.Distinct(expressions=[_typed(total.expression, columns)]), big_int=True)
+        case PersonTotalKind.MINIMUM:
+            return exp.Min(this=_typed(total.expression, columns))
+        case PersonTotalKind.MAXIMUM:
+            return exp.Max(this=_typed(total.expression, columns))
+        case PersonTotalKind.SUM | PersonTotalKind.MEAN:
+            assert total.lattice is not None
+            return _summed(total.kind, total.expression, total.lattice, columns)
+    assert_never(total.kind)
+
+
+def _summed(
+    kind: PersonTotalKind, expression: Expression, lattice: Lattice, columns: Mapping[str, exp.Expression]
+) -> exp.Expression:
+    steps = quantity(Quantity(expression, lattice), columns)
     summed = function("whole_sum", steps)
-    if total.kind == "sum" and total.expression.type is Type.INTEGER and total.lattice.step == 1:
+    if kind is PersonTotalKind.SUM and expression.type is Type.INTEGER and lattice.step == 1:
         inside = clamped(summed, exp.Literal.number(-_LARGEST), exp.Literal.number(_LARGEST))
         unknown = exp.Is(this=summed.copy(), expression=exp.null())
         return exp.Case(ifs=[exp.If(this=unknown, true=exp.null())], default=cast(inside, "BIGINT"))
-    step = total.lattice.step
+    step = lattice.step
     if max(step.numerator, step.denominator) <= LARGEST:  # the nearest double, as steps are counted above
-        scaled = from_steps(cast(summed, "DOUBLE"), step.numerator, step.denominator)
+        number = scaled(cast(summed, "DOUBLE"), step.numerator, step.denominator)
     else:
-        scaled = function("number_product", cast(summed, "DOUBLE"), double_literal(step))
-    if total.kind == "sum":
-        return scaled
+        number = function("number_product", cast(summed, "DOUBLE"), double_literal(step))
+    if kind is PersonTotalKind.SUM:
+        return number
     count = exp.Nullif(this=exp.Count(this=steps.copy(), big_int=True), expression=exp.Literal.number(0))
-    return function("number_quotient", scaled, cast(count, "DOUBLE"))
+    return function("number_quotient", number, cast(count, "DOUBLE"))
 
 
 def _stacked(relation: Stacked, keep: Keep) -> RelationSelect:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
 
 from discreet.dialect.cases import case_results
@@ -40,11 +41,11 @@ from discreet.trusted.ring_a.table import (
     Column,
     Relation,
     Source,
+    SourceKind,
     Table,
     Type,
     Value,
     as_table,
-    listed_together,
     own_name,
 )
 
@@ -129,33 +130,64 @@ class Computed(Over):
         _told_apart([name for name, _ in self.columns])
 
 
+class JoinKind(StrEnum):
+    """Which rows without a partner a join keeps."""
+
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+    __repr__ = str.__repr__
+    """As the text that it once was: keys of stored answers are made of a plan's repr."""
+
+
 @dataclass(frozen=True)
 class Joined(Relation):
-    """Pairs of rows for which the condition is true. `kind` is inner, left, right or full.
+    """Pairs of rows for which the condition is true. Raises ValueError where `kind` is no `JoinKind`.
 
     Names of columns are told apart before. Without `condition` every pair counts, of the same person where both sides
     are about people.
     """
 
-    kind: str
+    kind: JoinKind
     left: Relation
     right: Relation
     condition: Expression | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kind, JoinKind):
+            raise ValueError("the kind of a join is one of JoinKind")
 
     @property
     def children(self) -> tuple[Relation, ...]:
         return (self.left, self.right)
 
 
+class PersonTotalKind(StrEnum):
+    """What is made of the rows of one person."""
+
+    ROWS = "rows"
+    PRESENT = "present"
+    DISTINCT = "distinct"
+    SUM = "sum"
+    MEAN = "mean"
+    MINIMUM = "minimum"
+    MAXIMUM = "maximum"
+
+    __repr__ = str.__repr__
+    """As the text that it once was: keys of stored answers are made of a plan's repr."""
+
+
 @dataclass(frozen=True)
 class PersonTotal:
     """A total over the rows of one person, as an integer or a value of one of these rows.
 
-    `kind` is rows, present, distinct, sum, mean, minimum or maximum. Sums are made on a lattice: a sum of doubles
-    depends on the order of its terms, and so on more than one person's rows.
+    Sums are made on a lattice: a sum of doubles depends on the order of its terms, and so on more than one person's
+    rows.
     """
 
-    kind: str
+    kind: PersonTotalKind
     expression: Expression | None = None
     lattice: Lattice | None = None
 
@@ -328,29 +360,29 @@ def _base(table: Table) -> RelationShape:
 def _joined(relation: Joined) -> RelationShape:
     left, right = shape(relation.left), shape(relation.right)
     columns = (*_extended(left.columns, relation, "right"), *_extended(right.columns, relation, "left"))
-    if relation.kind == "inner":
+    if relation.kind is JoinKind.INNER:
         columns = without_nulls(columns, relation.condition)
     if not (left.private and right.private):
         about = left if left.private else right
         single = about.single and _at_most_one(relation, about is left)
         return replace(about, columns=columns, single=single, private=left.private or right.private)
     persons = {
-        "inner": (*left.persons, *right.persons),
-        "left": left.persons,
-        "right": right.persons,
-        "full": (),
+        JoinKind.INNER: (*left.persons, *right.persons),
+        JoinKind.LEFT: left.persons,
+        JoinKind.RIGHT: right.persons,
+        JoinKind.FULL: (),
     }[relation.kind]
     rows, groups = max(left.rows, right.rows), max(left.groups, right.groups)
-    if relation.kind in ("inner", "left") and _at_most_one(relation, True):
+    if relation.kind in (JoinKind.INNER, JoinKind.LEFT) and _at_most_one(relation, True):
         rows, groups = left.rows, left.groups  # each row meets one of its person's at most: there are no more
     # of a FULL join a person whose two rows do not meet keeps both
-    single = left.single and right.single and relation.kind != "full"
+    single = left.single and right.single and relation.kind is not JoinKind.FULL
     return RelationShape(columns, True, persons, single, left.person_type, rows, groups)
 
 
 def _extended(columns: tuple[Column, ...], relation: Joined, other: str) -> tuple[Column, ...]:
     """The columns of one side: NULL where the `other` side keeps rows without a partner."""
-    return tuple(replace(one, nulls=True) for one in columns) if relation.kind in (other, "full") else columns
+    return tuple(replace(one, nulls=True) for one in columns) if relation.kind in (other, JoinKind.FULL) else columns
 
 
 def beside(relation: Joined) -> Relation | None:
@@ -607,7 +639,7 @@ def view(relation: Relation) -> Table:
     person = known.persons[0] if known.persons else HIDDEN
     return Table(
         " + ".join(table.name for table in parts),
-        Source("relation"),
+        Source(SourceKind.RELATION),
         known.columns,
         person if known.person_type is not None else None,
         known.single,
@@ -616,23 +648,3 @@ def view(relation: Relation) -> Table:
         parts=parts,
         relation=relation,
     )
-
-
-@listed_together.register
-def lists(relation: Relation) -> list[tuple[Mapping[str, int], tuple[Group, ...]]]:
-    """What public tables list: the names of their columns as the question reads them, and the rows."""
-    if isinstance(relation, ListedKeys):
-        own = {name: place for place, names in enumerate(relation.names) for name in names}
-        return [(own, relation.rows), *lists(relation.child)]
-    if isinstance(relation, Joined):
-        return [*lists(relation.left), *lists(relation.right)]
-    if isinstance(relation, Where | Matched):
-        return lists(relation.child)
-    if isinstance(relation, Computed):
-        pairs = [(name, one.name) for name, one in relation.columns if isinstance(one, ColumnOf)]
-    elif isinstance(relation, Renamed):
-        pairs = list(zip(relation.names, (column.name for column in shape(relation.child).columns), strict=True))
-    else:
-        return []
-    below = lists(relation.child)
-    return [({new: names[old] for new, old in pairs if old in names}, rows) for names, rows in below]

@@ -18,7 +18,7 @@ from discreet.trusted.ring_a.casts import cast, kind
 from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Call, Expression, Literal
 from discreet.trusted.ring_a.table import Type
-from discreet.trusted.ring_a.terms import from_steps, is_whole, scaled
+from discreet.trusted.ring_a.terms import is_whole, scaled
 
 Nodes = Sequence[exp.Expression]
 Builder = Callable[[Nodes, Call], exp.Expression]
@@ -327,7 +327,7 @@ BUILDERS: dict[str, Builder] = {
     "modulo": _modulo,
     "quotient": _quotient,
     "in_steps": lambda nodes, call: in_steps(nodes[0], *_step(call)),
-    "from_steps": lambda nodes, call: from_steps(nodes[0], *_step(call)),
+    "from_steps": lambda nodes, call: scaled(nodes[0], *_step(call)),
     "sign": _sign,
     "floor": _curve("floor"),
     "ceiling": _curve("ceil"),

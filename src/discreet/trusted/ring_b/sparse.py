@@ -8,7 +8,8 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn
+from functools import cached_property
+from typing import Any, NoReturn
 
 from discreet.trusted.ring_a import laplace
 from discreet.trusted.ring_a.additive import Laplace
@@ -83,6 +84,32 @@ class AboveThreshold:
         """The loss of a whole run, to be reserved when it opens."""
         return Pure(self.epsilon)
 
+    def noisy_threshold(self, words: Words | None = None) -> int:
+        """The threshold with the noise of one run, which all its replies share; as secret as the answers."""
+        return self.threshold - self._centre + int(sample(self._threshold_noise, 1, words or SystemWords())[0])
+
+    def reply(self, answer: int, noisy_threshold: int, words: Words | None = None) -> bool:
+        """One reply of the run with this noisy threshold, with fresh noise on the exact answer. Whoever calls it counts
+        how often that was yes."""
+        return answer + int(sample(self._answer_noise, 1, words or SystemWords())[0]) >= noisy_threshold
+
+    @cached_property
+    def _threshold_noise(self) -> Any:
+        return self._sampler(self.scales[0])
+
+    @cached_property
+    def _answer_noise(self) -> Any:
+        return self._sampler(self.scales[1])
+
+    @property
+    def _centre(self) -> int:
+        """The mean of what one-sided noise adds to the threshold."""
+        first, second = self.scales
+        return round(first - second) if self.one_sided else 0
+
+    def _sampler(self, scale: Fraction) -> Any:
+        return (geometric.sampler if self.one_sided else laplace.sampler)(positive(scale, "scale"))
+
     def open(self, words: Words | None = None) -> Watch:
         """A run: the threshold's noise is drawn now."""
         return Watch(self, words or SystemWords())
@@ -121,15 +148,11 @@ class Watch:
     with the same threshold noise. Its noise shows in no representation.
     """
 
-    __slots__ = ("_bar", "_lock", "_process", "_sampler", "_words", "_yes", "mechanism")
+    __slots__ = ("_bar", "_lock", "_process", "_words", "_yes", "mechanism")
 
     def __init__(self, mechanism: AboveThreshold, words: Words) -> None:
-        first, second = (positive(scale, "scale") for scale in mechanism.scales)
-        build = geometric.sampler if mechanism.one_sided else laplace.sampler
-        centre = round(first - second) if mechanism.one_sided else 0
-        self.mechanism = mechanism
-        self._words, self._sampler = words, build(second)
-        self._bar = mechanism.threshold - centre + int(sample(build(first), 1, words)[0])
+        self.mechanism, self._words = mechanism, words
+        self._bar = mechanism.noisy_threshold(words)
         self._yes = 0
         self._process, self._lock = os.getpid(), threading.Lock()
 
@@ -147,7 +170,7 @@ class Watch:
         with self._lock:
             if self.halted:
                 raise ValueError("the run has halted")
-            reply = answer + int(sample(self._sampler, 1, self._words)[0]) >= self._bar
+            reply = self.mechanism.reply(answer, self._bar, self._words)
             self._yes += reply
             return reply
 

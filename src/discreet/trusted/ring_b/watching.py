@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from discreet.trusted.ring_a.gate import Grant
-from discreet.trusted.ring_a.groups import combined, exact_groups, monotone_count
+from discreet.trusted.ring_a.groups import combined, exact_groups
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.monotone import monotone_count
 from discreet.trusted.ring_b.questions import QuestionPlan
 from discreet.trusted.ring_b.sparse import AboveThreshold
 

@@ -12,14 +12,16 @@ from sqlglot import exp
 
 from discreet.trusted.ring_a.casts import TYPES
 from discreet.trusted.ring_a.casts import kind as kind_named
-from discreet.trusted.ring_a.dialect import Dialect, function
+from discreet.trusted.ring_a.dialect import function
 from discreet.trusted.ring_a.expressions import Expression, Literal
 from discreet.trusted.ring_a.names import column_name, table_name
-from discreet.trusted.ring_a.statement import kept_rows
+from discreet.trusted.ring_a.nodes import Key, LimitRows, Project, Scan
+from discreet.trusted.ring_a.statement import PERSON, kept_rows, rows_that_count
 from discreet.trusted.ring_a.table import Table, Type, Value
 from discreet.trusted.ring_a.terms import compiled, literal
-from discreet.trusted.ring_a.windows import Salt
-from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
+from discreet.trusted.ring_a.windows import Salt, over_person
+from discreet.trusted.ring_b.dialect import Dialect
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
 
 Marginal = NDArray[np.int64]
 """How many rows are in each cell of a marginal. Nothing of it is ever shown."""
@@ -27,44 +29,100 @@ Marginal = NDArray[np.int64]
 _FEW = 8  # values that are compared one by one; more of them are looked up
 
 
+UNIT = 1 << 16
+"""What the rows of one person weigh together at most, where persons weigh alike: each of n rows ⌊UNIT/n⌋."""
+
+WEIGHT = "weight"
+
+
 @dataclass(frozen=True)
 class CodedRows:
-    """A table's rows as cells, built in the engine under this name. They are of one coding and one choice of rows."""
+    """A table's rows as cells, built in the engine under this name. They are of one coding and one choice of rows.
+
+    With `evenly` each row has a weight too, so that persons weigh alike: of the n rows of a person that are there, each
+    weighs ⌊UNIT/n⌋. So all rows of one person together weigh at most UNIT, whatever n is, and which rows these are, and
+    their number, follows from the person's own rows alone.
+    """
 
     name: str
     table: Table
     coding: Coding
+    evenly: bool = False
+
+    def __post_init__(self) -> None:
+        if self.evenly and (self.table.relation is None or self.table.person is None):
+            raise ValueError("rows are weighed by person where a relation tells the person")
 
 
 def build(rows: CodedRows, salt: Salt, dialect: Dialect) -> str:
     """The statement that builds the table of cells: of each person as many rows as are declared, chosen by the salt and
     the person's own rows; without those that have no cell in some column.
 
+    Of a relation of several tables these are the rows that a question over it would count, limited above all joins
+    (`ring_a.statement`): which rows carry a person, and which of them are kept, follows from that person's own rows.
+
     A text and not a tree, as there may be thousands of cuts. Names in it are ours, values literals of the engine's.
     """
-    position = {column.name: index for index, column in enumerate(rows.table.columns)}
     names = [column_name(place) for place in range(len(rows.coding.columns))]
     small = dialect.text(kind_named("UINT"))
+    read, source = _related(rows, salt, dialect) if rows.table.relation is not None else _declared(rows, salt, dialect)
     codes = ", ".join(
-        f"CAST({_code(one, column_name(position[one.column.name]), dialect)} AS {small}) AS {name}"
-        for name, one in zip(names, rows.coding.columns, strict=True)
+        f"CAST({_code(one, column, dialect)} AS {small}) AS {name}"
+        for name, column, one in zip(names, read, rows.coding.columns, strict=True)
     )
+    known = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    whose = f", {PERSON}" if rows.evenly else ""
+    inner = f"SELECT {codes}{whose} FROM {source}"
+    weight = f", {_weight(dialect)} AS {WEIGHT}" if rows.evenly else ""
+    return f"CREATE TABLE {rows.name} AS SELECT {', '.join(names)}{weight} FROM ({inner}) AS coded WHERE {known}"
+
+
+def _weight(dialect: Dialect) -> str:
+    """What a row weighs: UNIT over the number of the person's rows that have cells, rounded down. WHERE comes before a
+    window, so rows without cells are not among them."""
+    number = over_person(exp.Count(this=exp.Star()), exp.column(PERSON))
+    unit = exp.cast(exp.Literal.number(UNIT), "BIGINT")
+    return dialect.text(exp.cast(function("whole_quotient", unit, exp.cast(number, "BIGINT")), "BIGINT"))
+
+
+def _declared(rows: CodedRows, salt: Salt, dialect: Dialect) -> tuple[list[str], str]:
+    """How the coded columns of a declared table are called, and its rows that count."""
+    position = {column.name: index for index, column in enumerate(rows.table.columns)}
     kept = kept_rows(salt, rows.table)
     where = f" WHERE {dialect.text(kept)}" if kept is not None else ""
-    known = " AND ".join(f"{name} IS NOT NULL" for name in names)
-    inner = f"SELECT {codes} FROM {table_name(rows.table)}{where}"
-    return f"CREATE TABLE {rows.name} AS SELECT * FROM ({inner}) AS coded WHERE {known}"
+    read = [column_name(position[one.column.name]) for one in rows.coding.columns]
+    return read, f"{table_name(rows.table)}{where}"
+
+
+def _related(rows: CodedRows, salt: Salt, dialect: Dialect) -> tuple[list[str], str]:
+    """The same of a relation of several tables."""
+    table = rows.table
+    keys = []
+    for one in rows.coding.columns:
+        column = table.column(one.column.name)
+        assert column is not None
+        assert column.type is not None
+        keys.append(Key(column.name, column.type, None, null=True))
+    project = Project(Scan(table.name, table.person, table.one_row_per_person, table.relation), tuple(keys), ())
+    counted = project if table.one_row_per_person else LimitRows(project, rows_of_person(table))
+    select = rows_that_count(counted, table, salt)
+    return [f"k{place}" for place in range(len(keys))], f"({dialect.text(select)}) AS related"
 
 
 def drop(rows: CodedRows) -> str:
     return f"DROP TABLE {rows.name}"
 
 
-def counts(rows: CodedRows, clique: Sequence[str]) -> str:
-    """The statement for the cells of a marginal that hold rows, and how many they hold. All names in it are ours."""
+def counts(rows: CodedRows, clique: Sequence[str], dialect: Dialect, *, evenly: bool = False) -> str:
+    """The statement for the cells of a marginal that hold rows, and how many they hold, or what these weigh. All names
+    in it are ours."""
     columns = [column_name(rows.coding.names.index(name)) for name in clique]
     grouped = f" GROUP BY {', '.join(columns)}" if columns else ""
-    return f"SELECT {', '.join([*columns, 'COUNT(*)'])} FROM {rows.name}{grouped}"
+    total = "COUNT(*)"
+    if evenly:
+        weight = exp.Coalesce(this=function("whole_sum", exp.column(WEIGHT)), expressions=[exp.Literal.number(0)])
+        total = dialect.text(exp.cast(weight, "BIGINT"))
+    return f"SELECT {', '.join([*columns, total])} FROM {rows.name}{grouped}"
 
 
 def true_cells(coding: Coding, predicate: Expression, dialect: Dialect) -> str:

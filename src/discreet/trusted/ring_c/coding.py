@@ -102,10 +102,11 @@ class Coding:
 
 
 def rows_of_person(table: Table) -> int:
-    """How many rows of one person count at most. Raises ValueError where the declaration does not say."""
+    """How many rows of one person count at most. Raises ValueError where the declaration does not say, or nothing tells
+    whose rows they are."""
     if table.one_row_per_person:
         return 1
-    if table.rows_per_person is None:
+    if table.rows_per_person is None or table.person is None:
         raise ValueError("the table has no declared limit on the rows of a person")
     return table.rows_per_person
 

@@ -101,6 +101,28 @@ class Sum:
             part *= 1 + 1e-12
         return min(1.0, max(0.0, self.infinity_mass + part))
 
+    def deltas(self, places: Floats) -> Floats:
+        """An upper bound's δ at up to a thousand ε, in ascending order, in one pass over the losses.
+
+        With D(ε) = Σ mass·(1 − e^(ε − loss)) and F(ε) = Σ mass·e^(ε − loss) over the losses above ε, and a ≤ b,
+
+            D(a) = D(b) + (1 − e^(a − b))·F(b) + Σ mass·(1 − e^(a − loss))     over the losses in (a, b],
+            F(a) = e^(a − b)·F(b)              + Σ mass·e^(a − loss).
+
+        No term is negative, so nothing cancels: each place adds at most eight roundings to those of the sums, for
+        which `delta` has 1e-12, and a thousand places add 8·1000·2^−53, less than as much again.
+        """
+        if self.stray is not None:
+            raise ValueError("a lower bound has no upper bounds of its δ")
+        pieces = np.split(np.stack([self.mass, self.losses]), np.searchsorted(self.losses, places, side="right"), 1)
+        found, last, part, fall = np.ones(len(places)), math.inf, 0.0, 0.0
+        for k in range(len(places) - 1, -1, -1):
+            (mass, losses), epsilon = pieces[k + 1], float(places[k])
+            part += -math.expm1(epsilon - last) * fall + float(np.sum(mass * -np.expm1(epsilon - losses)))
+            fall = math.exp(epsilon - last) * fall + float(np.sum(mass * np.exp(epsilon - losses)))
+            found[k], last = min(1.0, self.infinity_mass + part * (1 + 2e-12)), epsilon
+        return np.where(places < self.losses[0], 1.0, found)
+
     def near(self, delta: float) -> float:
         """An ε whose bound is about δ: the guess for a search."""
         with np.errstate(over="ignore"):

@@ -21,16 +21,20 @@ class CodedEngine(Engine, Protocol):
         were loaded."""
         ...
 
-    def code(self, coding: Coding, table: Table, /) -> CodedRows:
-        """Rows put into cells, of each person as many as are declared, chosen with a fresh salt; until `uncode`."""
+    def code(self, coding: Coding, table: Table, /, *, evenly: bool = False) -> CodedRows:
+        """Rows put into cells, of each person as many as are declared, chosen with a fresh salt; until `uncode`. With
+        `evenly` each has a weight, and persons weigh alike."""
         ...
 
     def uncode(self, rows: CodedRows, /) -> None:
         """Lets go of rows in cells."""
         ...
 
-    def marginals(self, rows: CodedRows, cliques: Sequence[Sequence[str]], /) -> list[Marginal]:
-        """How many rows are in each cell, for each of these sets of columns; the axes are in the order of the names."""
+    def marginals(
+        self, rows: CodedRows, cliques: Sequence[Sequence[str]], /, *, evenly: bool = False
+    ) -> list[Marginal]:
+        """How many rows are in each cell, or what they weigh, for each of these sets of columns; the axes are in the
+        order of the names."""
         ...
 
     def cells(self, coding: Coding, predicate: Expression, table: Table, /) -> Marginal:

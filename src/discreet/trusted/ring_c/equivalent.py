@@ -57,15 +57,11 @@ def upper_sums(laws: PrivacyLosses, level: float) -> list[Sum]:
 
 def _curve(found: list[Sum], level: float) -> tuple[Floats, Floats]:
     """ε from 0 on, and upper bounds on δ there, down to the level."""
-
-    def delta(epsilon: float) -> float:
-        return min(bound.delta(epsilon) for bound in found)
-
     end = max(0.0, found[-1].near(level))
-    while delta(end) > level:
+    while min(bound.delta(end) for bound in found) > level:
         end += 1e-9 + 1e-3 * end
     places = np.linspace(0.0, end, _PLACES)
-    return places, np.array([delta(place) for place in places.tolist()])
+    return places, np.minimum.reduce([bound.deltas(places) for bound in found])
 
 
 def _least_mu(places: Floats, heights: Floats, level: float) -> float:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.trusted.ring_a.groups import combined, exact_groups, monotone_count, one_vector
+from discreet.trusted.ring_a.groups import combined, exact_groups
 from discreet.trusted.ring_a.loss import Loss
 from discreet.trusted.ring_a.sensitivity import sensitivity
 from discreet.trusted.ring_a.table import Table
+from discreet.trusted.ring_b.monotone import monotone_count, one_vector
 from discreet.trusted.ring_b.questions import QuestionPlan
 from discreet.trusted.ring_c.engine import CodedEngine
 from discreet.trusted.ring_c.shares import LaplaceShares, LargestShares, Residues

@@ -202,7 +202,7 @@ KINDS: dict[str, int] = {
     "pg_postmaster_start_time": TIMESTAMPTZ, "pg_conf_load_time": TIMESTAMPTZ, "getdatabaseencoding": NAME,
     "pg_client_encoding": NAME, "pg_size_pretty": TEXT, "pg_advisory_unlock_all": 2278,
     "pg_relation_is_publishable": BOOL,
-    "current_date": 1082, "array_position": INT4, "format": TEXT,
+    "current_date": 1082, "array_position": INT4, "format": TEXT, "to_char": TEXT,
     **{name: BOOL for name in MACROS if name.startswith(("has_", "pg_has_"))},
     **{name: kind for name, kind in PASSED.items() if kind is not None},
     **NULLS, **ZEROS, **dict.fromkeys(TRUTHS, BOOL),
@@ -225,7 +225,7 @@ SPOKEN = {
 }  # fmt: skip
 """Functions whose result follows from the session alone: it is written into the statement."""
 
-KNOWN = {*MACROS, *NULLS, *ZEROS, *TRUTHS, *PASSED, *TABLES, *SPOKEN} - {
+KNOWN = {*MACROS, *NULLS, *ZEROS, *TRUTHS, *PASSED, *TABLES, *SPOKEN, "to_char"} - {
     "given_name",
     "setting",
     "number_of_called",

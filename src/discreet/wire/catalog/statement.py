@@ -98,6 +98,7 @@ _TYPED = {
     "RowNumber": "row_number", "RegexpReplace": "regexp_replace", "SplitPart": "split_part",
     "ArrayToString": "array_to_string",
     "ConcatWs": "concat_ws", "ToRegtype": "to_regtype", "CurrentSetting": "current_setting", "Count": "count",
+    "TimeToStr": "to_char",
 }  # fmt: skip
 
 _DIRECT = {"Any", "All", "Case", "If", "Cast", "Array", "And", "Or", "Values", "RegexpLike", "RegexpILike"}
@@ -124,6 +125,7 @@ _KINDS = {
     "_int4": 1007, "regconfig": 3734, **_REG,
 }  # fmt: skip
 
+_FORMAT = re.compile(r"(?:%[YmdHMSfZz]|MS|[^%A-Za-z\"\\])*")
 _LISTED = re.compile(r"(::\s*)((?:oid|regclass|regtype|regproc|regnamespace|regrole|name|xid)\s*\[)", re.I)
 
 
@@ -171,11 +173,13 @@ class Statement:
         self._find_parameters()
         for cast in self._tree.find_all(exp.Cast):
             cast.meta["of"], cast.meta["to"] = self._kind(cast.this), self._cast(cast)
+        for node in self._tree.find_all(exp.TimeToStr):
+            self._check_format(node)
         self._find_classes()
         columns = self._columns(self._tree)
         self._name_columns()
         tree = changed(self._tree, self._rewritten)
-        text = tree.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE)
+        text = tree.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.IGNORE, copy=False)
         most = max(self._parameters, default=0)
         return Written(text, columns, [self._parameters.get(place, TEXT) for place in range(1, most + 1)], self._sets)
 
@@ -282,6 +286,15 @@ class Statement:
                 raise self._unknown(f"{kind} cannot be asked of the catalogue", "write it more simply")
         if any(select.args.get("into") or select.args.get("locks") for select in self._tree.find_all(exp.Select)):
             raise self._unknown("only reading is possible", "leave out INTO and FOR UPDATE")
+
+    def _check_format(self, node: exp.TimeToStr) -> None:
+        """The format of a moment, which sqlglot has translated, in the words of the child's engine: in UTC."""
+        form = node.args["format"]
+        known = isinstance(form, exp.Literal) and _FORMAT.fullmatch(form.name)
+        if not known or self._kind(node.this) not in (1082, 1114, 1184):
+            raise self._unknown("to_char writes moments, in simple formats", "write 'YYYY-MM-DD HH24:MI:SS.MS TZ'")
+        written = form.name.replace("MS", "%g").replace("%Z", "UTC").replace("%z", "+00")
+        node.set("format", exp.Literal.string(written))
 
     # Types
 
@@ -653,7 +666,8 @@ class Statement:
             if name == "set_config":
                 if not isinstance(given[1], exp.Literal):
                     return exp.Null()
-                self._sets[key] = given[1].name
+                if len(given) < 3 or not (isinstance(given[2], exp.Boolean) and given[2].this):  # else in this alone
+                    self._sets[key] = given[1].name
                 return exp.Literal.string(given[1].name)
             if key in facts.settings:
                 return exp.Literal.string(facts.settings[key])
@@ -682,7 +696,7 @@ _EMPTY = {name for name in functions.TABLES if name.startswith(("pg_", "aclexplo
 _AGAIN = {
     "array_agg", "string_agg", "count", "min", "max", "sum", "bool_and", "bool_or", "unnest", "generate_series",
     "lower",
-    "upper", "coalesce", "substring", "replace", "concat", "row_number",
+    "upper", "coalesce", "to_char", "substring", "replace", "concat", "row_number",
 }  # fmt: skip
 """Functions that sqlglot reads as such only without their schema."""
 

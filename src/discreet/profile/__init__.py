@@ -1,0 +1,1 @@
+"""How much persons contribute, released once for a snapshot: limits of questions follow from it."""

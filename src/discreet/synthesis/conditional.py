@@ -1,0 +1,170 @@
+"""Draws columns of rows whose other columns are given: the rows of a child table under persons that are made already.
+
+What is given, as attributes of the person a row belongs to, is what it is: a model of all columns together would draw
+it anew. So each new column is drawn given those before it. For each of the model's marginals that it closes (whose
+other columns are known by then), a table of factors: the probability of value v in row i is in proportion to
+b(v)·Π_q f_q(x_i, v), x_i what row i has in the marginal's other columns, b the column alone. The factors are raked, one
+marginal after the other, until the expected counts over these very rows are the model's (iterative proportional
+fitting; Deming & Stephan 1940), each line of a marginal scaled to as many rows as have it here. So the model's pairs of
+the new with a given column are kept, however given columns depend on one another among these rows.
+
+In the model persons may weigh alike, whatever the number of their rows: then counts are sums of weights here, in which
+each row has its part of its person's. The rows themselves are of as many as each person has.
+
+All is computed from what was released: no private row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from discreet.markov import Clique, Domain, MarkovRandomField
+from discreet.markov.rows import GOLDEN
+
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SWEEPS, CLOSE, FITTED = 30, 1e-3, 20_000
+"""Sweeps over all marginals at most; until no line moves by more than that part; over so many rows, drawn of all."""
+_AT_ONCE, _FAR = 50_000, 30.0
+
+
+@dataclass(frozen=True)
+class _Raked:
+    """A marginal as the new column's last axis: where each row stands in the others, and the logarithms of factors."""
+
+    lines: Codes
+    factors: Floats
+
+
+def drawn(
+    model: MarkovRandomField,
+    given: Mapping[str, Codes],
+    weights: Codes,
+    cliques: Sequence[Clique],
+    generator: np.random.Generator,
+) -> Codes:
+    """Rows of the model's columns, in its order, those of `given` as they are. The order of rows stays. `weights` are
+    what each row weighs in the model's marginals, `cliques` those of them that the new columns keep."""
+    domain = model.domain
+    rows = len(next(iter(given.values())))
+    table = dict(given)
+    for name in domain.names:
+        if name in given:
+            continue
+        closed = [one for one in dict.fromkeys(cliques) if name in one and all(n == name or n in table for n in one)]
+        alone = np.maximum(model.marginal((name,)), 1e-9)
+        pairs = [one for one in closed if len(one) > 1]
+        targets = [_lines(domain, model.marginal(one), one, name) for one in pairs]
+        places = [_places(domain, table, one, name) for one in pairs]
+        some = np.arange(rows) if rows <= FITTED else generator.choice(rows, FITTED, replace=False)
+        raked = _rake(np.log(alone / alone.sum()), targets, [one[some] for one in places], weights[some].astype(float))
+        full = [_Raked(one, two.factors) for one, two in zip(places, raked, strict=True)]
+        table[name] = _values(np.log(alone / alone.sum()), full, rows, generator)
+    return np.column_stack([table[name] for name in domain.names]) if rows else np.zeros((0, len(domain.names)), int)
+
+
+def _lines(domain: Domain, marginal: Floats, clique: Clique, name: str) -> Floats:
+    """A marginal with the new column as its last axis, all others as one."""
+    axes = [*(place for place, one in enumerate(clique) if one != name), clique.index(name)]
+    return np.ascontiguousarray(marginal.transpose(axes)).reshape(-1, domain.size(name))
+
+
+def _places(domain: Domain, table: Mapping[str, Codes], clique: Clique, name: str) -> Codes:
+    """In which line of a marginal each row stands."""
+    others = [one for one in clique if one != name]
+    place = np.zeros(len(table[others[0]]), np.int64)
+    for one in others:
+        place = place * domain.size(one) + table[one]
+    return place
+
+
+def _rake(alone: Floats, targets: Sequence[Floats], places: Sequence[Codes], weights: Floats) -> list[_Raked]:
+    """The factors under which the expected weights of the rows are the targets'."""
+    found = [_Raked(place, np.zeros(target.shape)) for target, place in zip(targets, places, strict=True)]
+    if not found or not len(places[0]):
+        return found
+    rows = len(places[0])
+    sums = [
+        csr_matrix((weights / weights.mean(), (place, np.arange(rows))), (len(target), rows))
+        for target, place in zip(targets, places, strict=True)
+    ]
+    weight = np.tile(alone, (rows, 1))
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for one, target, total in zip(found, targets, sums, strict=True):
+            expected = total @ _shares(weight)
+            held = expected.sum(1, keepdims=True)
+            shares = target / np.maximum(target.sum(1, keepdims=True), 1e-300)
+            wanted = np.where((held > 0) & (target.sum(1, keepdims=True) > 0), held * shares, expected)
+            small = 1e-6 + 1e-9 * held
+            step = np.clip(np.log((wanted + small) / (expected + small)), -_FAR, _FAR)
+            moved = max(moved, float(np.abs(wanted - expected).sum()) / rows)
+            one.factors[:] = np.clip(one.factors + step, -_FAR, _FAR)
+            weight += step[one.lines]
+        if moved < CLOSE:
+            break
+    return found
+
+
+def _shares(weight: Floats) -> Floats:
+    """Probabilities of each row, from logarithms of weights."""
+    weight -= weight.max(1, keepdims=True)
+    found: Floats = np.exp(weight)
+    found /= found.sum(1, keepdims=True)
+    return found
+
+
+def _values(alone: Floats, raked: Sequence[_Raked], rows: int, generator: np.random.Generator) -> Codes:
+    """A value for each row. Rows that stand alike are neighbours when points are dealt out, so that these are spread
+    evenly over their common distribution (as in `markov.rows`)."""
+    if not rows:
+        return np.zeros(0, np.int64)
+    found = np.empty(rows, np.int64)
+    order = np.lexsort([generator.random(rows), *(one.lines for one in raked)])
+    points = (np.arange(rows) * GOLDEN + generator.random()) % 1.0
+    for start in range(0, rows, _AT_ONCE):
+        now = order[start : start + _AT_ONCE]
+        weight = np.tile(alone, (len(now), 1))
+        for one in raked:
+            weight += one.factors[one.lines[now]]
+        sums = _shares(weight).cumsum(1)
+        chosen = (sums < points[start : start + len(now), None] * sums[:, -1:]).sum(1)
+        found[now] = np.minimum(chosen, len(alone) - 1)
+    return found
+
+
+def dependences(domain: Domain, given: Mapping[str, Codes], weights: Codes) -> list[tuple[Clique, Codes]]:
+    """What given columns weigh alone, and of the pairs of a tree over them that says most of how they depend on one
+    another (Chow & Liu 1968): what a model of new columns beside them starts from."""
+    names = [name for name in domain.names if name in given]
+    found: list[tuple[Clique, Codes]] = [((name,), _weighed(given[name], weights, domain.size(name))) for name in names]
+    pairs: list[tuple[float, Clique, Codes]] = []
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            code = given[one] * domain.size(other) + given[other]
+            counts = _weighed(code, weights, domain.cells((one, other))).reshape(domain.shape((one, other)))
+            pairs.append((_information(counts), (one, other), counts))
+    group = {name: name for name in names}
+    for _, (one, other), counts in sorted(pairs, key=lambda pair: -pair[0]):
+        if group[one] != group[other]:
+            old, new = group[one], group[other]
+            group = {name: new if held == old else held for name, held in group.items()}
+            found.append(((one, other), counts))
+    return found
+
+
+def _weighed(codes: Codes, weights: Codes, cells: int) -> Codes:
+    return np.rint(np.bincount(codes, weights, cells)).astype(np.int64)
+
+
+def _information(counts: Codes) -> float:
+    """The mutual information of a pair, in nats times what all rows weigh."""
+    expected = np.multiply.outer(counts.sum(1).astype(float), counts.sum(0)) / max(1, counts.sum())
+    held = counts > 0
+    return float((counts[held] * np.log(counts[held] / expected[held])).sum())

@@ -1,0 +1,60 @@
+"""A published table or several, read from the .json that they were saved as."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.errors import QuestionError
+from discreet.release.told import heard
+from discreet.synthesis.packed import pack
+from discreet.synthesis.synthetic import Synthetic
+from discreet.synthesis.synthetic_tables import SyntheticTables
+
+
+def published(path: str | Path) -> Synthetic | SyntheticTables:
+    """Reads what `release.save("made.json")` has written of a published table, or of several: rows and bounds.
+
+    Nothing is asked and no ledger is needed. Raises QuestionError where the file holds nothing of the kind, and
+    LedgerError where a newer version has written it.
+    """
+    try:
+        plain = json.loads(Path(path).read_text("utf-8"))
+        if "tables" in plain:
+            tables = {name: _packed(one) for name, one in plain["tables"].items()}
+            several = SyntheticTables.of(heard({**plain, "tables": tables, "notes": ()}))
+            return several if all(map(_whole, several.tables.values())) else _none(path)
+        single = Synthetic.of(heard({**_packed(plain), "notes": ()}))
+        return single if _whole(single) else _none(path)
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+        raise QuestionError("source", message, where="path", fix="name a file that release.save has written") from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return _none(path)
+
+
+def _whole(one: Synthetic) -> bool:
+    """Whether all is there that a table is asked with: rows, each value of its type, and sound bounds."""
+    return len(one.rows) == len(one) and one.known.sound and set(one.holds.types) >= set(one.columns)
+
+
+def _none(path: str | Path) -> Synthetic:
+    fix = 'write it with release.save("made.json") of a published table'
+    raise QuestionError("source", f"{path} holds no published table", where="path", fix=fix)
+
+
+def _packed(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The rows of a table as a release holds them."""
+    rows = plain["rows"]
+    return {**plain, "rows": (), "table": {name: _column([row[name] for row in rows]) for name in plain["columns"]}}
+
+
+def _column(values: Sequence[Any]) -> dict[str, Any]:
+    distinct = [one for one in dict.fromkeys(values) if one is not None]
+    "".join(one for one in distinct if isinstance(one, str)).encode()  # no text has half a character
+    places = {value: place for place, value in enumerate(distinct)}
+    return {"values": distinct, "places": pack(np.array([places.get(one, len(distinct)) for one in values], np.int64))}

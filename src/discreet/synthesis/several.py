@@ -1,0 +1,139 @@
+"""A call that publishes several tables of the same persons, checked: their views, the price, and the one batch."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from discreet.accounting import Declared, Filter
+from discreet.accounting.balance import event_delta
+from discreet.catalog import Declaration
+from discreet.markov import Clique, Domain
+from discreet.procedures.arguments import epsilon_of
+from discreet.release.content import Cost
+from discreet.synthesis.publication import (
+    FirstSteps,
+    Publication,
+    cells_of,
+    delta_of,
+    first_steps,
+    hold_possible,
+)
+from discreet.synthesis.related import RelatedTable, related
+from discreet.synthesis.schedule import Schedule, Schedules, largest
+from discreet.trusted.ring_a.curves import mu_of_budget
+from discreet.trusted.ring_a.exact import Number, floor
+from discreet.trusted.ring_a.table import Table
+
+METHOD = "adaptive"
+ALONE = 0.3
+"""The share of single columns: how many rows below there are follows from them, and all else is multiplied by that."""
+
+
+@dataclass(frozen=True)
+class SeveralPublication:
+    """A checked call: each table with what is measured of its view, as a publication of its own, in one batch."""
+
+    tables: tuple[RelatedTable, ...]
+    each: tuple[Publication, ...]
+    read: tuple[Table, ...]
+    event_delta: Fraction
+
+    @cached_property
+    def declared(self) -> Declared:
+        """All releases of the run, declared before the first row is read."""
+        return Declared(tuple(part for one in self.each for part in one.schedule.parts), self.event_delta)
+
+    @property
+    def steps(self) -> int:
+        """How many measurements it has at most, which follows from the declaration and the call."""
+        return sum(one.steps for one in self.each)
+
+    @property
+    def cost(self) -> Cost:
+        return self.each[0].cost
+
+    @property
+    def question(self) -> str:
+        """The call in words, for the ledger."""
+        named = (f"{one.table.name} ({', '.join(each.column.name for each in one.columns)})" for one in self.tables)
+        return f"publish together {'; '.join(named)}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What decides the release, beside the tables."""
+        views = [repr((one.view, one.keys, one.reference, one.parent)) for one in self.tables]
+        return ("publish together", *views, *(part for one in self.each for part in one.parts))
+
+
+def several(
+    declaration: Declaration, names: Sequence[str], epsilon: Number | None, delta: Number | None
+) -> SeveralPublication:
+    """The checked call. Raises QuestionError; nothing is spent and no row is read.
+
+    The price is split by how many columns each table has of its own, the numbers of rows below among them: its share
+    of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
+    """
+    tables = related(declaration, names)
+    price = epsilon_of(declaration, epsilon)
+    spend = delta_of(declaration, price, delta)
+    budget = declaration.budget
+    event = event_delta(Filter(budget.epsilon, budget.delta, budget.keys_delta), spend)
+    mu = mu_of_budget(price, spend - event)
+    search = sum(each.found for one in tables for each in one.columns)
+    struck = floor(event / 2 / search, 3) if search else Fraction(0)
+    event = floor(event / 2, 3) if search else event
+    weights = [len(one.columns) + len(one.counts) for one in tables]
+    shares = [Fraction(one, sum(weights)) for one in weights]
+    firsts: list[FirstSteps] = []
+    for one, share in zip(tables, shares, strict=True):
+        part = mu * Fraction(math.isqrt(int(share * 10**12)), 10**6)
+        firsts.append(first_steps(declaration, one.table, (*one.columns, *one.counts), part, struck, one.moved))
+    domains = _domains(tables)
+    scalings = []
+    for one, first, domain in zip(tables, firsts, domains, strict=True):
+        pairs, own = _pairs(one, domain), [each.column.name for each in (*one.columns, *one.counts)]
+        scalings.append(
+            Schedule.scaling(
+                METHOD, domain, one.rows, first.parts, pairs, own, moved=one.moved, rounds=len(pairs), alone=ALONE
+            )
+        )
+
+    def scaled(factor: float) -> Schedules:
+        pairs = zip(scalings, shares, strict=True)
+        return Schedules(tuple(scaling(math.sqrt(share) * factor) for scaling, share in pairs))
+
+    found = largest(scaled, mu, event)
+    each = []
+    for one, first, schedule in zip(tables, firsts, found.each, strict=True):
+        rules = declaration.impossible.get(one.table.name, ())
+        hold_possible(rules, one.columns)
+        columns = (*one.columns, *one.counts)
+        sigma, finders, left = first.look_sigma, first.finders, one.left_out
+        each.append(
+            Publication(one.table, columns, left, METHOD, None, price, spend, schedule, sigma, finders, event, rules)
+        )
+    read = dict.fromkeys([*(one.view for one in tables), *(table for first in firsts for table in first.tables)])
+    return SeveralPublication(tables, tuple(each), tuple(read), event)
+
+
+def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:
+    """The columns of each view, those above first, with about as many cells as they will have."""
+    sizes: dict[tuple[str, str], int] = {}
+    found = []
+    for one in tables:
+        own = {each.column.name: cells_of(each) for each in (*one.columns, *one.counts)}
+        sizes.update({(one.table.name, name): size for name, size in own.items()})
+        found.append(Domain.of({**{above.name: sizes[above.table, above.column] for above in one.above}, **own}))
+    return found
+
+
+def _pairs(one: RelatedTable, domain: Domain) -> list[Clique]:
+    """The marginals that matter: pairs of columns, of which one at least is the table's own."""
+    above = {each.name for each in one.above}
+    pairs: list[Clique] = [pair for pair in itertools.combinations(domain.names, 2) if not set(pair) <= above]
+    return pairs or [(name,) for name in domain.names if name not in above]

@@ -1,0 +1,236 @@
+"""One run that publishes several tables: the persons first, then rows below rows that are made already."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField
+from discreet.release.content import ReleaseContent
+from discreet.synthesis.adaptive import MOST_ROWS, Progress, SynthesisResult
+from discreet.synthesis.conditional import dependences, drawn
+from discreet.synthesis.content import content, declaration_of
+from discreet.synthesis.decode import read
+from discreet.synthesis.packed import pack, unpack
+from discreet.synthesis.publication import Publication
+from discreet.synthesis.related import RelatedTable
+from discreet.synthesis.run import FoundCells, InTurns, Tell, Turn, found_cells, synthesised
+from discreet.synthesis.several import SeveralPublication
+from discreet.trusted.ring_a.table import Type
+from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
+from discreet.trusted.ring_c.marginals import Marginals
+
+Codes = NDArray[np.int64]
+_KINDS = {"inside": "inside", "across": "across", "rows below": "rows"}
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """A table that is made: its cells, its rows as cells, what they hold, and whose each is."""
+
+    coding: Coding
+    codes: Mapping[str, Codes]
+    content: ReleaseContent
+    counts: tuple[Codes, ...]
+    persons: Codes
+
+
+def published(call: SeveralPublication, run: Marginals, turn: Turn, tell: Tell) -> ReleaseContent:
+    """The tables, in a run that was opened for them. The engine is asked in a `turn` for each step. Where it is
+    interrupted after the first marginals were measured, there are the tables that were begun until then;
+    KeyboardInterrupt where there are none."""
+    made: dict[str, _Made] = {}
+    whole = sum(len(one.schedule.singles) + len(one.schedule.rounds) for one in call.each)
+    for place, (one, each) in enumerate(zip(call.tables, call.each, strict=True)):
+        before = sum(len(other.schedule.singles) + len(other.schedule.rounds) for other in call.each[:place])
+        told = _told(tell, before, whole, place, len(call.each))
+        table = _table(one, each, InTurns(run, turn, one.view, one.evenly), made, call, told)
+        if table is not None:
+            made[one.table.name] = table
+        if table is None or table.content.more["ended_early"]:
+            break
+    if not made:  # interrupted before there was anything to keep
+        raise KeyboardInterrupt
+    return _together(call, made)
+
+
+def _told(tell: Tell, before: int, whole: int, place: int, tables: int) -> Tell:
+    """A table's steps as steps of all tables."""
+
+    def told(step: Progress) -> None:
+        tell(replace(step, step=before + step.step, steps=whole, spent=(place + step.spent) / tables))
+
+    return told
+
+
+def _table(
+    one: RelatedTable,
+    each: Publication,
+    run: InTurns,
+    made: Mapping[str, _Made],
+    call: SeveralPublication,
+    tell: Tell,
+) -> _Made | None:
+    """Finds cells, chooses and measures marginals, and draws rows: of persons as they come, of others below those that
+    are made. None where it is interrupted before anything is measured."""
+    found, numbers = found_cells(each, run), [each.column.name for each in one.counts]
+    if one.parent is None:
+        coding, parents = found.coding, np.zeros(0, np.int64)
+        run.code(coding)
+        result = synthesised(each, coding, run, numbers, tell=tell)
+    else:
+        above, given, parents = _above(one, made, call)
+        coding = Coding((*above, *found.coding.columns))
+        run.code(coding)
+        persons = made[one.parent].persons[parents]
+        rows = np.bincount(persons)[persons] if len(persons) else persons
+        weights = one.moved // np.maximum(rows, 1) if one.evenly else np.ones(len(rows), np.int64)
+        result = _below(each, coding, given, weights, run, numbers, tell)
+    if not result.measurements:
+        return None
+    codes = {name: result.rows[:, place] for place, name in enumerate(coding.names)}
+    held = _content(one, each, found, coding, result, parents)
+    whose = np.arange(len(result.rows)) if one.parent is None else made[one.parent].persons[parents]
+    return _Made(coding, codes, held, _counts(one, held), whose)
+
+
+def _above(
+    one: RelatedTable, made: Mapping[str, _Made], call: SeveralPublication
+) -> tuple[list[ListedCells | Binned], dict[str, Codes], Codes]:
+    """The columns that stand beside a table's rows: their cells, and the cells of each row to be made; and to which
+    row above it refers."""
+    assert one.parent is not None
+    parent = made[one.parent]
+    above = next(table for table in call.tables if table.table.name == one.parent)
+    counts = parent.counts[above.below.index(one.table.name)]
+    parents = np.repeat(np.arange(len(counts)), counts)
+    cells: list[ListedCells | Binned] = []
+    given = {}
+    for column in one.above:
+        name = column.column if column.table == one.parent else column.name
+        if name in parent.codes:  # it may have been left out
+            known = next(cell for cell in parent.coding.columns if cell.column.name == name)
+            cells.append(replace(known, column=replace(known.column, name=column.name)))
+            given[column.name] = parent.codes[name][parents]
+    return cells, given, parents
+
+
+def _below(
+    each: Publication,
+    coding: Coding,
+    given: Mapping[str, Codes],
+    weights: Codes,
+    run: InTurns,
+    numbers: Sequence[str],
+    tell: Tell,
+) -> SynthesisResult:
+    """Rows beside what is given of each. How the given columns depend on one another is taken from what is given."""
+    domain = Domain(coding.names, coding.sizes)
+    exact = Fraction(each.schedule.moved)
+    assumed = [MarginalMeasurement(clique, counts, exact) for clique, counts in dependences(domain, given, weights)]
+    generator = np.random.default_rng(secrets.randbits(128))
+
+    def draw(model: MarkovRandomField, measured: Sequence[Clique]) -> Codes:
+        return drawn(model, given, weights, measured, generator)
+
+    result = synthesised(each, coding, run, numbers, assumed=assumed, draw=draw, tell=tell)
+    if not run.evenly:
+        return result
+    # of counts of rows nothing is known by what was measured of weights: their distances are left
+    return replace(result, evidence=replace(result.evidence, measurements=(), certain=0))
+
+
+def _counts(one: RelatedTable, held: ReleaseContent) -> tuple[Codes, ...]:
+    """How many rows of each table below are made for each row, and of no table more than can be held."""
+    found = []
+    for each in one.counts:
+        values = read(Type.INTEGER, held.more["counts"][each.column.name]).values
+        counts = np.array([0 if value is None else value for value in values], np.int64)
+        found.append(np.where(np.cumsum(counts) <= MOST_ROWS, counts, 0))
+    return tuple(found)
+
+
+def _content(
+    one: RelatedTable,
+    each: Publication,
+    found: FoundCells,
+    coding: Coding,
+    result: SynthesisResult,
+    parents: Codes,
+) -> ReleaseContent:
+    """What is known of one table: its rows under made-up keys, what was measured, and bounds of its view's errors."""
+    whole = content(each, coding, found.looks, {**one.left_out, **found.left_out}, result)
+    columns = {column.name: column for column in one.table.columns}
+    own = {
+        each.column.name: whole.more["table"][each.column.name]
+        for each in one.columns
+        if each.column.name in coding.names
+    }
+    ids = {name: {"keys": pack(np.arange(1, len(result.rows) + 1))} for name in one.keys}
+    if one.reference is not None:
+        ids[one.reference] = {"keys": pack(parents + 1)}
+    names = [name for name in columns if name in own or name in ids]
+    cells = {cell.column.name: cell for cell in coding.columns}
+    said = Coding(tuple(cells[name] if name in own else ListedCells(columns[name], ()) for name in names))
+    above, counts = {each.name for each in one.above}, {each.column.name for each in one.counts}
+    more = {
+        **whole.more,
+        "table": {name: {**own, **ids}[name] for name in names},
+        "counts": {name: whole.more["table"][name] for name in counts},
+        "declaration": declaration_of(each, said),
+        "marginals": [{**bound, "about": _about(bound["columns"], above, counts)} for bound in whole.more["marginals"]],
+        "evenly": one.evenly,
+        "measured": [_in_persons(measured, one.moved) for measured in whole.more["measured"]],
+        "keys": list(one.keys),
+        "refers": {} if one.reference is None else {"column": one.reference, "table": one.parent, "key": one.target},
+    }
+    types = {name: str(columns[name].type) for name in names}
+    return replace(whole, columns=names, types=types, more=more)
+
+
+def _in_persons(measured: Mapping[str, Any], moved: int) -> dict[str, Any]:
+    """What was measured of weights, in units of what a person weighs."""
+    counts = np.rint(unpack(measured["counts"]) / moved).astype(np.int64)
+    return {**measured, "sigma": measured["sigma"] / moved, "counts": pack(counts)}
+
+
+def _about(columns: Sequence[str], above: set[str], counts: set[str]) -> str:
+    """What a bound is about: inside a table, across a key, or how many rows below refer to a row."""
+    if above & set(columns):
+        return "across" if set(columns) - above else "above"
+    return "rows" if counts & set(columns) else "inside"
+
+
+def _together(call: SeveralPublication, made: Mapping[str, _Made]) -> ReleaseContent:
+    """One release: a line for each table, and each table with all that is known of it."""
+    rows, tables, words, mechanisms = [], {}, [], []
+    for name, one in made.items():
+        plain: dict[str, Any] = one.content.to_dict()
+        tables[name] = plain
+        marginals = one.content.more["marginals"]
+        found = {column: _middle(marginals, about) for column, about in _KINDS.items()}
+        rows.append({"table": name, "rows": one.content.more["rows_drawn"], **found})
+        words += [f"{name}: {line}" for line in one.content.bounds]
+        mechanisms += [{**each, "columns": f"{name}: {each['columns']}"} for each in one.content.mechanisms]
+    return ReleaseContent(
+        columns=["table", "rows", *_KINDS],
+        types={"table": "text", "rows": "integer", **dict.fromkeys(_KINDS, "number")},
+        rows=rows,
+        cost=call.cost,
+        mechanisms=mechanisms,
+        bounds=words,
+        more={"tables": tables, "not_made": [one.table.name for one in call.tables if one.table.name not in made]},
+    )
+
+
+def _middle(marginals: Sequence[Mapping[str, Any]], about: str) -> float | None:
+    """The middle one of the bounds of pairs of this kind, as a part of all rows; of numbers of rows, of them alone."""
+    size = 1 if about == "rows" else 2
+    found = sorted(one["share"] for one in marginals if one["about"] == about and len(one["columns"]) == size)
+    return found[len(found) // 2] if found else None

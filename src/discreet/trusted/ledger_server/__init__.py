@@ -1,0 +1,1 @@
+"""A ledger on a PostgreSQL server: README.md says what to read."""

@@ -1,0 +1,1 @@
+"""A budget that renews for new persons: README.md says what to read."""
