@@ -111,6 +111,8 @@ BELOW: dict[str, set[str]] = {
         "errors",
     }
     | {"synthesis", "workload"},
+    # publishes what was published again: through a curator as anybody does
+    "simulation": {"curator", "tables", "synthesis", "release", "procedures", "look", "errors", "texts", "ring_a"},
     # pages of the service: no engine and no plan either
     "console": {"service", "curator", "catalog", "release", "dialect", "ledger", "budget_ledger", "ring_a", "look"}
     | {"accounting", "odds", "errors", "texts"},
@@ -141,6 +143,7 @@ BELOW: dict[str, set[str]] = {
             "odds",
             "remote",
             "service",
+            "simulation",
             "wire",
             "together",
             "__init__",
@@ -160,6 +163,7 @@ BELOW: dict[str, set[str]] = {
         "notebook",
         "release",
         "remote",
+        "simulation",
         "synthesis",
         "tables",
         "workload",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.explanation import Explanation
     from discreet.release import Release
     from discreet.remote import RemoteCurator, connect
+    from discreet.simulation import simulate
     from discreet.synthesis.saved import published
     from discreet.tables import Table
     from discreet.workload import Workload
@@ -41,6 +42,7 @@ __all__ = [
     "connect",
     "open",
     "published",
+    "simulate",
 ]
 
 _LAZY = {
@@ -53,6 +55,7 @@ _LAZY = {
     "connect": "discreet.remote",
     "open": "discreet.curator",
     "published": "discreet.synthesis.saved",
+    "simulate": "discreet.simulation",
 }
 
 

@@ -35,6 +35,7 @@ from discreet.cli.requests import COMMANDS as REQUESTS
 from discreet.cli.serve import account as account_command
 from discreet.cli.serve import serve as serve_command
 from discreet.cli.serve import token as token_command
+from discreet.cli.simulate import command as simulate_command
 from discreet.cli.stream import command as stream_command
 from discreet.cli.there import Source, said_here, sourced
 from discreet.cli.together import command as together_command
@@ -669,6 +670,7 @@ main.add_command(backup_command)
 main.add_command(restore_command)
 main.add_command(profile_command)
 main.add_command(publish_command)
+main.add_command(simulate_command)
 main.add_command(stream_command)
 main.add_command(together_command)
 main.add_command(collect_command)

@@ -48,6 +48,7 @@ def content(
             "name": call.table.name,
             "table": table,
             "rows_drawn": len(drawn),
+            "rows_per_person": rows_of_person(call.table),
             "total": result.model.total,
             "cells": {
                 name: pack(np.bincount(drawn[:, place], minlength=size))
