@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.synthesis.cells import FINE, NoisyHistogram, NumberLine, gathered, line, refined, weights
+from discreet.synthesis.cells import COARSE, FINE, NoisyHistogram, NumberLine, gathered, line, refined, weights
 from discreet.synthesis.decode import read, stored
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Column, Type
@@ -80,15 +80,28 @@ def test_noise_alone_makes_no_bins() -> None:
     assert gathered(empty, 32) == []
 
 
-def test_a_second_look_divides_what_is_heavy() -> None:
+def test_a_further_look_divides_what_may_be_told_from_noise() -> None:
     known = along(Type.INTEGER, 0, 99_999)
-    cuts = tuple(known.divided(known.low, known.end(), FINE))
-    counts = (45_000, *([5] * (len(cuts))))
-    again = refined(NoisyHistogram(known, cuts, counts, 10.0), 32)
-    inside = [cut for cut in again if cut < cuts[0]]
-    assert len(inside) == 96  # 97 or 98 values of the first cell, each by itself
-    assert cuts[0] in again
-    assert len(again) < 200
+    cuts = tuple(known.divided(known.low, known.end(), COARSE))
+    counts = (3_000, 399, -50, 800, *([0] * 12))
+    again = refined(NoisyHistogram(known, cuts, counts, 50.0), 2)
+    inside = [sum(low < cut < high for cut in again) for low, high in itertools.pairwise([0, *cuts, 100_000])]
+    assert inside[:4] == [14, 0, 0, 3]  # 3,000 rows are 15 parts of 200, which are 4 times the noise
+    assert set(cuts) <= set(again)
+    noise = NoisyHistogram(known, cuts, tuple([30] * COARSE), 50.0)
+    assert refined(noise, 32) == cuts
+
+
+def test_only_what_many_rows_share_is_divided_beyond_the_finest_width() -> None:
+    known = along(Type.NUMBER, Fraction(0), Fraction(1))
+    cuts = tuple(known.divided(known.low, known.end(), COARSE))
+    finest = FINE // COARSE
+    counts = (30_000, *([60_000] * 15))
+    again = refined(NoisyHistogram(known, cuts, counts, 1.0), 32)
+    inside = [sum(low < cut < high for cut in again) for low, high in itertools.pairwise([Fraction(0), *cuts])]
+    assert inside == [127, *[127] * 14]  # each holds a thirty-second and more
+    again = refined(NoisyHistogram(known, cuts, (20_000, *([60_000] * 15)), 1.0), 32)
+    assert sum(cut < cuts[0] for cut in again) == finest - 1
 
 
 @given(st.lists(st.integers(-50, 5000), min_size=1, max_size=80), st.integers(1, 40))

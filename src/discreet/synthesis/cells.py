@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from discreet.trusted.ring_a.table import Column, Type, Value
 from discreet.trusted.ring_c.coding import Binned
 
-FINE = 1024
+COARSE = 16
 """So many cells a column with bounds is first looked at in."""
+FINE = 1024
+"""No later cell is narrower than such a part of the column, but where many rows share one."""
 SUBDIVIDED = 128
-"""So many cells a heavy cell of those is looked at in again."""
+"""So many cells one that many rows share is looked at in again."""
 _MOMENT = datetime.timedelta(microseconds=1)
 _EPOCH = datetime.datetime(1970, 1, 1)
 Floats = NDArray[np.float64]
@@ -99,16 +101,19 @@ class NoisyHistogram:
 
 
 def refined(histogram: NoisyHistogram, parts: int) -> tuple[Fraction, ...]:
-    """The cuts of a second look: cells that seem to hold more than 1/parts of all rows, by more than the noise, are
-    divided; the others are put together as far as the noise asks for it, so that a long tail keeps its shape."""
+    """The cuts of the next look: a cell that seems to hold more than noise is divided, so finely that a part may still
+    be told from noise. One that seems to hold more than 1/parts of all rows may have parts narrower than 1/FINE."""
     ends, total = histogram.ends, max(1, sum(histogram.counts))
     share, clear = total / parts, 4 * histogram.sigma
+    width = (histogram.line.end() - histogram.line.low) / FINE
     cuts: list[Fraction] = []
     for (low, high), count in zip(itertools.pairwise(ends), histogram.counts, strict=True):
-        if count > max(share, clear) and histogram.line.divisible(low, high):
-            cuts += [low, *histogram.line.divided(low, high, SUBDIVIDED), high]
-    merged = gathered(histogram, 8 * parts)
-    return tuple(sorted({cut for cut in (*cuts, *merged) if histogram.line.low < cut < histogram.line.end()}))
+        cuts.append(low)
+        most = SUBDIVIDED if count > max(share, clear) else math.ceil((high - low) / width)
+        cells = min(most, int(count / clear))
+        if cells > 1 and histogram.line.divisible(low, high):
+            cuts += histogram.line.divided(low, high, cells)
+    return tuple(cuts[1:])
 
 
 def gathered(histogram: NoisyHistogram, parts: int) -> list[Fraction]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +11,7 @@ from typing import Any
 from discreet.catalog import Declaration
 from discreet.errors import QuestionError, refused
 from discreet.procedures.arguments import columns_of, private_table
-from discreet.synthesis.cells import FINE, NumberLine, line
+from discreet.synthesis.cells import COARSE, FINE, NumberLine, line
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Column, Table, Type
 from discreet.trusted.ring_c.coding import Binned, ListedCells
@@ -112,12 +113,12 @@ def published(column: Column, bins: Any = None) -> PublishedColumn | None:
         return PublishedColumn(column, None) if column.type in (Type.TEXT, Type.INTEGER) else None
     if bins is not None:
         return PublishedColumn(column, along.binned(_cuts(along, bins)), along)
-    few = along.unit is not None and (along.end() - along.low) / along.unit <= BINS
-    first = along.divided(along.low, along.end(), FINE) if along.end() > along.low else []
-    if few or not first:
-        return PublishedColumn(column, along.binned(first), along)
-    second = along.unit is None or (along.end() - along.low) / along.unit > FINE
-    return PublishedColumn(column, along.binned(first), along, 2 if second else 1)
+    if along.end() <= along.low:
+        return PublishedColumn(column, along.binned([]), along)
+    units = math.inf if along.unit is None else (along.end() - along.low) / along.unit
+    first = along.divided(along.low, along.end(), BINS if units <= BINS else COARSE)
+    looks = 0 if units <= BINS else 2 + (units > FINE) + (units > FINE**2)
+    return PublishedColumn(column, along.binned(first), along, looks)
 
 
 def _cuts(along: NumberLine, bins: Any) -> list[Fraction]:

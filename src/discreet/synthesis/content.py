@@ -94,7 +94,7 @@ def _mechanisms(call: Publication, result: SynthesisResult) -> list[dict[str, st
     ]
     looked = [one.column.name for one in call.columns if one.looks]
     if looked:
-        words = f"rounded Gaussian noise, sigma {show(call.look_sigma / scale, 4)}, on a fine histogram, up to twice"
+        words = f"rounded Gaussian noise, sigma {show(call.look_sigma / scale, 4)}, on a histogram, two to four times"
         found.append({"columns": ", ".join(looked), "mechanism": words, "unit": unit, "sensitivity": rows})
     words = f"rounded Gaussian noise, sigma {show(call.schedule.distance_sigma, 4)}, on how far marginals are off"
     found.append({"columns": "all", "mechanism": words, "unit": "1 row", "sensitivity": f"{counted} in each"})

@@ -193,10 +193,8 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         left_out = {}
     looks: dict[str, NoisyHistogram] = {}
     cutting = [one for one in call.columns if one.looks]
-    for turn in range(2):
+    for turn in range(max((one.looks for one in cutting), default=0)):
         now = [one for one in cutting if one.looks > turn]
-        if not now:
-            break
         run.code(Coding(tuple(_looked_at(one, looks) for one in now)))
         for one in now:
             looks[one.column.name] = _look(one, run, _looked_at(one, looks), call.look_sigma)
