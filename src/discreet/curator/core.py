@@ -1312,9 +1312,10 @@ class Asking:
         return replace(self._state(TOTAL, own), parts=self._states_of_parts(TOTAL))
 
     def budget_of(self, analyst: str) -> BudgetState:
-        """The same of one analyst, as `budget` has it; of each part, what both its budget and the analyst's own leave.
+        """Says how much of one analyst's own budget is used, as `budget` does; and of each part, what both leave.
 
-        Raises QuestionError where nobody of that name is declared, LedgerError."""
+        Raises QuestionError where nobody of that name is declared, LedgerError.
+        """
         account = self._account(analyst)
         more = show(self._ledger.approved().get(account, Fraction(0)))
         return replace(self._state(account, {}, more), parts=self._states_of_parts(account, more))
@@ -1399,8 +1400,10 @@ class Asking:
 
     @property
     def engine_starts(self) -> int:
-        """How often the engine's process was started, and that of each part: more than once where a question ended it;
-        for the owner."""
+        """How often the engine's process was started, and that of each part: more than once where one was ended.
+
+        For the owner.
+        """
         return self._engine.starts + sum(one._engine.starts for one in self._of_parts.values())
 
     def freeze(
