@@ -140,7 +140,8 @@ class BudgetState:
     each answer says it. Where the budget renews, `period` has the `name` of the one that runs, `until`, the day from
     which a refresh begins the next, for whom it `renews`, and the `promise` over a year. `approved` is how much of an
     analyst's ε the owner has approved above the declared one. Where each of several `parts` has a budget, they are the
-    same of each; all else is then of the one with the least left, which a question about all is held against."""
+    same of each; all else is then of the one with the least left, which a question about all is held against. A part of
+    an analyst's has what both leave, and the part's own budget as `whole`."""
 
     total: Mapping[str, str]
     used: float
@@ -180,11 +181,16 @@ class BudgetState:
         words = f"{self.room} (of ε {self.total['epsilon']}, δ {self.total['delta']})"
         return words if self.lasting else words + "; the ledger is in memory and ends with this object"
 
+    @property
+    def of_part(self) -> str:
+        """Of a part, how much of its budget is used, and what is left, in words."""
+        own: Mapping[str, Any] = {**self.total, "used": self.used} if self.whole is None else self.whole
+        return f"{percent(own['used'])} of ε {own['epsilon']} used; {self.room}"
+
     def __repr__(self) -> str:
         whole = f"; of the whole budget {percent(self.whole['used'])} is used" if self.whole is not None else ""
         lines = [f"{percent(self.used)} used; {self.left}{whole}", *running(self.period)]
-        for name, one in self.parts.items():
-            lines.append(visible(f"part {name}: {percent(one.used)} of ε {one.total['epsilon']} used; {one.room}"))
+        lines += [visible(f"part {name}: {one.of_part}") for name, one in self.parts.items()]
         for name, one in self.analysts.items():
             lines.append(
                 visible(

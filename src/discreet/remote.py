@@ -111,13 +111,14 @@ class RemoteCurator:
         reuse: bool = True,
         request: str | None = None,
         dialect: str | None = None,
+        part: str | None = None,
     ) -> Release:
         """Answers a question, with noise that costs `epsilon` (and `delta`) of the budget: `Curator.ask`.
 
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect, part)
         plain = self._call("POST", "/ask", said, request)
         release = _made(heard, plain)
         for words in plain.get("warnings", ()):
@@ -136,13 +137,14 @@ class RemoteCurator:
         default_price: bool = True,
         reuse: bool = True,
         dialect: str | None = None,
+        part: str | None = None,
     ) -> Explanation:
         """Says the price and expected error of a question; nothing is spent: `Curator.explain`.
 
         Raises QuestionError, BudgetError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect)
+        said = _said(question, epsilon, delta, within, confidence, together, default_price, reuse, dialect, part)
         return _made(Explanation.from_dict, self._call("POST", "/explain", said))
 
     def check_question(self, question: Askable, *, dialect: str | None = None) -> tuple[str, ...]:
@@ -151,7 +153,7 @@ class RemoteCurator:
         Raises QuestionError, DeclarationError, EngineError, LedgerError; Error where the
         service has a fault.
         """
-        said = _said(question, None, None, None, 0.95, False, True, True, dialect)
+        said = _said(question, None, None, None, 0.95, False, True, True, dialect, None)
         return _made(lambda plain: tuple(plain["tables"]), self._call("POST", "/check", said))
 
     def publish(
@@ -372,11 +374,15 @@ def _said(
     default_price: bool,
     reuse: bool,
     dialect: str | None,
+    part: str | None,
 ) -> dict[str, Any]:
     """What is sent of a question: what differs from the usual."""
     text = as_text(question)
     if not isinstance(text, str):
         raise refused("question", "this is no question", "question", 'write "SELECT … FROM table"')
+    if part is not None and not isinstance(part, str):
+        fix = "write its name, as `budget` has it"
+        raise refused("part", "no such part is declared with a budget of its own", "part", fix)
     whose = None if dialect is None else str(dialect)  # what is none is for the service to refuse
     said: dict[str, Any] = {"question": text, "dialect": whose, "epsilon": _number(epsilon), "delta": _number(delta)}
     if within is not None:
@@ -392,6 +398,8 @@ def _said(
         said["default_price"] = False
     if reuse is not True:
         said["reuse"] = False
+    if part is not None:
+        said["part"] = part
     return {name: value for name, value in said.items() if value is not None}
 
 

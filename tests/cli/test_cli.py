@@ -260,7 +260,7 @@ def test_a_request_id_of_the_rows_before_a_refresh_says_so(cli: Command, clinic:
     for more in ([], ["--epsilon", "0.2"]):
         said = cli(*asked, *more)
         assert said.code == 2
-        assert "this question was asked under this request id before: of the rows before a refresh" in said.err
+        assert "this question was asked under this request id before: of other rows, as before a refresh" in said.err
         assert "another question" not in said.err
     assert spent(clinic.with_suffix(".ledger")) == before
 

@@ -227,6 +227,20 @@ def test_a_retry_gives_the_same_numbers(curator: discreet.Curator) -> None:
         curator.ask("SELECT COUNT(*) AS n FROM t WHERE pay > 3", epsilon=1, request="r")
 
 
+def test_a_retry_of_what_a_dearer_answer_gave_is_free_again() -> None:
+    """Also of a question that is no sum of cells, as of rows of which a person may have several."""
+    rows = pandas.DataFrame({"id": [f"p{number}" for number in range(50)], "ward": ["a", "b"] * 25})
+    table = discreet.Table(rows, person="id", rows_per_person=2, columns={"id": str, "ward": ["a", "b"]})
+    with discreet.Curator({"t": table}, epsilon=100) as curator:
+        for number, text in enumerate(("SELECT COUNT(*) AS n FROM t", "SELECT COUNT(*) AS n FROM t WHERE id <> 'x'")):
+            curator.ask(text, epsilon=1)
+            first, again = (curator.ask(text, epsilon=0.4, request=f"r{number}") for _ in range(2))
+            assert not first.charged
+            assert (again.rows, again.intervals, bool(again.charged)) == (first.rows, first.intervals, False)
+            with pytest.raises(discreet.QuestionError, match="another question"):
+                curator.ask("SELECT COUNT(DISTINCT id) AS n FROM t", epsilon=0.4, request=f"r{number}")
+
+
 def test_neighbours_have_the_same_transcript_of_prices() -> None:
     """Questions that no answer chose: which are free, at which price and how wide follows from no row."""
     questions = [

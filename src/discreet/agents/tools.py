@@ -84,6 +84,11 @@ _QUESTION = {
         "type": "string",
         "description": "Whose SQL it is: postgres, bigquery, snowflake, duckdb, tsql, mysql or redshift.",
     },
+    "part": {
+        "type": "string",
+        "description": "Where `budget` lists parts: the question is about the persons of this part alone, and only its "
+        "budget pays. Without it, it is about all persons, and the budget of each part pays.",
+    },
 }
 """What `ask` and `explain` take."""
 
@@ -163,7 +168,8 @@ TOOLS = (
     Tool(
         "budget",
         "What is left",
-        "Says how much of this account's budget is used, and what is left. Spends nothing.",
+        "Says how much of this account's budget is used, and what is left; where parts of the persons have a budget "
+        "each, also of each part. Spends nothing.",
         gives={
             "used": {"type": "number", "description": "Percent of the account's budget."},
             "room": {"type": "string", "description": "What is left, in words."},
@@ -240,8 +246,9 @@ class Assistant:
         return repr(own), own.to_dict()
 
     def _own(self) -> BudgetState:
-        budget = self._curator.budget
-        return budget.analysts[self._who["analyst"]] if self._who else budget
+        if isinstance(self._curator, Curator):
+            return self._curator.budget_of(self._who["analyst"])
+        return self._curator.budget
 
     def _with_warnings(self, text: str) -> str:
         return "\n".join([text, *(f"· {words}" for words in self._warnings)])

@@ -257,8 +257,7 @@ def ask(
     as_json: bool,
 ) -> None:
     """Answer QUESTION about the tables of DECLARATION, or of a service."""
-    source.refuse(part=part)
-    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({"part": part} if part else {})
+    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({} if part is None else {"part": part})
     if output:
         from discreet.release.save import place
 
@@ -314,8 +313,8 @@ def explain(
     as_json: bool,
 ) -> None:
     """Price and expected error of QUESTION. Spends nothing and reads no row."""
-    source.refuse(sql=sql, part=part)
-    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({"part": part} if part else {})
+    source.refuse(sql=sql)
+    who = source.who(analyst, owner) | ({"reuse": False} if afresh else {}) | ({} if part is None else {"part": part})
     with source.curator(load=False, owner=owner) as curator:
         explanation = curator.explain(
             question,

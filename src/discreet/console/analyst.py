@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from markupsafe import Markup, escape
+
 from discreet.console.pages import as_json, wants_json
 from discreet.console.pictures import chart, meter
 from discreet.console.requests import count_open
@@ -122,6 +124,7 @@ class _Draft:
     column: str = ""
     error: str = ""
     afresh: str = ""
+    part: str = ""
 
     @property
     def said(self) -> dict[str, Any]:
@@ -133,6 +136,7 @@ class _Draft:
         if len(self.question) > LONGEST_QUESTION:
             raise Refused(413, "size", f"a question has at most {LONGEST_QUESTION:,} letters", "question", "ask less")
         how = {"question": self.question, **({"reuse": False} if self.afresh else {})}
+        how |= {"part": self.part} if self.part else {}
         if self.by == "within":
             if not self.column or not self.error:
                 fix = "name a column of the answer, and the largest error that it may have"
@@ -146,7 +150,8 @@ class _Draft:
         word = visit.word if sent else visit.query
         by = "within" if word("by") == "within" else "epsilon"
         epsilon, error = (word(name).replace(",", ".") for name in ("epsilon", "error"))
-        return cls(word("question"), by, epsilon, word("column"), error, "yes" if word("afresh") else "")
+        part = (visit.said if sent else visit.request.query_params).get("part", "")  # with the blanks of its name
+        return cls(word("question"), by, epsilon, word("column"), error, "yes" if word("afresh") else "", part)
 
 
 async def editor(visit: Visit) -> Reply:
@@ -161,8 +166,18 @@ async def _editor(visit: Visit, draft: _Draft, problem: Mapping[str, Any] | None
         "request": secrets.token_urlsafe(12),
         "seconds": visit.service.curator.declaration.limits.answer_seconds or 0,
         "example": _example(visit),
+        "parts": _parts(balance, draft.part),
     }
     return Page("ask.html", data, words, 200 if problem is None else problem["status"])
+
+
+def _parts(balance: Mapping[str, Any], chosen: str) -> list[tuple[Markup, str, str, bool]]:
+    """The parts that a question can be about: each as the form sends it, to the letter; its name; the largest price
+    that is left; whether it is chosen. One that is chosen and not declared any more stays, to be refused: without it,
+    the question would be about all."""
+    found = {name: str(one["prices"]["questions"]) for name, one in balance.get("parts", {}).items()}
+    found |= {chosen: "0"} if chosen and chosen not in found else {}
+    return [(escape(name), name, most, name == chosen) for name, most in found.items()]
 
 
 def _example(visit: Visit) -> str:
@@ -222,9 +237,10 @@ def _for_slider(data: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """An answer that is kept in memory."""
+    """An answer that is kept in memory: of a part alone, or of all rows where that is empty."""
 
     question: str
+    part: str
     release: Release
     warnings: Sequence[str]
     size: int
@@ -257,7 +273,7 @@ async def ask(visit: Visit) -> Reply:
             else:
                 release, warnings = await visit.service.asked(visit.account, said, f"console-{name}")
                 size = len(await written(visit, release.holds.to_json))
-                answers[name] = _Answer(draft.question, release, warnings, size)
+                answers[name] = _Answer(draft.question, draft.part, release, warnings, size)
                 while len(answers) > MOST_ANSWERS or (size_of_answers(visit.kept) > MOST_BYTES and len(answers) > 1):
                     del answers[next(iter(answers))]
     except (Error, Refused) as error:
@@ -269,7 +285,8 @@ async def ask(visit: Visit) -> Reply:
 
 
 def _answer_data(name: str, answer: _Answer) -> dict[str, Any]:
-    return {"answer": name, "question": answer.question, **told(answer.release), "warnings": list(answer.warnings)}
+    asked = {"answer": name, "question": answer.question, "part": answer.part}
+    return {**asked, **told(answer.release), "warnings": list(answer.warnings)}
 
 
 async def _of(visit: Visit) -> tuple[str, _Answer]:
@@ -365,24 +382,25 @@ def _history(visit: Visit, before: int | None) -> dict[str, Any]:
     curator, mine = visit.service.curator, visit.account.asks_as
     made = visit.service.accounts.made(visit.account.name) or "9"  # what came before may be of another of this name
     last = curator.ledger.last.seq if before is None else min(before - 1, curator.ledger.last.seq)
-    first = max(0, last - MOST_READ)
+    first, parts = max(0, last - MOST_READ), curator.ledger.parts
     found = [
-        as_entry(curator, entry)
+        {**as_entry(curator, entry), "part": (curator.ledger.part_of(entry) if parts else None) or ""}
         for entry in islice(curator.ledger.entries(first), max(0, last - first))
         if entry.question and (entry.analyst or None) == mine and (mine is None or entry.time >= made)
     ]
-    paid: dict[str, str] = {}  # a repeat is free: what the question had cost finds its answer again
+    paid: dict[tuple[str, str], str] = {}  # a repeat is free: what the question had cost finds its answer again
     for one in found:
-        one["epsilon"] = paid.get(one["question"], "")
+        same = one["question"], one["part"]
+        one["epsilon"] = paid.get(same, "")
         if one["price"].startswith("ε "):
-            paid[one["question"]] = one["epsilon"] = one["price"].removeprefix("ε ").partition(",")[0]
+            paid[same] = one["epsilon"] = one["price"].removeprefix("ε ").partition(",")[0]
     return {"entries": found[::-1], "before": first + 1 if first else None}
 
 
 def _named(visit: Visit) -> list[dict[str, Any]]:
     """The answers that are still kept here, the latest first."""
     return [
-        {"answer": name, "question": one.question, "epsilon": one.release.cost.epsilon}
+        {"answer": name, "question": one.question, "part": one.part, "epsilon": one.release.cost.epsilon}
         for name, one in reversed(_answers(visit).items())
     ]
 
@@ -392,7 +410,8 @@ async def balance(visit: Visit) -> Reply:
     found = await visit.service.balance(visit.account)
     mine = found["analyst"]
     known = await visit.service.look(partial(visit.service.curator.ledger.requests, mine))
-    return Page("balance.html", {**found, "requests": count_open(known)}, {"bar": meter(found["used"])})
+    words = {"bar": meter(found["used"]), "parts": found.get("parts", {})}
+    return Page("balance.html", {**found, "requests": count_open(known)}, words)
 
 
 PLACES = (
@@ -403,9 +422,17 @@ PLACES = (
         editor,
         ask,
         "Ask",
-        ("question", "by", "epsilon", "column", "error", "afresh", "request"),
+        ("question", "by", "epsilon", "column", "error", "afresh", "part", "request"),
     ),
-    Place("/console/check", "Check", ASKING, None, check, "", ("question", "by", "epsilon", "column", "error")),
+    Place(
+        "/console/check",
+        "Check",
+        ASKING,
+        None,
+        check,
+        "",
+        ("question", "by", "epsilon", "column", "error", "afresh", "part"),
+    ),
     Place("/console/names", "Names", ASKING, names),
     Place("/console/answers/{answer}", "Answer", ASKING, answer),
     Place("/console/answers/{answer}/{form}", "Download", ASKING, download),

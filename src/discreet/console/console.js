@@ -73,6 +73,7 @@ function editor(form) {
   form.addEventListener("checked", (event) => slide(event.detail));
   question.addEventListener("input", changed);
   for (const name of ["epsilon", "column", "error"]) form.elements[name].addEventListener("input", changed);
+  for (const name of ["afresh", "part"]) form.elements[name]?.addEventListener("change", changed);
   for (const one of form.elements.by) {
     one.addEventListener("change", () => {
       shown(form);
@@ -173,14 +174,16 @@ function sliding(form, changed) {
   const slider = document.getElementById("slider");
   const said = document.getElementById("slid");
   const { epsilon, error, column } = form.elements;
-  const most = Math.max(0.002, Number(form.dataset.most) || 1);
-  const least = Math.min(0.001, most / 10);
+  const part = form.elements.part;
   let known = null;
   const scale = (low, high) => ({
     value: (at) => low * Math.pow(high / low, at / 100),
     place: (value) => Math.round((100 * Math.log(value / low)) / Math.log(high / low)),
   });
-  const prices = scale(least, most);
+  const prices = () => {
+    const most = Math.max(0.002, Number((part?.selectedOptions[0] ?? form).dataset.most) || 1);
+    return scale(Math.min(0.001, most / 10), most);
+  };
   const short = (value) => String(Number(value.toPrecision(2)));
   const byPrice = () => form.elements.by.value === "epsilon";
   const target = () => (known && known.errors[column.value] !== undefined ? column.value : known && Object.keys(known.errors)[0]);
@@ -188,7 +191,7 @@ function sliding(form, changed) {
   const about = (price, name) => (known.errors[name] * known.epsilon) / price;
 
   slider.addEventListener("input", () => {
-    const price = prices.value(Number(slider.value));
+    const price = prices().value(Number(slider.value));
     const name = target();
     if (byPrice()) {
       epsilon.value = short(price);
@@ -215,7 +218,7 @@ function sliding(form, changed) {
         return option;
       }),
     );
-    if (document.activeElement !== slider) slider.value = prices.place(plain.epsilon);
+    if (document.activeElement !== slider) slider.value = prices().place(plain.epsilon);
     tell(plain.epsilon, target());
   };
 }

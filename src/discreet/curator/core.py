@@ -1163,7 +1163,7 @@ class Asking:
             more,
             _expected([(priced, one.found) for priced, one in zip(made, ready, strict=True)]),
             tuple(one for used in made for one in mechanisms(used)),
-            (*dict.fromkeys(one.line for one in remarks), *text.said(self._declaration)),
+            (*dict.fromkeys(one.line for one in remarks), *text.said(self._declaration), *self._pays()),
             tuple(dict.fromkeys(words)),
             tuple(name for priced, _ in parts for name in by_size(priced)),
             *odds,
@@ -1257,6 +1257,7 @@ class Asking:
         default_price: bool = True,
         analyst: str | None = None,
         dialect: str | None = None,
+        part: str | None = None,
     ) -> dict[str, str]:
         """Says which columns the answer to a question has, each with its type: `Explanation.columns`.
 
@@ -1265,9 +1266,10 @@ class Asking:
         account has paid for before.
         Raises QuestionError, DeclarationError, LedgerError, and EngineError where the engine is busy.
         """
-        wanted, account = _wanted(within, confidence, together), self._account(analyst)
+        one = self if part is None else self._about(part)
+        wanted, account = _wanted(within, confidence, together), one._account(analyst)
         options = AskOptions(epsilon, delta, wanted, account, default_price=default_price)
-        return self._priced_layers(self._asked(question, dialect), options).columns
+        return one._priced_layers(one._asked(question, dialect), options).columns
 
     def engine_sql(self, question: Askable, *, dialect: str | None = None) -> str:
         """Writes the statements that the engine would run, with a placeholder for the salt. For the owner only.
@@ -1307,8 +1309,19 @@ class Asking:
         """The whole budget and how much of it is used, and the same of each declared analyst. Raises LedgerError."""
         more = {name: show(amount) for name, amount in self._ledger.approved().items()}
         own = {name: self._state(name, {}, more.get(name, "0")) for name in self._declaration.analysts}
-        parts = {name: one._state(TOTAL, {}) for name, one in self._of_parts.items()}
-        return replace(self._state(TOTAL, own), parts=parts)
+        return replace(self._state(TOTAL, own), parts=self._states_of_parts(TOTAL))
+
+    def budget_of(self, analyst: str) -> BudgetState:
+        """Says how much of one analyst's own budget is used, as `budget` does; and of each part, what both leave.
+
+        Raises QuestionError where nobody of that name is declared, LedgerError.
+        """
+        account = self._account(analyst)
+        more = show(self._ledger.approved().get(account, Fraction(0)))
+        return replace(self._state(account, {}, more), parts=self._states_of_parts(account, more))
+
+    def _states_of_parts(self, account: str, approved: str = "0") -> dict[str, BudgetState]:
+        return {name: one._state(account, {}, approved) for name, one in self._of_parts.items()}
 
     def _state(self, account: str, analysts: Mapping[str, BudgetState], approved: str = "0") -> BudgetState:
         balance, lasting = self._balance(account), self._declaration.ledger is not None
@@ -1387,8 +1400,11 @@ class Asking:
 
     @property
     def engine_starts(self) -> int:
-        """How often the engine's process was started: more than once where a question ended it; for the owner."""
-        return self._engine.starts
+        """How often the engine's process was started, and that of each part: more than once where one was ended.
+
+        For the owner.
+        """
+        return self._engine.starts + sum(one._engine.starts for one in self._of_parts.values())
 
     def freeze(
         self, analyst: str | None = None, *, tables: Sequence[str] = (), reason: str, by: str | None = None

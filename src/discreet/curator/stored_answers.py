@@ -341,7 +341,7 @@ class StoredAnswers:
         one = self.of_key(key, question.key)
         if one is not None and one.key == question.key and not one.asked:
             return Found(question.key, ReusableMeasurement.whole(question.priced))
-        found = None if one is None else self.repeated(one, question, account)
+        found = None if one is None else self.repeated(one, question, account) or self._same(one, question, account)
         if one is not None and found is not None and one.others and one.asked != question.key:
             look = None if found.look is None else _look(found.look)
             known = {name for name, _ in self._looks[one.reserve]}
@@ -391,6 +391,13 @@ class StoredAnswers:
             if held is None or question.key == (one.asked or one.key):
                 return None if held is None else Found(one.key, held)
             return self._seen(one, question, held, account)
+
+    def _same(self, one: StoredAnswer, question: Sought, account: str) -> Found | None:
+        """A question answered from this stored measurement of the same rows and groups, as `found` answers it."""
+        with self._lock:
+            known = self._measurement(one)
+            held = None if known is None or not one.key.startswith(question.frame) else _reused(question, known)
+            return None if held is None else self._seen(one, question, held, account)
 
     def _seen(self, one: StoredAnswer, question: Sought, held: ReusableMeasurement, account: str) -> Found:
         """An answer that shows cells of a stored measurement: with the interval of an independent number where it is

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -189,6 +189,12 @@ def account_name(name: str) -> str:
     if name.startswith(PART):
         return f"the part {name.removeprefix(PART)}"
     return "the budget" if name == TOTAL else name
+
+
+def part_of(charged: Sequence[str]) -> str | None:
+    """The part whose account alone these are, beside an analyst's own; None where all pay."""
+    parts = [name.removeprefix(PART) for name in charged if name.startswith(PART)]
+    return parts[0] if parts and TOTAL not in charged else None
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ def asked_before() -> QuestionError:
     """The error of a request id under which the same text was asked before, and of which something else was measured
     then."""
     message = (
-        "this question was asked under this request id before: of the rows before a refresh, or at another price; "
-        "nothing was spent"
+        "this question was asked under this request id before: of other rows, as before a refresh, or at another price;"
+        " nothing was spent"
     )
     return refused("request", message, "request", "use a new request id: it is measured anew, and charged")
 

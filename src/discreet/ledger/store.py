@@ -20,7 +20,7 @@ import apsw
 
 from discreet.accounting.room import part_used
 from discreet.errors import EngineError, LedgerError, QuestionError
-from discreet.ledger.history import Entry, Verification, Written, answered_keys, entry, written_after
+from discreet.ledger.history import Entry, Verification, Written, answered_keys, entry, part_of, written_after
 from discreet.ledger.older import leave_log
 from discreet.ledger.refusal import asked_before, explained, refusal
 from discreet.ledger.requests import RequestsLedger, tell_lasting
@@ -35,6 +35,7 @@ from discreet.trusted.ledger.accounts import (
     Snapshot,
     States,
     TableState,
+    debited,
     promise,
     renewed,
 )
@@ -574,6 +575,15 @@ class Ledger(RequestsLedger):
                 early = transaction.entry(middle).body["time"] < moment
                 low, high = (middle, high) if early else (low, middle - 1)
         return self.entries(low)
+
+    def part_of(self, one: Entry) -> str | None:
+        """The part that a question was about, whose budget alone paid; None where it was about all."""
+        if one.kind == "reserve":
+            return part_of(one.charged)
+        if one.reserve_id is None:
+            return None
+        with self._file.read() as transaction:
+            return next((part_of(debited(it.body)) for it in transaction.entries(one.reserve_id - 1, 1)), None)
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Every entry behind this one, in order, each verified as it is read."""

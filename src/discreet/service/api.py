@@ -365,9 +365,10 @@ class Service:
 
     async def balance(self, account: Account) -> dict[str, Any]:
         """What was spent and what is left of an analyst's own budget; the whole, for the others."""
-        budget = await self.look(lambda: self._curator.budget)
-        mine = account.asks_as if account.role is Role.ANALYST else None
-        found = {"analyst": mine, **budget.analysts.get(mine or "", budget).to_dict()}
+        mine, curator = account.asks_as if account.role is Role.ANALYST else None, self._curator
+        own = mine if mine in curator.declaration.analysts else None
+        budget = await self.look(lambda: curator.budget if own is None else curator.budget_of(own))
+        found = {"analyst": mine, **budget.to_dict()}
         return found | ({"pace": await self.look(self.owner.pace)} if account.role is Role.OWNER else {})
 
     def problem_of(self, error: Exception, account: Account | None) -> dict[str, Any]:

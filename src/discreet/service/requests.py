@@ -99,6 +99,7 @@ PRICED: Shape = {
     "together": bool,
     "default_price": bool,
     "reuse": bool,
+    "part": str,
 }
 """What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
 

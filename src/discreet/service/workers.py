@@ -268,12 +268,13 @@ class Workers:
 @contextmanager
 def several(curator: Curator, number: int, log: str | None = None) -> Iterator[Workers | None]:
     """Workers over a curator's ledger, that have started; None where one process does. Raises QuestionError where each
-    would hold the tables in its memory, and what a curator raises that cannot be opened."""
+    would hold the tables in its memory though they could be kept in files, which those of budgets by part cannot; and
+    what a curator raises that cannot be opened."""
     if number == 1:
         yield None
         return
     held = [name for name, table in curator.kept.items() if table.bytes is None]
-    if held:
+    if held and curator.declaration.budget.parts is None:
         fix = 'write store = "file" under [engine], so that all workers read one copy; or --workers 1'
         message = f"each worker would hold {', '.join(held)} in its own memory"
         raise QuestionError("serve", message, where="--workers", fix=fix)

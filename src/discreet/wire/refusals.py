@@ -19,6 +19,7 @@ _OF_QUESTIONS = {
     "too-long": "54001",
     "number": "22003",
     "range": "22003",
+    "part": "22023",
     "price": "P0001",
     "account": "42501",
     "role": "42501",

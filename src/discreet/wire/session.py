@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from discreet.errors import Error
+from discreet.explanation import BudgetState
 from discreet.release import Release
 from discreet.service.requests import Refused
 from discreet.texts import visible
@@ -553,7 +554,8 @@ class Session:
                 raise Trouble("42P02", "a parameter has no value", hint="prepare the statement, and bind it")
             text = one.filled(literals)
         how = {} if self.settings.reuse else {"reuse": False}
-        return {"question": text, "dialect": "postgres", "default_price": False, **self.settings.price(), **how}
+        said = {"question": text, "dialect": "postgres", "default_price": False}
+        return {**said, **self.settings.price(), **self.settings.part, **how}
 
     async def _question(self, one: Statement, portal: Portal) -> Result:
         known = await self._catalogue(one, portal, execute=True)
@@ -570,7 +572,7 @@ class Session:
                 same = [one.name for one in planned] == [one.name for one in columns]
                 columns = list(planned) if same else columns
         paid = f"{release.charged} charged" if release.charged else f"nothing charged (price {release.cost})"
-        notices = [f"{paid}; {release.left}", *release.bounds, *warnings]
+        notices = [f"{paid}; {release.left}", *release.notes, *release.bounds, *warnings]
         return Result(f"SELECT {len(rows)}", columns, rows, notices)
 
     async def _planned(self, said: Mapping[str, Any]) -> Sequence[Column]:
@@ -715,6 +717,8 @@ class Session:
         values = [word for word in words[at + 1 :] if word.upper != ","]
         if len(values) == 1 and values[0].upper == "DEFAULT":
             value = None
+        elif name.lower() == "discreet.part" and not _one(words[at + 1 :]):
+            raise Trouble("22023", "discreet.part is one name", hint="write SET discreet.part = 'north'")
         elif name.lower().startswith("discreet."):
             value = "".join(unquoted(word) for word in values)
         else:
@@ -725,6 +729,8 @@ class Session:
             self._local = before
         elif local and self._status != "T":
             told = self.settings.restore(before)
+            if name.lower().startswith("discreet."):  # what is asked next would be asked without it
+                raise Trouble("25P01", "SET LOCAL sets nothing outside a transaction", hint=f"SET {name.lower()} = …")
         return Result("SET", parameters=told)
 
     def _reset(self, one: Statement) -> Result:
@@ -898,6 +904,11 @@ def _list(one: Statement, at: int) -> tuple[list[list[Word]], int]:
     raise Trouble("42601", "this is not SQL: a parenthesis is not closed")
 
 
+def _one(words: Sequence[Word]) -> bool:
+    """Whether words are one value."""
+    return len(words) == 1 or (len(words) == 2 and words[0].upper == "-" and words[1].kind is Kind.NUMBER)
+
+
 def _constant(words: Sequence[Word]) -> bytes | None:
     """One value of EXECUTE. Raises Trouble where it is no constant."""
     cast = next((place for place, word in enumerate(words) if word.upper == "::"), len(words))
@@ -931,6 +942,7 @@ def _budget(balance: Mapping[str, Any]) -> Result:
     rows += [[f"largest price left for {name}", str(value)] for name, value in balance["prices"].items()]
     for length, facts in balance["windows"].items():
         rows += [[f"{length}: {name}", str(value)] for name, value in facts.items()]
+    rows += [[f"part {name}", BudgetState.from_dict(one).of_part] for name, one in balance.get("parts", {}).items()]
     return Result("SHOW", [Column("budget"), Column("is")], rows)
 
 

@@ -4,6 +4,7 @@ SET discreet.epsilon = 0.1        the price of each question from now on; so del
 SET discreet.within = 'n = 100'   instead: the smallest price at which the error of column n is at most 100
 SET discreet.intervals = on       two columns beside each estimate: its interval
 SET discreet.reuse = off          measured afresh, whatever earlier answers hold; the same question stays free
+SET discreet.part = 'north'       about the persons of this part alone, whose own budget pays
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ OURS = {
     "discreet.confidence": "0.95",
     "discreet.intervals": "off",
     "discreet.reuse": "on",
+    "discreet.part": "",
 }
 _SWITCHES = ("discreet.intervals", "discreet.reuse")
 _REPORTED = {
@@ -136,6 +138,12 @@ class Settings:
         """Whether earlier answers may answer a question."""
         return self._now["discreet.reuse"] == "on"
 
+    @property
+    def part(self) -> dict[str, Any]:
+        """The part that questions are about, as `Curator.ask` takes it: nothing where they are about all."""
+        part = self._now["discreet.part"]
+        return {"part": part} if part else {}
+
     def price(self) -> dict[str, Any]:
         """The price, as `Curator.ask` takes it: nothing where none is set."""
         said: dict[str, Any] = {}
@@ -160,6 +168,8 @@ def _check(low: str, value: str) -> None:
         fine = value.lower() in _ON | _OFF
     elif low == "discreet.within":
         fine = not value or bool(_within(value))
+    elif low == "discreet.part":
+        fine = True  # which there are, the curator knows: it refuses others before anything is charged
     else:
         fine = not value or bool(
             re.fullmatch(r"[0-9]{0,20}(\.[0-9]{0,20})?([eE]-?[0-9]{1,2})?|[0-9]{1,20}/[0-9]{1,20}", value)

@@ -664,6 +664,11 @@ class Statement:
                 raise Refusal("catalog", f"{name} takes a name in quotes", f"write {name}('server_version')")
             key = given[0].name.lower()
             if name == "set_config":
+                local = len(given) > 2 and not (isinstance(given[2], exp.Boolean) and not given[2].this)
+                unknown = not isinstance(given[1], exp.Literal) and self._values is not None
+                if key == "discreet.part" and (local or unknown):  # unset, questions would be about all
+                    fix = "write SET discreet.part = 'north', or SET LOCAL in a transaction"
+                    raise Refusal("catalog", "set_config sets discreet.part to a text, and for the session alone", fix)
                 if not isinstance(given[1], exp.Literal):
                     return exp.Null()
                 if len(given) < 3 or not (isinstance(given[2], exp.Boolean) and given[2].this):  # else in this alone
