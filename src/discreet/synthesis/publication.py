@@ -27,7 +27,7 @@ from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
-from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule, marginals_for
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Single
@@ -60,6 +60,8 @@ class Publication:
     finders: Mapping[str, Measurement]
     event_delta: Fraction
     impossible: Rules
+    target: str | None = None
+    """The column that is to be predicted from the others."""
 
     @cached_property
     def declared(self) -> Declared:
@@ -80,13 +82,14 @@ class Publication:
     @property
     def question(self) -> str:
         """The call in words, for the ledger."""
-        return f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
+        words = f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
+        return words if self.target is None else f"{words}, to predict {self.target}"
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What decides the release, beside the table."""
-        rules = repr(self.impossible)
-        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+        rules, to = repr(self.impossible), repr(self.target)
+        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules, to)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,7 @@ class PublishOptions:
     columns: Sequence[str] | None = None
     bins: Mapping[str, Any] | None = None
     workload: Sequence[Sequence[str]] | None = None
+    target: object = None
 
 
 def publication(declaration: Declaration, options: PublishOptions) -> Publication:
@@ -121,9 +125,11 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     event = floor(event / 2, 3) if search else event
     first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
+    target = _target(kept, left_out, options)
     rules = declaration.impossible.get(known.name, ())
     _small(rules, kept, (named or []) if method == "workload" else [])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
+    matter = named if target is None else marginals_for(domain, target)
     schedule = Schedule.of(
         method,
         domain,
@@ -131,11 +137,23 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         event,
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
-        workload=named,
+        workload=matter,
     )
     hold_possible(rules, kept)
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, first.look_sigma, first.finders, event, rules
+        known,
+        kept,
+        left_out,
+        method,
+        rows,
+        price,
+        spend,
+        schedule,
+        first.look_sigma,
+        first.finders,
+        event,
+        rules,
+        target,
     )
 
 
@@ -215,6 +233,26 @@ def _workload(
             words = f"a marginal of the workload has more than {MOST_COLUMNS} columns, or {MOST_HELD:,} cells"
             raise refused("workload", words, ", ".join(clique), "name fewer columns together, or coarser bins")
     return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
+
+
+def _target(kept: Sequence[PublishedColumn], left_out: Mapping[str, str], options: PublishOptions) -> str | None:
+    """The column that is to be predicted, by its own name."""
+    said, example = options.target, 'write target="income", a column of the synthetic table'
+    if said is None:
+        return None
+    if not isinstance(said, str):
+        raise refused("target", "target is not the name of a column", "target", example)
+    if options.method != METHODS[0] or options.workload is not None:
+        other = "method" if options.workload is None else "workload"
+        message = f"a target says which marginals matter to the method {METHODS[0]}, and {other} says otherwise"
+        raise refused("target", message, "target", f"leave out target or {other}")
+    for name, why in left_out.items():
+        if name.casefold() == said.casefold():
+            raise refused("target", f"{name} cannot be published: {why}", "target", example)
+    for one in kept:
+        if one.column.name.casefold() == said.casefold():
+            return one.column.name
+    raise refused("target", "target is not a column of the synthetic table", "target", example)
 
 
 def _listed(value: object) -> bool:
