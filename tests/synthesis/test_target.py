@@ -96,8 +96,25 @@ def test_what_three_columns_tell_of_the_target_is_learnt_from_a_wide_table() -> 
     rows = rng.integers(0, 2, (4000, 41))
     rows[:, 40] = rows[:, 3] ^ rows[:, 17]
     domain = Domain.of({f"c{place}": 2 for place in range(40)} | {"y": 2})
-    schedule = planned("adaptive", domain, 4, DELTA, workload=marginals_for(domain, "y"))
+    schedule = planned("adaptive", domain, 4, DELTA, target="y")
     measurer = Memory(rows, domain)
-    made = synthesise(schedule, domain, measurer).rows
+    result = synthesise(schedule, domain, measurer)
+    made = result.rows
     assert (made[:, 40] == made[:, 3] ^ made[:, 17]).mean() > 0.9
     assert set(measurer.spent) <= set(schedule.parts)
+    assert all(len(one.clique) == 1 or "y" in one.clique for one in result.measurements)
+    assert {("c0", "c1"), ("c0", "y"), ("c3", "c17", "y")} <= set(result.bounds)
+    assert {one.clique for one in result.measurements} <= set(result.evidence.shapes)  # what bounds allow for
+
+
+def test_where_the_target_is_not_there_after_all_pairs_are_chosen() -> None:
+    domain = Domain.of({"a": 3, "b": 4, "y": 2, "c": 5})
+    schedule = planned("adaptive", domain, 4, DELTA, target="y")
+    rows = np.random.default_rng(2).integers(0, 3, (2000, 1)) * np.ones(3, np.int64)
+    left = Domain.of({"a": 3, "b": 4, "c": 5})
+    among = schedule.among(left)
+    assert among.target is None
+    assert set(among.parts) <= set(schedule.parts)
+    result = synthesise(among, left, Memory(rows, left))
+    assert {len(one.clique) for one in result.measurements} == {1, 2}
+    assert (result.rows[:, 0] == result.rows[:, 1]).mean() > 0.9

@@ -27,7 +27,7 @@ from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
-from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule, marginals_for
+from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Single
@@ -129,7 +129,6 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     rules = declaration.impossible.get(known.name, ())
     _small(rules, kept, (named or []) if method == "workload" else [])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
-    matter = named if target is None else marginals_for(domain, target)
     schedule = Schedule.of(
         method,
         domain,
@@ -137,7 +136,8 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         event,
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
-        workload=matter,
+        workload=named,
+        target=target,
     )
     hold_possible(rules, kept)
     return Publication(

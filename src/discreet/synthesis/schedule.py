@@ -61,6 +61,8 @@ class Schedule:
     rows_per_person: int
     extra_events: tuple[Single, ...]
     moved: int
+    target: str | None = None
+    """Marginals that are chosen hold this column. It is named beforehand, so no choice costs more for it."""
 
     @staticmethod
     def of(
@@ -72,16 +74,19 @@ class Schedule:
         extra_events: Sequence[Single] = (),
         workload: Sequence[Clique] | None = None,
         singles: Sequence[str] | None = None,
+        target: str | None = None,
     ) -> Schedule:
         """The schedule of a method that together with `extra_events` is charged at most as one μ-GDP release and an
         event of probability `event_delta`.
 
         `workload`: the marginals that matter; all of three columns where they are at most a thousand, else all of two.
+        `target`: the column that is to be predicted from the others: then those of `marginals_for` matter.
         `singles`: the columns to be measured alone at first, all unless said; leave out those handed over as `initial`.
         Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
         """
-        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, workload, singles)
-        return largest(scaled, mu, event_delta)
+        wanted = workload if target is None else marginals_for(domain, target)
+        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, wanted, singles)
+        return replace(largest(scaled, mu, event_delta), target=target)
 
     @staticmethod
     def scaling(
@@ -151,6 +156,7 @@ class Schedule:
         return replace(
             self,
             workload=workload if fixed else held(domain, workload),
+            target=self.target if self.target in domain.names else None,
             singles=tuple(name for name in self.singles if name in domain.names),
             rounds=tuple(self.rounds[place] for place in kept) if fixed else self.rounds,
         )
