@@ -60,8 +60,6 @@ class Publication:
     finders: Mapping[str, Measurement]
     event_delta: Fraction
     impossible: Rules
-    target: str | None = None
-    """The column that is to be predicted from the others."""
 
     @cached_property
     def declared(self) -> Declared:
@@ -76,6 +74,11 @@ class Publication:
         return len(self.finders) + looks + len(self.schedule.singles) + len(self.schedule.rounds) + 1
 
     @property
+    def target(self) -> str | None:
+        """The column that is to be predicted from the others."""
+        return self.schedule.target
+
+    @property
     def cost(self) -> Cost:
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 
@@ -88,8 +91,8 @@ class Publication:
     @property
     def parts(self) -> tuple[str, ...]:
         """What decides the release, beside the table."""
-        rules, to = repr(self.impossible), repr(self.target)
-        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules, to)
+        rules = repr(self.impossible)
+        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +128,6 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     event = floor(event / 2, 3) if search else event
     first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
-    target = _target(kept, left_out, options)
     rules = declaration.impossible.get(known.name, ())
     _small(rules, kept, (named or []) if method == "workload" else [])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
@@ -137,23 +139,11 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
         workload=named,
-        target=target,
+        target=_target(kept, left_out, options),
     )
     hold_possible(rules, kept)
     return Publication(
-        known,
-        kept,
-        left_out,
-        method,
-        rows,
-        price,
-        spend,
-        schedule,
-        first.look_sigma,
-        first.finders,
-        event,
-        rules,
-        target,
+        known, kept, left_out, method, rows, price, spend, schedule, first.look_sigma, first.finders, event, rules
     )
 
 
