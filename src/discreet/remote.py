@@ -167,6 +167,7 @@ class RemoteCurator:
         columns: Sequence[str] | None = None,
         bins: Mapping[str, Any] | None = None,
         workload: Sequence[Sequence[str]] | None = None,
+        target: str | None = None,
         request: str | None = None,
     ) -> Synthetic:
         """Makes a synthetic table like the declared one: `Curator.publish`.
@@ -182,7 +183,7 @@ class RemoteCurator:
 
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
-        priced = {"epsilon": _number(epsilon), "delta": _number(delta)}
+        priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta)}
         return Synthetic.of(_made(heard, self._job("/publish", "publishing", {**plain(said), **priced}, request)))
 
     def answer(

@@ -72,10 +72,11 @@ def test_commands_say_the_same_here_and_there(both: Both) -> None:
 
 
 def test_a_table_is_published_by_a_service(both: Both) -> None:
-    command = ("visits", "--epsilon", "0.5", "--column", "city", "--column", "age", "--method", "independent")
+    command = ("visits", "--epsilon", "0.5", "--column", "city", "--column", "age", "--target", "city")
     there = both.there("publish", *command, "-o", "made.csv", "--json", who="owner")
     assert there.code == 0, there.err
     assert strict(there.out)["charged"]["epsilon"] == 0.5
+    assert strict(there.out)["target"] == "city"
     again = both.there("publish", *command, "--json", who="owner")
     assert strict(again.out)["charged"]["epsilon"] == 0
     assert again == both.here("publish", *command, "--owner", "--json")

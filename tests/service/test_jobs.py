@@ -80,11 +80,12 @@ def answer(service: Served, who: str, job: str, query: str = "", **headers: str)
     return service.call("GET", f"/jobs/{job}/answer{query}", who, **headers)
 
 
-def test_a_publication_is_the_same_here_and_there(service: Served) -> None:
-    said: dict[str, Any] = {"columns": ["city", "age"], "bins": {"age": 4}, "rows": 50, "workload": [["city", "age"]]}
+@pytest.mark.parametrize("matters", [{"workload": [["city", "age"]]}, {"target": "city"}])
+def test_a_publication_is_the_same_here_and_there(service: Served, matters: dict[str, Any]) -> None:
+    said: dict[str, Any] = {"columns": ["city", "age"], "bins": {"age": 4}, "rows": 50, **matters}
     with service.connect("ana") as there:
-        first = there.publish("visits", epsilon="0.3", request="mine", **said)
-        again = there.publish("visits", epsilon=0.3, request="mine", **said)
+        first = there.publish("visits", epsilon="0.3", request=next(iter(matters)), **said)
+        again = there.publish("visits", epsilon=0.3, request=next(iter(matters)), **said)
     local = service.curator.publish("visits", epsilon="0.3", analyst="ana", **said)
     assert first.charged.epsilon == 0.3
     assert first.to_dict() == again.to_dict()
@@ -92,6 +93,7 @@ def test_a_publication_is_the_same_here_and_there(service: Served) -> None:
     assert first.rows == local.rows
     assert len(first) == 50
     assert first.holds == local.holds
+    assert first.target == matters.get("target")
     assert first.ask("SELECT COUNT(*) AS n FROM visits").rows == local.ask("SELECT COUNT(*) AS n FROM visits").rows
 
 

@@ -133,6 +133,23 @@ def test_the_declared_batch_costs_the_price_and_no_more(method: str) -> None:
     assert loss.mu_squared >= Fraction(9, 10) * mu_of_budget(Fraction(7, 10), Fraction(1, 10**7)) ** 2
 
 
+@pytest.mark.parametrize("epsilon", ["0.01", "1", "20"])
+def test_a_target_costs_what_the_same_call_costs_without(epsilon: str) -> None:
+    """What is charged differs in the sixth digit, as noise is rounded to as many, and is never more than the price."""
+    asked: dict[str, Any] = {"table": "people", "epsilon": epsilon, "delta": "1e-7"}
+    known = declaration(one_row_per_person=False, person="name", rows_per_person=3)
+    without, with_one = (publication(known, PublishOptions(**asked, target=name)) for name in (None, "TOWN"))
+    assert with_one.target == "town"
+    assert without.cost == with_one.cost
+    assert without.event_delta == with_one.event_delta
+    price = mu_of_budget(Fraction(epsilon), Fraction("1e-7")) ** 2
+    charged = [call.declared.loss.mu_squared for call in (without, with_one)]
+    assert all(one is not None and one <= price for one in charged)
+    assert float(charged[0] or 0) == pytest.approx(float(charged[1] or 0), rel=1e-5)
+    assert without.parts != with_one.parts
+    assert with_one.steps == without.steps
+
+
 def test_the_batch_follows_from_the_declaration_alone() -> None:
     asked = PublishOptions(table="people", epsilon=1)
     first, second = (publication(declaration(), asked) for _ in range(2))
@@ -161,6 +178,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"workload": [["sex", "sex"]]}, "not a valid list of sets"),
     ({"workload": ["sex"]}, "not a valid list of sets"),
     ({"workload": [["sex", "score"]]}, "not a valid list of sets"),
+    ({"target": "nothing"}, "target is not a column of the synthetic table"),
+    ({"target": ""}, "target is not a column of the synthetic table"),
+    ({"target": "age", "columns": ["sex", "well"]}, "target is not a column of the synthetic table"),
+    ({"target": "SCORE"}, "score cannot be published: its bounds are not declared"),
+    ({"target": 5}, "target is not the name of a column"),
+    ({"target": ["sex"]}, "target is not the name of a column"),
+    ({"target": "sex", "method": "mst"}, "method says otherwise"),
+    ({"target": "sex", "workload": [["sex", "age"]]}, "workload says otherwise"),
     ({"tell": 5}, "must be callable"),
     ({"request": 5}, "not a string"),
     ({"request": 0}, "not a string"),
@@ -174,6 +199,17 @@ def test_bad_calls_are_refused_and_cost_nothing(said: dict[str, Any], words: str
         with pytest.raises(QuestionError) as error:
             holder.publish(**asked)
         assert words in str(error.value)
+        assert holder.budget.used == 0
+
+
+def test_a_key_is_no_target() -> None:
+    frame = people(20)
+    columns = {"sex": {"type": "text", "values": ["F", "M"]}, "name": {"type": "text"}}
+    with curator(frame, columns=columns, one_row_per_person=False, person="name", rows_per_person=1) as holder:
+        with pytest.raises(QuestionError, match="name cannot be published: it names the person"):
+            holder.publish("people", epsilon=1, target="name")
+        with pytest.raises(QuestionError, match="target is said of a single table"):
+            holder.publish(["people"], epsilon=1, target="sex")  # type: ignore[call-overload]
         assert holder.budget.used == 0
 
 
@@ -238,6 +274,40 @@ def test_rules_that_leave_nothing_are_refused_before_anything_is_spent() -> None
         with pytest.raises(QuestionError):
             holder.publish("people", epsilon=1, columns=["sex", "well"])
         assert holder.budget.used == 0
+
+
+def test_a_table_is_published_for_a_target(tmp_path: Any) -> None:
+    frame = people(2000)
+    columns = ["sex", "age", "well", "town"]
+    with curator(frame) as holder:
+        release = holder.publish("people", epsilon=2, columns=columns, target="Sex")
+        assert release.target == "sex"
+        assert release.charged
+        assert {tuple(one["columns"]) for one in release.marginals if len(one["columns"]) == 3} == {
+            ("sex", "age", "well"),
+            ("sex", "age", "town"),
+            ("sex", "well", "town"),
+        }
+        again = holder.publish("people", epsilon=2, columns=columns, target="sex")
+        assert again.rows == release.rows
+        assert not again.charged
+        release.save(tmp_path / "made.json")
+        assert discreet.published(tmp_path / "made.json").target == "sex"
+        release.plot(tmp_path / "page.html")
+        assert "Models that predict sex from the other columns" in (tmp_path / "page.html").read_text("utf-8")
+        plain = holder.publish("people", epsilon=2, columns=columns)
+        assert plain.charged
+        assert plain.target is None
+        assert "predict sex" in "".join(one.question for one in holder.ledger.entries())
+
+
+def test_a_target_of_which_no_value_is_found_steers_nothing() -> None:
+    """Each value of it is one person's, which nobody may know beforehand."""
+    with curator(people(300)) as holder:
+        release = holder.publish("people", epsilon=2, columns=["sex", "well", "name"], target="name")
+        assert release.columns == ["sex", "well"]
+        assert release.target == "name"
+        assert "name" in release.columns_left_out
 
 
 def test_an_interrupt_keeps_what_was_measured() -> None:

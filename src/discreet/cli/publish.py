@@ -48,6 +48,7 @@ def _of_tables(command: Callable[..., Any]) -> Callable[..., Any]:
     metavar="COLUMNS",
     help="Columns whose joint distribution matters: sex,age. Once for each set.",
 )
+@click.option("--target", metavar="COLUMN", help="The column that models will predict from the others.")
 @click.option("--column", "columns", multiple=True, metavar="COLUMN", help="Only these columns.")
 @click.option("--analyst", help="Who asks: a name of [analysts].")
 @click.option("--owner", is_flag=True, help="The owner asks: no analyst's account pays.")

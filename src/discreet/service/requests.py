@@ -112,6 +112,7 @@ PUBLISH: Shape = {
     "columns": list,
     "bins": dict,
     "workload": list,
+    "target": str,
 }
 """What the body of a publication may have."""
 

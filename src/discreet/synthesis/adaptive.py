@@ -335,8 +335,13 @@ class _Run:
         if self.schedule.method == "mst":
             pairs = list(itertools.combinations(self.domain.names, 2))
             return pairs, [1] * len(pairs)
-        candidates = [one for one in closure(self.domain, self.workload) if not set(one) <= self.given]
-        return candidates, weights(self.domain, candidates, self.workload)
+        to = self.schedule.target
+        wanted = [
+            one
+            for one in closure(self.domain, self.workload)
+            if not set(one) <= self.given and (to is None or to in one or len(one) == 1)  # a column may come again
+        ]
+        return wanted, weights(self.domain, wanted, self.workload)
 
     def _allowed(self, candidates: Sequence[Clique], sigma: float, done: float) -> list[int]:
         """Indices of candidates that keep the model within its limit and whose noise is smaller than the table; for

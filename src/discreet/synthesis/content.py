@@ -73,6 +73,7 @@ def content(
             "columns_left_out": dict(left_out),
             "ended_early": not result.complete,
             "method": call.method,
+            "target": call.target,
         },
     )
 

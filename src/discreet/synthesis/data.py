@@ -70,6 +70,12 @@ class SyntheticData(ReleaseData):
         return dict(self.holds.more["columns_left_out"])
 
     @property
+    def target(self) -> str | None:
+        """The column that the table was made to be predicted from the others, where one was named."""
+        found: str | None = self.holds.more.get("target")
+        return found
+
+    @property
     def domain(self) -> dict[str, list[str]]:
         """The cells of each column, in words."""
         return {name: list(cells) for name, cells in self.holds.more["domain"].items()}

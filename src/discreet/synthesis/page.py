@@ -125,7 +125,7 @@ def _html(release: SyntheticData, figure: Any) -> str:
         f"<p>{len(release):,} rows, made to give nearly the same counts as the real table, which seems to hold "
         f"{release.total:,.0f} rows. They may be handed to anybody.</p></div>",
         "<h2>What it may be used for</h2>",
-        points(_trust(pairs)),
+        points(_trust(pairs, release.target)),
         f"<p>Price {html.escape(str(release.cost))}, {html.escape(release.holds.unit)}.</p>",
         shown(figure),
         "<h2>How to read it</h2>",
@@ -155,9 +155,11 @@ def _html(release: SyntheticData, figure: Any) -> str:
     return document(f"{name}, synthetic", "\n".join(body))
 
 
-def _trust(pairs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The bounds of the pairs, in sentences."""
+def _trust(pairs: Sequence[Mapping[str, Any]], target: str | None) -> list[str]:
+    """The bounds of the pairs, and what is to be predicted, in sentences."""
     words = ["Counts, shares and means over a few columns. For numbers that matter, ask the real table."]
+    if target is not None:
+        words.append(f"Models that predict {target} from the other columns: it was made for these.")
     if pairs:
         best, worst = pairs[-1], pairs[0]
         words.append(

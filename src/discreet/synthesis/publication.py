@@ -74,13 +74,19 @@ class Publication:
         return len(self.finders) + looks + len(self.schedule.singles) + len(self.schedule.rounds) + 1
 
     @property
+    def target(self) -> str | None:
+        """The column that is to be predicted from the others."""
+        return self.schedule.target
+
+    @property
     def cost(self) -> Cost:
         return Cost(epsilon=float(self.epsilon), delta=float(self.delta))
 
     @property
     def question(self) -> str:
         """The call in words, for the ledger."""
-        return f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
+        words = f"publish {self.table.name}: {', '.join(one.column.name for one in self.columns)}; {self.method}"
+        return words if self.target is None else f"{words}, to predict {self.target}"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -101,6 +107,7 @@ class PublishOptions:
     columns: Sequence[str] | None = None
     bins: Mapping[str, Any] | None = None
     workload: Sequence[Sequence[str]] | None = None
+    target: object = None
 
 
 def publication(declaration: Declaration, options: PublishOptions) -> Publication:
@@ -132,6 +139,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
         workload=named,
+        target=_target(kept, left_out, options),
     )
     hold_possible(rules, kept)
     return Publication(
@@ -215,6 +223,26 @@ def _workload(
             words = f"a marginal of the workload has more than {MOST_COLUMNS} columns, or {MOST_HELD:,} cells"
             raise refused("workload", words, ", ".join(clique), "name fewer columns together, or coarser bins")
     return list(dict.fromkeys(tuple(sorted(clique, key=order.index)) for clique in cliques))
+
+
+def _target(kept: Sequence[PublishedColumn], left_out: Mapping[str, str], options: PublishOptions) -> str | None:
+    """The column that is to be predicted, by its own name."""
+    said, example = options.target, 'write target="income", a column of the synthetic table'
+    if said is None:
+        return None
+    if not isinstance(said, str):
+        raise refused("target", "target is not the name of a column", "target", example)
+    if options.method != METHODS[0] or options.workload is not None:
+        other = "method" if options.workload is None else "workload"
+        message = f"a target says which marginals matter to the method {METHODS[0]}, and {other} says otherwise"
+        raise refused("target", message, "target", f"leave out target or {other}")
+    for name, why in left_out.items():
+        if name.casefold() == said.casefold():
+            raise refused("target", f"{name} cannot be published: {why}", "target", example)
+    for one in kept:
+        if one.column.name.casefold() == said.casefold():
+            return one.column.name
+    raise refused("target", "target is not a column of the synthetic table", "target", example)
 
 
 def _listed(value: object) -> bool:

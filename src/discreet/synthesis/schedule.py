@@ -21,6 +21,8 @@ METHODS = ("adaptive", "mst", "independent", "workload")
 MOST_TRIPLES, MOST_ROUNDS, HEARD = 1000, 120, 100_000
 MOST_HELD, MOST_TOGETHER = 1_000_000, 1 << 25
 """Marginals of more cells, each and all together, are not looked at."""
+MOST_TARGETED = MOST_TOGETHER // 4
+"""So many cells have the marginals of three columns that hold a target at most, together."""
 
 # Shares of the whole μ², and rounds for each column: chosen on two public tables (see bench/synthesis.py).
 SINGLES, SELECTION, DISTANCES, ROUNDS = 0.15, 0.06, 0.04, 2.0
@@ -59,6 +61,8 @@ class Schedule:
     rows_per_person: int
     extra_events: tuple[Single, ...]
     moved: int
+    target: str | None = None
+    """Marginals that are chosen hold this column. It is named beforehand, so no choice costs more for it."""
 
     @staticmethod
     def of(
@@ -70,16 +74,19 @@ class Schedule:
         extra_events: Sequence[Single] = (),
         workload: Sequence[Clique] | None = None,
         singles: Sequence[str] | None = None,
+        target: str | None = None,
     ) -> Schedule:
         """The schedule of a method that together with `extra_events` is charged at most as one μ-GDP release and an
         event of probability `event_delta`.
 
         `workload`: the marginals that matter; all of three columns where they are at most a thousand, else all of two.
+        `target`: the column that is to be predicted from the others: then those of `marginals_for` matter.
         `singles`: the columns to be measured alone at first, all unless said; leave out those handed over as `initial`.
         Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
         """
-        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, workload, singles)
-        return largest(scaled, mu, event_delta)
+        wanted = workload if target is None else marginals_for(domain, target)
+        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, wanted, singles)
+        return replace(largest(scaled, mu, event_delta), target=target)
 
     @staticmethod
     def scaling(
@@ -149,6 +156,7 @@ class Schedule:
         return replace(
             self,
             workload=workload if fixed else held(domain, workload),
+            target=self.target if self.target in domain.names else None,
             singles=tuple(name for name in self.singles if name in domain.names),
             rounds=tuple(self.rounds[place] for place in kept) if fixed else self.rounds,
         )
@@ -185,10 +193,30 @@ def all_marginals(domain: Domain) -> tuple[Clique, ...]:
 
     In place of one with more than a hundred thousand cells, which noise would hide, its parts.
     """
+    return _all_of(domain, 3 if math.comb(len(domain.names), 3) <= MOST_TRIPLES else 2)
+
+
+def marginals_for(domain: Domain, target: str) -> tuple[Clique, ...]:
+    """What matters to whoever predicts the column `target` from the others: all of two columns, and those of three that
+    hold it.
+
+    Of these at most a thousand, those with the fewest cells first, as many as have `MOST_TARGETED` together; none with
+    more than a hundred thousand cells. All follows from names of columns and from how many cells are declared.
+    """
+    others = [name for name in domain.names if name != target]
+    triples = (domain.clique((target, *two)) for two in itertools.combinations(others, 2))
+    heard = sorted((one for one in triples if domain.cells(one) <= HEARD), key=domain.cells)[:MOST_TRIPLES]
+    together = itertools.accumulate(map(domain.cells, heard))
+    chosen = (one for one, cells in zip(heard, together, strict=True) if cells <= MOST_TARGETED)
+    return (*chosen, *_all_of(domain, 2))
+
+
+def _all_of(domain: Domain, most: int) -> tuple[Clique, ...]:
+    """All marginals of so many columns, or of fewer where there are no more, or cells are too many."""
     columns = len(domain.names)
     found: list[Clique] = []
     inside: set[Clique] = set()
-    for size in range(min(columns, 3 if math.comb(columns, 3) <= MOST_TRIPLES else 2), 0, -1):
+    for size in range(min(columns, most), 0, -1):
         for clique in itertools.combinations(domain.names, size):
             if clique not in inside and domain.cells(clique) <= HEARD:
                 found.append(clique)

@@ -22,10 +22,13 @@ from discreet.catalog.model import Declaration, EngineLimits
 from discreet.engines.duckdb.driver import DuckDB
 from discreet.errors import EngineError
 from discreet.ledger import TOTAL, Caps, Ledger
+from discreet.markov import Domain
 from discreet.mechanisms import Gaussian
 from discreet.plan.measurement import Price
 from discreet.plan.split import measurement
 from discreet.sql import lower
+from discreet.synthesis.candidates import weights
+from discreet.synthesis.schedule import marginals_for
 from discreet.trusted.ring_a.gate import Door, Grant
 from discreet.trusted.ring_a.table import Column, Source, SourceKind, Table, Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells
@@ -288,6 +291,23 @@ def test_a_weight_below_zero_counts_with_its_size() -> None:
     for _ in range(runs):
         first += run.select(epsilon, [("t",), ("i",)], none, [-9, 1], [0, 0]) == 0
     assert 8 < first < 78  # chance .407, a standard deviation of 4.9; with noise for a weight of 1 it is .033
+
+
+def test_a_choice_among_marginals_of_different_weight_is_noisy_for_the_heaviest() -> None:
+    """The weights are those of a target's triple and of a pair without it; scores are the heavy one's 3 and 0 rows."""
+    domain = Domain.of({"y": 2, "t": 5, "i": 5, **{f"c{place}": 2 for place in range(9)}})
+    workload = marginals_for(domain, "y")
+    heavy, light = weights(domain, [("y", "t", "i"), ("t", "i")], workload)
+    assert heavy > 2 * light
+    runs, epsilon, first = 200, Fraction(1, 2), 0
+    run, _ = opened([(person, "a", 0.5, 0) for person in (1, 2, 3)], Declared((BoundedRange(epsilon),) * runs, EVENT))
+    run.code(coding(declared(2), null=True, other=True, texts=3))
+    none = [np.zeros(5, np.int64), np.array([0, 0, 3, 0, 0], np.int64)]
+    for _ in range(runs):
+        first += run.select(epsilon, [("t",), ("i",)], none, [heavy, light], [0, 0]) == 0
+    # two rows a person count: chance 1/(1 + e^-.375) = .593; a standard deviation is 6.9, and 5 of them 35. Of noise
+    # for a weight of 1 the chance is above .999
+    assert abs(first - 118.5) < 35
 
 
 @pytest.mark.parametrize("most", some([2, 1], pytest.mark.power))
