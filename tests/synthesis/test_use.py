@@ -206,7 +206,8 @@ def test_columns_that_are_declared_otherwise_have_no_bounds(
     assert list(known.whole) == ([column.lower()] if kept else [])
     with discreet.Curator({"made": table}, epsilon=1) as holder:
         answer = holder.ask(f"SELECT {column} AS c, COUNT(*) AS n FROM made GROUP BY 1")
-        assert all(bool(ends) is kept for ends in answer.intervals)
+        ends = [one for row, one in zip(answer.rows, answer.intervals, strict=True) if row["c"] is not None]
+        assert all(bool(one) is kept for one in ends)  # of a NULL that noise has made nothing is known
 
 
 def test_rows_that_are_not_as_they_were_published_have_no_bounds(cells: Synthetic, tmp_path: Path) -> None:
