@@ -126,7 +126,7 @@ def simulate(
 
     It says about how good a table each price would buy, and costs nothing: only what was published is read. The rows
     are as many as the real table seems to hold, each person has as many at most as the real ones, and δ is to ε as in
-    the release. `tell` hears of each price when it is done.
+    the release. A target that it was made for is named again. `tell` hears of each price when it is done.
 
     Raises QuestionError where it is no release of a single table, or a price is none; and as `Curator.publish`.
     """
@@ -143,10 +143,11 @@ def simulate(
     deltas = [min(Fraction(1, 4), of_one * price) for price in prices]
     whole = _as_real(release)
     name = release.known.name
+    to = release.target if method == "adaptive" and release.target in release.columns else None
     done: list[SimulatedPrice] = []
     for price, delta in zip(prices, deltas, strict=True):
         with Curator({name: whole}, epsilon=2 * price, delta=2 * delta) as curator:
-            made = curator.publish(name, epsilon=price, delta=delta, method=method, columns=release.columns)
+            made = curator.publish(name, epsilon=price, delta=delta, method=method, columns=release.columns, target=to)
         done.append(_compared(release, made))
         if tell is not None:
             tell(done[-1])
