@@ -128,7 +128,8 @@ def simulate(
     are as many as the real table seems to hold, each person has as many at most as the real ones, and δ is to ε as in
     the release. A target that it was made for is named again. `tell` hears of each price when it is done.
 
-    Raises QuestionError where it is no release of a single table, or a price is none; and as `Curator.publish`.
+    Raises QuestionError where it is no release of a single table, or a price is none; DeclarationError where its
+    columns cannot be declared; BudgetError, EngineError and LedgerError as `Curator.publish`.
     """
     if not isinstance(release, Synthetic) or release.holds.more.get("together"):
         fix = "give what curator.publish or discreet.published gives of a single table"
