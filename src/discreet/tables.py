@@ -23,6 +23,8 @@ class Table:
     `csv` says how a CSV file is written where it differs: `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`,
     `{"dates": "%d.%m.%Y"}`.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
+    `totals` are counts that are public already, by one or two columns with declared values,
+    `[{"by": ["sex"], "counts": {"F": 10771, "M": 21790}}]`: a published table has exactly these.
     With `public`, `source` may be a published synthetic table, whose columns need no declaration.
     Nothing else is checked here: `discreet.Curator` names every fault at once. Raises QuestionError where a release is
     no table, or is not `public`.
@@ -43,6 +45,7 @@ class Table:
         delta: Mapping[str, int] | None = None,
         iceberg: Mapping[str, int] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
+        totals: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
         made = getattr(source, "as_source", None)  # of a published synthetic table
         if callable(made):
@@ -64,6 +67,7 @@ class Table:
             "delta": delta,
             "iceberg": iceberg,
             "impossible": impossible,
+            "totals": totals,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 

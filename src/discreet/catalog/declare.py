@@ -31,6 +31,7 @@ from discreet.catalog.model import (
     EngineKind,
     EngineLimits,
     Parts,
+    PublicTotal,
     Renewal,
     Renews,
     Rules,
@@ -41,6 +42,7 @@ from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
 from discreet.catalog.streams import read_streams
 from discreet.catalog.synthetic_state import read_state
+from discreet.catalog.totals import public_totals
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ledger_server.place import Place
 from discreet.trusted.ring_a.exact import fraction
@@ -65,6 +67,7 @@ _TABLE = {
     "iceberg",
     "columns",
     "impossible",
+    "totals",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
 _LONGEST = 100_000
@@ -180,6 +183,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         share,
         state,
         reader.impossible,
+        reader.totals,
     )
 
 
@@ -189,6 +193,7 @@ class _DeclarationReader:
     def __init__(self, python: bool) -> None:
         self.faults: list[Fault] = []
         self.impossible: dict[str, Rules] = {}
+        self.totals: dict[str, tuple[PublicTotal, ...]] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -630,6 +635,10 @@ class _DeclarationReader:
         self.unit(where, public, said, one_row, rows, groups)
         if rules := impossible(self, f"{where}.impossible", raw.get("impossible", []), columns):
             self.impossible[name] = rules
+        if "totals" in raw and public:
+            self.fault(f"{where}.totals", "public totals are for tables about people", "leave them out")
+        elif totals := public_totals(self, f"{where}.totals", raw.get("totals", []), columns, person, rules):
+            self.totals[name] = totals
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,

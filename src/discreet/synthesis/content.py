@@ -43,7 +43,10 @@ def content(
         rows=(),
         cost=call.cost,
         mechanisms=_mechanisms(call, result),
-        bounds=_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
+        bounds=[
+            *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
+            *([] if call.totals is None else call.totals.words),
+        ],
         more={
             "name": call.table.name,
             "table": table,
@@ -72,6 +75,7 @@ def content(
             "columns_left_out": dict(left_out),
             "ended_early": not result.complete,
             "method": call.method,
+            **({} if call.totals is None else {"totals": [list(clique) for clique in call.totals.counts]}),
         },
     )
 

@@ -28,6 +28,7 @@ from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Single
@@ -60,6 +61,7 @@ class Publication:
     finders: Mapping[str, Measurement]
     event_delta: Fraction
     impossible: Rules
+    totals: FixedTotals | None = None
 
     @cached_property
     def declared(self) -> Declared:
@@ -86,7 +88,8 @@ class Publication:
     def parts(self) -> tuple[str, ...]:
         """What decides the release, beside the table."""
         rules = repr(self.impossible)
-        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+        said = ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+        return said if self.totals is None else (*said, self.totals.in_words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +114,10 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     if rows is not None:
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
     kept, left_out = wanted(known, options.columns, options.bins or {}, referred(declaration, known.name))
+    totals = FixedTotals.of(declaration.totals.get(known.name, ()), known, [one.column.name for one in kept])
+    if totals is not None and rows not in (None, totals.rows):
+        fix = f"leave rows out: there will be {totals.rows:,}"
+        raise refused("rows", "the declared totals say how many rows there are", "rows", fix)
     price = epsilon_of(declaration, options.epsilon)
     spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
@@ -122,7 +129,8 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
     rules = declaration.impossible.get(known.name, ())
-    _small(rules, kept, (named or []) if method == "workload" else [])
+    sure = () if totals is None else tuple(totals.counts)
+    _small(rules, kept, [*((named or []) if method == "workload" else []), *sure])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -132,10 +140,12 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
         workload=named,
+        known=sure,
     )
-    hold_possible(rules, kept)
+    totals = hold_possible(rules, kept, totals)
+    sigma, finders = first.look_sigma, first.finders
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, first.look_sigma, first.finders, event, rules
+        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals
     )
 
 
@@ -172,9 +182,13 @@ def first_steps(
     return FirstSteps({name: one for name, (_, one) in found.items()}, tables, sigma, tuple(parts))
 
 
-def hold_possible(rules: Rules, kept: Sequence[PublishedColumn]) -> None:
-    """Raises QuestionError where the owner's rules leave no row possible: a fit to them alone tells."""
+def hold_possible(
+    rules: Rules, kept: Sequence[PublishedColumn], totals: FixedTotals | None = None
+) -> FixedTotals | None:
+    """The totals, with counts that meet them and the owner's rules. Raises QuestionError where the rules leave no row
+    possible, which a fit to them alone tells, or none that the totals need."""
     named = {condition.column for rule in rules for condition in rule}
+    named |= {name for clique in ({} if totals is None else totals.counts) for name in clique}
     about = [one for one in kept if one.column.name in named]
     lines = {one.column.name: one.line for one in about if one.line is not None}
     cells = [
@@ -184,6 +198,7 @@ def hold_possible(rules: Rules, kept: Sequence[PublishedColumn]) -> None:
     forbidden = zeros(rules, coding, lines)
     if forbidden:
         fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
+    return totals and totals.hold_possible(coding, forbidden)
 
 
 def rules_about(rules: Rules, name: str) -> list[Condition]:

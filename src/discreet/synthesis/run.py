@@ -75,7 +75,7 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     found = found_cells(call, run)
     run.code(found.coding)
     result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
-    if not result.measurements:  # interrupted before there was anything to keep
+    if not result.measurements and not result.complete:  # interrupted before there was anything to keep
         raise KeyboardInterrupt
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
@@ -97,7 +97,14 @@ def synthesised(
     measurer = GateMeasurer(run, call.schedule.compared)
     try:
         return synthesise(
-            call.schedule.among(domain), domain, measurer, zeros=forbidden, rare=rare, tails=tails, **said
+            call.schedule.among(domain),
+            domain,
+            measurer,
+            zeros=forbidden,
+            rare=rare,
+            tails=tails,
+            totals=call.totals,
+            **said,
         )
     except QuestionError:  # the private cells are too many after all
         raise EngineError from None

@@ -12,6 +12,7 @@ from functools import cached_property
 from discreet.accounting import Declared, Filter
 from discreet.accounting.balance import event_delta
 from discreet.catalog import Declaration
+from discreet.errors import refused
 from discreet.markov import Clique, Domain
 from discreet.procedures.arguments import epsilon_of
 from discreet.release.content import Cost
@@ -79,6 +80,10 @@ def several(
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
     tables = related(declaration, names)
+    fixed = next((one.table.name for one in tables if one.table.name in declaration.totals), None)
+    if fixed is not None:
+        message = f"{fixed} has public totals, which tables that are published together cannot meet yet"
+        raise refused("totals", message, "table", f"publish {fixed} by itself, or leave its totals out")
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
