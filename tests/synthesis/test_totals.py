@@ -292,7 +292,9 @@ def test_a_total_in_a_file_is_met_at_a_terminal_and_read_again(tmp_path: Any) ->
         [tables.people]
         source = "people.csv"
         one_row_per_person = true
-        totals = [{ by = ["job", "sex"], counts = { NULL = { F = 7, M = 0 }, "(none)" = { F = 0, M = 4, "(none)" = 1 } } }]
+        [[tables.people.totals]]
+        by = ["job", "sex"]
+        counts = { NULL = { F = 7, M = 0 }, "(none)" = { F = 0, M = 4, "(none)" = 1 } }
         [tables.people.columns]
         sex = { type = "text", values = ["F", "M"] }
         job = { type = "text", values = ["NULL", "(none)"], nulls = false }

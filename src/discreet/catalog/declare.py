@@ -30,6 +30,7 @@ from discreet.catalog.model import (
     Declaration,
     EngineKind,
     EngineLimits,
+    Orders,
     Parts,
     PublicTotal,
     Renewal,
@@ -38,6 +39,7 @@ from discreet.catalog.model import (
     Store,
     writable,
 )
+from discreet.catalog.orders import beside_totals, orders
 from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
 from discreet.catalog.streams import read_streams
@@ -68,6 +70,7 @@ _TABLE = {
     "columns",
     "impossible",
     "totals",
+    "orders",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
 _LONGEST = 100_000
@@ -184,6 +187,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         state,
         reader.impossible,
         reader.totals,
+        reader.orders,
     )
 
 
@@ -194,6 +198,7 @@ class _DeclarationReader:
         self.faults: list[Fault] = []
         self.impossible: dict[str, Rules] = {}
         self.totals: dict[str, tuple[PublicTotal, ...]] = {}
+        self.orders: dict[str, Orders] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -639,6 +644,12 @@ class _DeclarationReader:
             self.fault(f"{where}.totals", "public totals are for tables about people", "leave them out")
         elif totals := public_totals(self, f"{where}.totals", raw.get("totals", []), columns, person, rules):
             self.totals[name] = totals
+        if found := orders(self, f"{where}.orders", raw.get("orders", []), columns):
+            self.orders[name] = found
+            tied = beside_totals(found, self.totals.get(name, ()), rules)
+            if tied is not None:
+                message = f"{tied} is in order, and impossible or totals tie it to columns with totals"
+                self.fault(f"{where}.orders", message, "leave one of them out")
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,

@@ -206,6 +206,10 @@ Rules = tuple[tuple[Condition, ...], ...]
 """Which rows of a table cannot be, each by conditions that no row meets all: no synthetic row will."""
 
 
+Orders = tuple[tuple[str, str], ...]
+"""Pairs of columns of a table, of which no row has a larger value in the first than in the second."""
+
+
 @dataclass(frozen=True)
 class PublicTotal:
     """Public counts of a table's rows by one or two `columns`: for each combination of their cells, which are the
@@ -239,6 +243,8 @@ class Declaration:
     """The rules of tables that have some, by their names."""
     totals: Mapping[str, tuple[PublicTotal, ...]] = field(default_factory=dict)
     """The public totals of tables that have some, by their names."""
+    orders: Mapping[str, Orders] = field(default_factory=dict)
+    """The columns of tables that are in order, by the tables' names."""
 
     @property
     def beside(self) -> Path | None:

@@ -12,7 +12,8 @@ from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
 from discreet.synthesis.adaptive import SynthesisResult
 from discreet.synthesis.cells import NoisyHistogram
-from discreet.synthesis.decode import stored
+from discreet.synthesis.decode import drawn_values, stored
+from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
 from discreet.trusted.ring_a.exact import show
@@ -31,8 +32,18 @@ def content(
     drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
+    values = {}
+    for place, one in enumerate(coding.columns):
+        name, codes = one.column.name, drawn[:, place]
+        along = lines.get(name)
+        if isinstance(one, Binned) and along is not None:
+            look = looks.get(name)
+            values[name] = Drawn(one, along, codes, drawn_values(one, codes, along, look, generator), look)
+    in_order(call.orders, values, generator)
     table = {
-        one.column.name: stored(one, drawn[:, place], lines[one.column.name], looks.get(one.column.name), generator)
+        one.column.name: stored(
+            one, drawn[:, place], values[one.column.name].values if one.column.name in values else None
+        )
         for place, one in enumerate(coding.columns)
         if one.column.name in lines  # of several tables others stand beside a table's own
     }
@@ -46,6 +57,7 @@ def content(
         bounds=[
             *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
             *([] if call.totals is None else call.totals.words),
+            *(f"{low} is never larger than {high}, as declared" for low, high in call.orders),
         ],
         more={
             "name": call.table.name,

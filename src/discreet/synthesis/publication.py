@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
-from discreet.catalog.model import Condition, Rules
+from discreet.catalog.model import Condition, Orders, Rules
+from discreet.catalog.orders import apart
 from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
@@ -27,6 +28,7 @@ from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
+from discreet.synthesis.orders import order_zeros
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
 from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
@@ -62,6 +64,7 @@ class Publication:
     event_delta: Fraction
     impossible: Rules
     totals: FixedTotals | None = None
+    orders: Orders = ()
 
     @cached_property
     def declared(self) -> Declared:
@@ -89,7 +92,11 @@ class Publication:
         """What decides the release, beside the table."""
         rules = repr(self.impossible)
         said = ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
-        return said if self.totals is None else (*said, self.totals.in_words)
+        more = (
+            *(() if self.totals is None else (self.totals.in_words,)),
+            *((repr(self.orders),) if self.orders else ()),
+        )
+        return (*said, *more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +137,8 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     named = _workload(kept, method, options.workload)
     rules = declaration.impossible.get(known.name, ())
     sure = () if totals is None else tuple(totals.counts)
-    _small(rules, kept, [*((named or []) if method == "workload" else []), *sure])
+    orders = _orders(declaration, known, kept)
+    _small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -142,10 +150,10 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         workload=named,
         known=sure,
     )
-    totals = hold_possible(rules, kept, totals)
+    totals = hold_possible(rules, kept, totals, orders)
     sigma, finders = first.look_sigma, first.finders
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals
+        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals, orders
     )
 
 
@@ -183,11 +191,11 @@ def first_steps(
 
 
 def hold_possible(
-    rules: Rules, kept: Sequence[PublishedColumn], totals: FixedTotals | None = None
+    rules: Rules, kept: Sequence[PublishedColumn], totals: FixedTotals | None = None, orders: Orders = ()
 ) -> FixedTotals | None:
-    """The totals, with counts that meet them and the owner's rules. Raises QuestionError where the rules leave no row
-    possible, which a fit to them alone tells, or none that the totals need."""
-    named = {condition.column for rule in rules for condition in rule}
+    """The totals, with counts that meet them and the owner's rules. Raises QuestionError where the rules and orders
+    leave no row possible, which a fit to them alone tells, or none that the totals need."""
+    named = {condition.column for rule in rules for condition in rule} | {name for pair in orders for name in pair}
     named |= {name for clique in ({} if totals is None else totals.counts) for name in clique}
     about = [one for one in kept if one.column.name in named]
     lines = {one.column.name: one.line for one in about if one.line is not None}
@@ -195,10 +203,22 @@ def hold_possible(
         coded(one, [], rules_about(rules, one.column.name)) if one.line is not None else one.coded for one in about
     ]
     coding = Coding(tuple(one for one in cells if one is not None))
-    forbidden = zeros(rules, coding, lines)
+    forbidden = zeros(rules, coding, lines, orders)
     if forbidden:
         fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
     return totals and totals.hold_possible(coding, forbidden)
+
+
+def _orders(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:
+    """The published columns that are in order. Raises QuestionError where their types, which a source may state, cannot
+    be."""
+    known = {one.column.name: one.column for one in kept}
+    found = tuple(pair for pair in declaration.orders.get(table.name, ()) if set(pair) <= known.keys())
+    for low, high in found:
+        words = apart(known[low], known[high])
+        if words:
+            raise refused("columns", words, "orders", "declare both alike, or take the order out")
+    return found
 
 
 def rules_about(rules: Rules, name: str) -> list[Condition]:
@@ -305,10 +325,12 @@ def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
 
 
-def zeros(rules: Rules, coding: Coding, lines: Mapping[str, NumberLine]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
-    """The cells that the owner's rules make impossible, by the columns each rule is about, in the coding's order.
+def zeros(
+    rules: Rules, coding: Coding, lines: Mapping[str, NumberLine], orders: Orders = ()
+) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+    """The cells that the owner's rules and orders make impossible, by the columns each is about, in the coding's order.
     Rules about a column that is not published are left out."""
-    found: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+    found: dict[tuple[str, ...], NDArray[np.bool_]] = order_zeros(orders, coding, lines)
     known = {one.column.name: one for one in coding.columns}
     for rule in rules:
         conditions = {condition.column: condition for condition in rule}

@@ -87,8 +87,10 @@ def synthesised(
     `synthesise`. Where NULLs, or any number of rows in a column of `numbers`, are no more than noise, none are made.
     Raises EngineError where there are too many cells after all."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
-    forbidden = zeros(call.impossible, coding, lines)
-    ruled = {name for clique in forbidden for name in clique}
+    forbidden = zeros(call.impossible, coding, lines, call.orders)
+    ruled = {name for clique in zeros(call.impossible, coding, lines) for name in clique}
+    while more := {name for pair in call.orders if ruled & set(pair) for name in pair} - ruled:
+        ruled |= more  # without NULL there might be no value left that is in order
     own = {one.column.name for one in call.columns}
     free = [one for one in coding.columns if one.column.name in own - ruled]
     rare = {one.column.name: one.size - 1 for one in free if one.null and one.size > 1}

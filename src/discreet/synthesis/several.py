@@ -84,6 +84,10 @@ def several(
     if fixed is not None:
         message = f"{fixed} has public totals, which tables that are published together cannot meet yet"
         raise refused("totals", message, "table", f"publish {fixed} by itself, or leave its totals out")
+    fixed = next((one.table.name for one in tables if one.table.name in declaration.orders), None)
+    if fixed is not None:
+        message = f"{fixed} has columns in order, which tables that are published together cannot keep yet"
+        raise refused("orders", message, "table", f"publish {fixed} by itself, or leave its orders out")
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
