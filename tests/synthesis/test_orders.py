@@ -243,7 +243,7 @@ def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
     told["customers"]["orders"] = [["age", "older"]]
     tables = {name: discreet.Table(known[name], **told[name]) for name in NAMES}
     with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
-        with pytest.raises(QuestionError, match="customers has columns in order"):
+        with pytest.raises(QuestionError, match="orders are declared of customers"):
             holder.publish(NAMES, epsilon=1)
         assert holder.budget.used == 0
 

@@ -264,7 +264,7 @@ def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
     declared["customers"]["totals"] = [{"by": ["sex"], "counts": {"F": 20, "M": 10}}]
     tables = {name: discreet.Table(known[name], **declared[name]) for name in NAMES}
     with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
-        with pytest.raises(QuestionError, match="customers has public totals"):
+        with pytest.raises(QuestionError, match="totals are declared of customers"):
             holder.publish(NAMES, epsilon=1)
         assert holder.budget.used == 0
         assert len(holder.publish("customers", epsilon=1)) == 30

@@ -37,12 +37,14 @@ from discreet.catalog.model import (
     Renews,
     Rules,
     Store,
+    Sums,
     writable,
 )
 from discreet.catalog.orders import beside_totals, orders
 from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
 from discreet.catalog.streams import read_streams
+from discreet.catalog.sums import sums
 from discreet.catalog.synthetic_state import read_state
 from discreet.catalog.totals import public_totals
 from discreet.errors import DeclarationError, Fault
@@ -71,6 +73,7 @@ _TABLE = {
     "impossible",
     "totals",
     "orders",
+    "sums",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
 _LONGEST = 100_000
@@ -188,6 +191,7 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         reader.impossible,
         reader.totals,
         reader.orders,
+        reader.sums,
     )
 
 
@@ -199,6 +203,7 @@ class _DeclarationReader:
         self.impossible: dict[str, Rules] = {}
         self.totals: dict[str, tuple[PublicTotal, ...]] = {}
         self.orders: dict[str, Orders] = {}
+        self.sums: dict[str, Sums] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -650,6 +655,14 @@ class _DeclarationReader:
             if tied is not None:
                 message = f"{tied} is in order, and impossible or totals tie it to columns with totals"
                 self.fault(f"{where}.orders", message, "leave one of them out")
+        held = {
+            "impossible": {one.column for rule in rules for one in rule},
+            "totals": {column for total in self.totals.get(name, ()) for column in total.columns},
+            "orders": {column for pair in found for column in pair},
+            "person": {person} if person else set(),
+        }
+        if made := sums(self, f"{where}.sums", raw.get("sums", {}), columns, held):
+            self.sums[name] = made
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,

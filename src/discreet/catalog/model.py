@@ -210,6 +210,10 @@ Orders = tuple[tuple[str, str], ...]
 """Pairs of columns of a table, of which no row has a larger value in the first than in the second."""
 
 
+Sums = tuple[tuple[str, tuple[str, ...]], ...]
+"""Columns of a table, each with those whose sum it is."""
+
+
 @dataclass(frozen=True)
 class PublicTotal:
     """Public counts of a table's rows by one or two `columns`: for each combination of their cells, which are the
@@ -245,6 +249,8 @@ class Declaration:
     """The public totals of tables that have some, by their names."""
     orders: Mapping[str, Orders] = field(default_factory=dict)
     """The columns of tables that are in order, by the tables' names."""
+    sums: Mapping[str, Sums] = field(default_factory=dict)
+    """The columns of tables that are sums of others, by the tables' names."""
 
     @property
     def beside(self) -> Path | None:

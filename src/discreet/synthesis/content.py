@@ -16,6 +16,7 @@ from discreet.synthesis.decode import drawn_values, stored
 from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
+from discreet.synthesis.sums import computed
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
@@ -47,10 +48,14 @@ def content(
         for place, one in enumerate(coding.columns)
         if one.column.name in lines  # of several tables others stand beside a table's own
     }
-    names = list(coding.names)
+    table |= {one.name: computed((one, parts), values) for one, parts in call.sums}
+    names = [*coding.names, *(one.name for one, _ in call.sums)]
     return ReleaseContent(
         columns=names,
-        types={one.column.name: str(one.column.type) for one in coding.columns},
+        types={
+            **{one.column.name: str(one.column.type) for one in coding.columns},
+            **{one.name: str(one.type) for one, _ in call.sums},
+        },
         rows=(),
         cost=call.cost,
         mechanisms=_mechanisms(call, result),
@@ -58,6 +63,7 @@ def content(
             *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
             *([] if call.totals is None else call.totals.words),
             *(f"{low} is never larger than {high}, as declared" for low, high in call.orders),
+            *(f"{one.name} is not measured: it is {' + '.join(parts)} of the same row" for one, parts in call.sums),
         ],
         more={
             "name": call.table.name,
@@ -151,6 +157,11 @@ def declaration_of(call: Publication, coding: Coding) -> str:
             assert column.maximum is not None
             said += [f"min = {_written(column.minimum)}", f"max = {_written(column.maximum)}"]
         lines.append(f"{_key(column.name)} = {{ {', '.join(said)} }}")
+    for column, _ in call.sums:
+        assert column.minimum is not None
+        assert column.maximum is not None
+        ends = f"min = {_written(column.minimum)}, max = {_written(column.maximum)}"
+        lines.append(f'{_key(column.name)} = {{ type = "{column.type}", {ends} }}')
     return "\n".join(lines) + "\n"
 
 

@@ -93,14 +93,14 @@ def in_order(orders: Orders, columns: Mapping[str, Drawn], generator: np.random.
         caps = [_where_any(ends[other][1], columns[other], np.inf) for other in above.get(name, ())]
         floors = [_where_any(columns[other].values, columns[other], -np.inf) for other in below.get(name, ())]
         least, most = np.maximum.reduce([ends[name][0], *floors]), np.minimum.reduce([ends[name][1], *caps])
-        wrong = ((one.values > most) | (one.values < least)) & ~_none(one)
+        wrong = ((one.values > most) | (one.values < least)) & ~none(one)
         one.values[wrong] = _drawn_again(one, np.flatnonzero(wrong), least[wrong], most[wrong], generator)
 
 
-def _none(one: Drawn) -> NDArray[np.bool_]:
+def none(one: Drawn) -> NDArray[np.bool_]:
     """The rows that have no value."""
-    none: NDArray[np.bool_] = one.codes == (one.cells.size - 1 if one.cells.null else -1)
-    return none
+    missing: NDArray[np.bool_] = one.codes == (one.cells.size - 1 if one.cells.null else -1)
+    return missing
 
 
 def _ends(one: Drawn) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -120,7 +120,7 @@ def _where_any(ends: NDArray[Any], one: Drawn, otherwise: float) -> NDArray[Any]
     """What a column allows others: everything, in rows where it has no value."""
     whole = np.iinfo(np.int64)
     free: Any = otherwise if ends.dtype.kind == "f" else whole.max if otherwise > 0 else whole.min
-    return np.where(_none(one), free, ends)
+    return np.where(none(one), free, ends)
 
 
 def _drawn_again(

@@ -30,6 +30,7 @@ from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
 from discreet.synthesis.orders import order_zeros
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.synthesis.sums import Summed, summed_columns
 from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
@@ -65,6 +66,7 @@ class Publication:
     impossible: Rules
     totals: FixedTotals | None = None
     orders: Orders = ()
+    sums: tuple[Summed, ...] = ()
 
     @cached_property
     def declared(self) -> Declared:
@@ -95,6 +97,7 @@ class Publication:
         more = (
             *(() if self.totals is None else (self.totals.in_words,)),
             *((repr(self.orders),) if self.orders else ()),
+            *((repr(self.sums),) if self.sums else ()),
         )
         return (*said, *more)
 
@@ -120,7 +123,8 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
-    kept, left_out = wanted(known, options.columns, options.bins or {}, referred(declaration, known.name))
+    sums = summed_columns(declaration, known, options.columns)
+    kept, left_out = _measured(declaration, known, options, {column.name for column, _ in sums})
     totals = FixedTotals.of(declaration.totals.get(known.name, ()), known, [one.column.name for one in kept])
     if totals is not None and rows not in (None, totals.rows):
         fix = f"leave rows out: there will be {totals.rows:,}"
@@ -153,7 +157,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     totals = hold_possible(rules, kept, totals, orders)
     sigma, finders = first.look_sigma, first.finders
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals, orders
+        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals, orders, sums
     )
 
 
@@ -207,6 +211,22 @@ def hold_possible(
     if forbidden:
         fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
     return totals and totals.hold_possible(coding, forbidden)
+
+
+def _measured(
+    declaration: Declaration, table: Table, options: PublishOptions, summed: set[str]
+) -> tuple[tuple[PublishedColumn, ...], dict[str, str]]:
+    """The columns that are measured, and those that are left out and why; of sums neither."""
+    bins, keys = options.bins or {}, referred(declaration, table.name)
+    for name in bins if isinstance(bins, Mapping) else ():
+        if any(str(name).casefold() == one.casefold() for one in summed):
+            raise refused("bins", f"{name} is computed from other columns", "bins", "leave it out of bins")
+    names = options.columns
+    if names is not None and summed:
+        names = [one for one in names if all(one.casefold() != other.casefold() for other in summed)]
+    kept, left_out = wanted(table, names, bins, keys)
+    kept = tuple(one for one in kept if one.column.name not in summed)
+    return kept, {name: why for name, why in left_out.items() if name not in summed}
 
 
 def _orders(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:

@@ -80,14 +80,7 @@ def several(
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
     tables = related(declaration, names)
-    fixed = next((one.table.name for one in tables if one.table.name in declaration.totals), None)
-    if fixed is not None:
-        message = f"{fixed} has public totals, which tables that are published together cannot meet yet"
-        raise refused("totals", message, "table", f"publish {fixed} by itself, or leave its totals out")
-    fixed = next((one.table.name for one in tables if one.table.name in declaration.orders), None)
-    if fixed is not None:
-        message = f"{fixed} has columns in order, which tables that are published together cannot keep yet"
-        raise refused("orders", message, "table", f"publish {fixed} by itself, or leave its orders out")
+    _hold_plain(declaration, [one.table.name for one in tables])
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -128,6 +121,15 @@ def several(
         )
     read = dict.fromkeys([*(one.view for one in tables), *(table for first in firsts for table in first.tables)])
     return SeveralPublication(tables, tuple(each), tuple(read), event)
+
+
+def _hold_plain(declaration: Declaration, names: Sequence[str]) -> None:
+    """Raises QuestionError where something is declared of one of these tables that only a single table can keep."""
+    for said, of in {"totals": declaration.totals, "orders": declaration.orders, "sums": declaration.sums}.items():
+        for name in names:
+            if name in of:
+                message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
+                raise refused(said, message, "table", f"publish {name} by itself, or leave its {said} out")
 
 
 def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:
