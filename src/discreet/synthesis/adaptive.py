@@ -183,7 +183,10 @@ def synthesise(
             complete, model = False, run.fitted(BETWEEN)
         measured = tuple(run.known[len(sure) :])
         if totals is not None:
-            table = totals.met(model, zeros or {})
+            try:
+                table = totals.met(model, zeros or {})
+            except KeyboardInterrupt:
+                complete, table = False, totals.met(model, zeros or {})
         elif draw is None:
             table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
         else:

@@ -141,7 +141,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     named = _workload(kept, method, options.workload)
     rules = declaration.impossible.get(known.name, ())
     sure = () if totals is None else tuple(totals.counts)
-    orders = _orders(declaration, known, kept)
+    orders = ordered(declaration, known, kept)
     _small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
@@ -229,7 +229,7 @@ def _measured(
     return kept, {name: why for name, why in left_out.items() if name not in summed}
 
 
-def _orders(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:
+def ordered(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:
     """The published columns that are in order. Raises QuestionError where their types, which a source may state, cannot
     be."""
     known = {one.column.name: one.column for one in kept}

@@ -23,6 +23,7 @@ from discreet.synthesis.publication import (
     delta_of,
     first_steps,
     hold_possible,
+    ordered,
 )
 from discreet.synthesis.related import RelatedTable, related
 from discreet.synthesis.schedule import Schedule, Schedules, largest
@@ -113,11 +114,26 @@ def several(
     each = []
     for one, first, schedule in zip(tables, firsts, found.each, strict=True):
         rules = declaration.impossible.get(one.table.name, ())
-        hold_possible(rules, one.columns)
+        orders = ordered(declaration, one.table, one.columns)
+        hold_possible(rules, one.columns, orders=orders)
         columns = (*one.columns, *one.counts)
         sigma, finders, left = first.look_sigma, first.finders, one.left_out
         each.append(
-            Publication(one.table, columns, left, METHOD, None, price, spend, schedule, sigma, finders, event, rules)
+            Publication(
+                one.table,
+                columns,
+                left,
+                METHOD,
+                None,
+                price,
+                spend,
+                schedule,
+                sigma,
+                finders,
+                event,
+                rules,
+                orders=orders,
+            )
         )
     read = dict.fromkeys([*(one.view for one in tables), *(table for first in firsts for table in first.tables)])
     return SeveralPublication(tables, tuple(each), tuple(read), event)
@@ -125,7 +141,7 @@ def several(
 
 def _hold_plain(declaration: Declaration, names: Sequence[str]) -> None:
     """Raises QuestionError where something is declared of one of these tables that only a single table can keep."""
-    for said, of in {"totals": declaration.totals, "orders": declaration.orders, "sums": declaration.sums}.items():
+    for said, of in {"totals": declaration.totals, "sums": declaration.sums}.items():
         for name in names:
             if name in of:
                 message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
