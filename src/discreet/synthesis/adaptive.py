@@ -373,7 +373,10 @@ class _Run:
         `mst`, of pairs between unconnected parts. Of very many candidates a data-independent sample is considered each
         time."""
         tree = self.schedule.method == "mst"
-        places = self.room.apart(candidates) if tree else list(range(len(candidates)))
+        places = list(range(len(candidates)))
+        if tree:  # what is impossible joins columns in the model, and is no measurement of them
+            measured = Graph.of(self.domain, [one.clique for one in self.known])
+            places = Room(self.domain, measured).apart(candidates)
         if len(places) > MOST_OFFERED:
             places = sorted(np.random.default_rng().choice(places, OFFERED, replace=False).tolist())
         limit = self.limit if tree else self.least + (self.limit - self.least) * done
