@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+import numpy as np
 import pytest
 
 from discreet.catalog import declare
@@ -55,6 +56,7 @@ def test_totals_are_read() -> None:
         PublicTotal(("well",), (2, 5, 0)),
     )
     assert declared([both]) == (PublicTotal(("sex", "job"), (1, 1, 2, 1, 0, 2)),)
+    assert declared([{"by": ["rate"], "counts": {0: np.int64(1), 0.5: 2}}]) == (PublicTotal(("rate",), (1, 2)),)
     assert declared([{"by": ["rate"], "counts": {"0": 1, 0.5: 2}}]) == (PublicTotal(("rate",), (1, 2)),)
     day = {"by": ["day"], "counts": {"2020-01-31": 5}}
     assert declared([day]) == (PublicTotal(("day",), (5,)),)

@@ -11,6 +11,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 from discreet.catalog.impossible import RuleReader
@@ -107,11 +108,11 @@ def _counts(
         inside = said.get(cell, dict.fromkeys(map(_written, rest[0].keys() or ()), 0) if rest else 0)
         if rest:
             yield from (((cell, *others), count) for others, count in _counts(reader, f"{where}.{name}", inside, rest))
-        elif isinstance(inside, bool) or not isinstance(inside, int) or inside < 0:
+        elif isinstance(inside, bool) or not isinstance(inside, Integral) or inside < 0:
             reader.fault(f"{where}.{name}", "not a whole number of rows", _FIX)
             return
         else:
-            yield (cell,), inside
+            yield (cell,), int(inside)
 
 
 def _cell(reader: RuleReader, where: str, key: Any, column: Column) -> tuple[bool, Value | None]:
