@@ -123,8 +123,8 @@ def test_rows_are_moved_until_they_have_the_margins(data) -> None:
 
 
 def test_no_more_rows_are_moved_than_need_be() -> None:
-    """One column has 50 rows too many of a value: 50 rows change, about nine in ten of them rows whom the new value suits
-    by the model; half of them or fewer have a chance below 1e-8."""
+    """Of a value there are 50 rows too many: 50 rows change, about nine in ten of them rows that the new value suits.
+    Half of them or fewer have a chance below 1e-8."""
     generator = np.random.default_rng(1)
     first = generator.integers(0, 2, 20_000)
     table = np.stack([first, np.where(generator.random(20_000) < 0.9, first, 1 - first)], axis=1)
