@@ -57,7 +57,8 @@ BELOW: dict[str, set[str]] = {
     "odds": {"ring_a", "ring_b", "ring_c"},  # a price in words
     "textbook": {"reference", "ring_a", "ring_b", "ring_c", "errors"},  # no table, no engine, no ledger
     "markov": {"ring_a", "errors"},
-    "catalog": {"ring_a", "budget_ledger", "ledger_server", "errors", "texts"},  # of the ledger: where it is, periods
+    # of the ledger: where it is, periods; of what is fitted, whether there is a table with declared counts
+    "catalog": {"ring_a", "budget_ledger", "ledger_server", "markov", "errors", "texts"},
     "ledger": {
         "budget_ledger",
         "ledger_server",

@@ -145,14 +145,20 @@ def simulate(
     whole = _as_real(release)
     name = release.known.name
     to = release.target if method == "adaptive" and release.target in release.columns else None
+    measured = _measured(release)
     done: list[SimulatedPrice] = []
     for price, delta in zip(prices, deltas, strict=True):
         with Curator({name: whole}, epsilon=2 * price, delta=2 * delta) as curator:
-            made = curator.publish(name, epsilon=price, delta=delta, method=method, columns=release.columns, target=to)
+            made = curator.publish(name, epsilon=price, delta=delta, method=method, columns=measured, target=to)
         done.append(_compared(release, made))
         if tell is not None:
             tell(done[-1])
     return Simulation(release, tuple(done))
+
+
+def _measured(release: Synthetic) -> list[str]:
+    """The columns that were measured: all but sums of others."""
+    return [name for name in release.columns if name in release.domain]
 
 
 def _as_real(release: Synthetic) -> Table:
@@ -164,7 +170,7 @@ def _as_real(release: Synthetic) -> Table:
         rows = rows.take([place % len(release) for place in range(wanted)])
     stated = {
         name: {key: value for key, value in one.items() if key != "values" or name in release.known.whole}
-        | ({"nulls": False} if "(none)" not in release.domain[name] else {})
+        | ({"nulls": False} if "(none)" not in release.domain.get(name, ["(none)"]) else {})
         for name, one in columns.items()
     }
     most = release.holds.more["rows_per_person"]
@@ -179,7 +185,7 @@ def _as_real(release: Synthetic) -> Table:
 
 def _compared(release: Synthetic, made: Synthetic) -> SimulatedPrice:
     real, drawn = release.to_columns(), made.to_columns()
-    cells = [_coded(real[name], drawn[name]) for name in release.columns if name in drawn]
+    cells = [_coded(real[name], drawn[name]) for name in _measured(release) if name in drawn]
     errors = [
         [_distance(sets) for sets in itertools.combinations(cells, size)]
         if size < 3 or len(cells) <= MOST_OF_TRIPLES
@@ -189,7 +195,7 @@ def _compared(release: Synthetic, made: Synthetic) -> SimulatedPrice:
     columns, pairs, triples = (sum(one) / len(one) if one else None for one in errors)
     bounds = sorted(one["share"] for one in made.marginals if len(one["columns"]) == 2)
     middle = bounds[len(bounds) // 2] if bounds else None
-    missing = tuple(name for name in release.columns if name not in made.columns)
+    missing = tuple(name for name in _measured(release) if name not in made.columns)
     return SimulatedPrice(made.cost.epsilon, made.cost.delta, columns, pairs, triples, middle, missing, made)
 
 
@@ -245,7 +251,7 @@ def _rows(simulation: Simulation) -> list[list[str]]:
 def _figure(simulation: Simulation) -> Any:
     """Errors against prices; below, each column: bars for the rows it was simulated on, a mark for each price."""
     release, prices = simulation.release, simulation.prices
-    names = [name for name in release.columns if name in release.domain]
+    names = _measured(release)
     across = min(3, len(names))
     down = -(-len(names) // across)
     figure = figure_class()(figsize=(4.6 * across, 2.6 * down + 3), layout="constrained")

@@ -23,6 +23,11 @@ class Table:
     `csv` says how a CSV file is written where it differs: `{"delimiter": ";", "decimal": ",", "encoding": "latin-1"}`,
     `{"dates": "%d.%m.%Y"}`.
     `impossible` lists rows that cannot be, `[{"sex": "M", "pregnant": True}]`: no synthetic row will be like them.
+    `totals` are counts that are public already, by one or two columns with declared values,
+    `[{"by": ["sex"], "counts": {"F": 10771, "M": 21790}}]`: a published table has exactly these.
+    `orders` lists columns whose values never fall from left to right, `[["admitted", "discharged"]]`: nor do those of
+    synthetic rows.
+    `sums` are columns that are sums of others, `{"cost": ["paid", "owed"]}`: of made-up rows they are computed.
     With `public`, `source` may be a published synthetic table, whose columns need no declaration.
     Nothing else is checked here: `discreet.Curator` names every fault at once. Raises QuestionError where a release is
     no table, or is not `public`.
@@ -43,6 +48,9 @@ class Table:
         delta: Mapping[str, int] | None = None,
         iceberg: Mapping[str, int] | None = None,
         impossible: Sequence[Mapping[str, Any]] | None = None,
+        totals: Sequence[Mapping[str, Any]] | None = None,
+        orders: Sequence[Sequence[str]] | None = None,
+        sums: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         made = getattr(source, "as_source", None)  # of a published synthetic table
         if callable(made):
@@ -64,6 +72,9 @@ class Table:
             "delta": delta,
             "iceberg": iceberg,
             "impossible": impossible,
+            "totals": totals,
+            "orders": orders,
+            "sums": sums,
         }
         self.declaration: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
 

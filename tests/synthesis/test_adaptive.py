@@ -77,6 +77,18 @@ def test_a_tree_of_pairs_is_what_mst_measures() -> None:
     assert result.model.tree.cells <= sum(DOMAIN.cells(pair) for pair in pairs)
 
 
+def test_columns_that_a_rule_is_about_are_not_joined_by_it() -> None:
+    """What is impossible says nothing of what else a pair has: it is measured like others."""
+    impossible = np.zeros((3, 2), bool)
+    impossible[2, 0] = True
+    table = chain(5000)
+    table = table[(table[:, 3] != 2) | (table[:, 4] != 0)]
+    measurer, schedule = Memory(table, DOMAIN), planned("mst", DOMAIN, 1, DELTA)
+    result = synthesise(schedule, DOMAIN, measurer, zeros={("d", "e"): impossible})
+    assert len([one for one in result.measurements if len(one.clique) == 2]) == 4
+    assert Counter(measurer.spent) == Counter(schedule.parts)
+
+
 def test_what_is_known_already_is_used_and_not_measured_again() -> None:
     table = chain(5000)
     known = [MarginalMeasurement((name,), counts(table, DOMAIN, (name,)), Fraction(1)) for name in DOMAIN.names]

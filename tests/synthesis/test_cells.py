@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.synthesis.cells import COARSE, FINE, NoisyHistogram, NumberLine, gathered, line, refined, weights
-from discreet.synthesis.decode import read, stored
+from discreet.synthesis.decode import drawn_values, read, stored
 from discreet.synthesis.packed import pack, unpack
 from discreet.trusted.ring_a.table import Column, Type
 from discreet.trusted.ring_c.coding import Binned, ListedCells
@@ -129,7 +129,8 @@ def test_drawn_values_lie_in_their_cells(known: NumberLine) -> None:
     cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []
     binned = known.binned(cuts)
     codes = np.arange(500) % binned.size
-    column = read(known.column.type, stored(binned, codes, known, None, np.random.default_rng(1)))  # type: ignore[arg-type]
+    drawn = drawn_values(binned, codes, known, None, np.random.default_rng(1))
+    column = read(known.column.type, stored(binned, codes, drawn))  # type: ignore[arg-type]
     for code, value in zip(codes.tolist(), column.plain(), strict=True):
         if code == binned.size - 1:
             assert value is None
@@ -152,8 +153,8 @@ def test_what_stands_close_together_is_drawn_in_its_cell_too(known: NumberLine) 
             inside = sum(one <= look.ends[heavy] for one in parts)
             with np.errstate(all="raise", under="ignore"):
                 codes = np.full(50, inside, np.int64)
-                drawn = stored(known.binned(parts), codes, known, look, np.random.default_rng(1))
-            for value in read(known.column.type, drawn).plain():  # type: ignore[arg-type]
+                drawn = drawn_values(known.binned(parts), codes, known, look, np.random.default_rng(1))
+            for value in read(known.column.type, stored(known.binned(parts), codes, drawn)).plain():  # type: ignore[arg-type]
                 place = known.place(Fraction(value) if isinstance(value, float) else value)
                 slack = abs(place) / 2**50 + Fraction(1, 2**1073)
                 assert look.ends[heavy] - slack <= place <= min(look.ends[heavy + 1], known.high) + slack
@@ -172,8 +173,8 @@ def test_a_bin_may_end_inside_a_cell_of_the_fine_look() -> None:
 def test_values_within_a_bin_follow_the_fine_look() -> None:
     known = along(Type.INTEGER, 0, 9)
     look = NoisyHistogram(known, tuple(Fraction(cut) for cut in range(1, 10)), (900, *([0] * 8), 100), 1.0)
-    drawn = stored(known.binned([]), np.zeros(1000, np.int64), known, look, np.random.default_rng(3))
-    values = read(Type.INTEGER, drawn).plain()
+    drawn = drawn_values(known.binned([]), np.zeros(1000, np.int64), known, look, np.random.default_rng(3))
+    values = read(Type.INTEGER, stored(known.binned([]), np.zeros(1000, np.int64), drawn)).plain()
     assert set(values) == {0, 9}
     assert 850 < values.count(0) < 950
 
@@ -181,12 +182,10 @@ def test_values_within_a_bin_follow_the_fine_look() -> None:
 def test_listed_values_come_back_with_other_and_none() -> None:
     column = Column("c", Type.TEXT)
     one = ListedCells(column, ("a", "é"), other=True)
-    packed = stored(one, np.array([0, 1, 2, 3]), None, None, np.random.default_rng())
+    packed = stored(one, np.array([0, 1, 2, 3]), None)
     assert read(Type.TEXT, packed).plain() == ["a", "é", "(other)", None]
     days = ListedCells(Column("d", Type.DATE), (datetime.date(2020, 1, 1),), null=False)
-    assert read(Type.DATE, stored(days, np.array([0]), None, None, np.random.default_rng())).plain() == [
-        datetime.date(2020, 1, 1)
-    ]
+    assert read(Type.DATE, stored(days, np.array([0]), None)).plain() == [datetime.date(2020, 1, 1)]
 
 
 @pytest.mark.parametrize(

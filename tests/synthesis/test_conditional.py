@@ -5,9 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from discreet.markov import Domain, MarginalMeasurement, fit
 from discreet.synthesis.conditional import dependences, drawn
+from kinds import examples
 
 KIND = "exact"
 DOMAIN = Domain(("a", "b", "c", "d"), (2, 3, 4, 3))
@@ -90,3 +93,25 @@ def test_a_tree_over_the_given_columns_holds_the_pairs_that_say_most() -> None:
     assert len(found) == 7
     assert ("a", "b") in [clique for clique, _ in found]
     assert all(int(one.sum()) == 5_000 for _, one in found)
+
+
+@settings(max_examples=examples(100, 15), deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_rows_that_cannot_be_are_not_drawn_whatever_was_drawn_before(seed: int) -> None:
+    """Two or three rules over columns that are drawn one after the other, which leave some rows possible."""
+    rng = np.random.default_rng(seed)
+    real = table(200)
+    allowed = np.stack([rng.integers(0, size, 4) for size in DOMAIN.sizes], axis=1)
+    zeros = {}
+    for clique in (("b", "c"), ("c", "d"), ("b", "d"))[: rng.integers(2, 4)]:
+        zeros[clique] = rng.random(DOMAIN.shape(clique)) < 0.7
+        for row in allowed:
+            zeros[clique][tuple(row[DOMAIN.place[name]] for name in clique)] = False
+    known = [
+        MarginalMeasurement((name,), counts(real, (name,), np.ones(200)).astype(np.int64), Fraction(1))
+        for name in DOMAIN.names
+    ]
+    model = fit(DOMAIN, known, zeros=zeros)
+    made = drawn(model, {"a": real[:, 0]}, np.ones(200, np.int64), CLIQUES, rng, list(zeros))
+    for clique, empty in zeros.items():
+        assert not counts(made, clique, np.ones(200))[empty].any()

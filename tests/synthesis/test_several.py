@@ -303,3 +303,34 @@ def test_bounds_across_a_key_and_of_numbers_of_rows_hold_as_often_as_they_say() 
 
 def _away(one: Counter[Any], two: Counter[Any]) -> float:
     return sum(abs(one[key] - two[key]) for key in {*one, *two})
+
+
+@pytest.mark.parametrize("epsilon", some([1, 8], pytest.mark.power))
+def test_rows_that_cannot_be_are_never_made_below_others_either(epsilon: int) -> None:
+    """Of two rules that meet in a column, so that what is drawn first decides what is left for the last."""
+    known, told = shop(300), said(6, 20)
+    sizes, colours = [0, 1, 2, 3, 4], ["red", "blue", "green"]
+    for name, rows in known.items():
+        places = range(len(rows))
+        known[name] = rows.assign(size=[sizes[one % 5] for one in places], colour=[colours[one % 3] for one in places])
+        told[name]["columns"] = {
+            **told[name]["columns"],
+            "size": {"type": "integer", "values": sizes, "nulls": False},
+            "colour": {"type": "text", "values": colours, "nulls": False},
+        }
+        told[name]["impossible"] = [
+            {"size": [0, 1, 2], "colour": ["red", "blue"]},
+            {"size": 0, "colour": "green"},
+            {"size": 4, "colour": "green"},
+        ]
+    told["orders"]["impossible"].append({"channel": ["web"], "colour": ["red", "green"]})
+    tables = {name: discreet.Table(known[name], **told[name]) for name in NAMES}
+    with discreet.Curator(tables, epsilon=10, delta=1e-5, engine={"memory_gib": 4}) as holder:
+        release = holder.publish(NAMES, epsilon=epsilon)
+    for name in NAMES:
+        rows = release.tables[name].rows
+        assert rows
+        assert all(row["size"] > 2 or row["colour"] == "green" for row in rows)
+        assert not any(row["size"] in (0, 4) and row["colour"] == "green" for row in rows)
+    orders = release.tables["orders"].rows
+    assert not any(row["channel"] == "web" and row["colour"] != "blue" for row in orders)

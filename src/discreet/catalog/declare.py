@@ -30,17 +30,23 @@ from discreet.catalog.model import (
     Declaration,
     EngineKind,
     EngineLimits,
+    Orders,
     Parts,
+    PublicTotal,
     Renewal,
     Renews,
     Rules,
     Store,
+    Sums,
     writable,
 )
+from discreet.catalog.orders import beside_totals, orders
 from discreet.catalog.server import is_server, server
 from discreet.catalog.server import ledger as server_ledger
 from discreet.catalog.streams import read_streams
+from discreet.catalog.sums import sums
 from discreet.catalog.synthetic_state import read_state
+from discreet.catalog.totals import public_totals
 from discreet.errors import DeclarationError, Fault
 from discreet.trusted.ledger_server.place import Place
 from discreet.trusted.ring_a.exact import fraction
@@ -65,6 +71,9 @@ _TABLE = {
     "iceberg",
     "columns",
     "impossible",
+    "totals",
+    "orders",
+    "sums",
 }
 _COLUMN = {"type", "min", "max", "step", "values", "nulls", "length"}
 _LONGEST = 100_000
@@ -180,6 +189,9 @@ def declare(raw: Mapping[str, Any], *, file: Path | None = None, python: bool = 
         share,
         state,
         reader.impossible,
+        reader.totals,
+        reader.orders,
+        reader.sums,
     )
 
 
@@ -189,6 +201,9 @@ class _DeclarationReader:
     def __init__(self, python: bool) -> None:
         self.faults: list[Fault] = []
         self.impossible: dict[str, Rules] = {}
+        self.totals: dict[str, tuple[PublicTotal, ...]] = {}
+        self.orders: dict[str, Orders] = {}
+        self.sums: dict[str, Sums] = {}
         self.python = python
 
     def fault(self, where: str, message: str, fix: str) -> None:
@@ -630,6 +645,24 @@ class _DeclarationReader:
         self.unit(where, public, said, one_row, rows, groups)
         if rules := impossible(self, f"{where}.impossible", raw.get("impossible", []), columns):
             self.impossible[name] = rules
+        if "totals" in raw and public:
+            self.fault(f"{where}.totals", "public totals are for tables about people", "leave them out")
+        elif totals := public_totals(self, f"{where}.totals", raw.get("totals", []), columns, person, rules):
+            self.totals[name] = totals
+        if found := orders(self, f"{where}.orders", raw.get("orders", []), columns):
+            self.orders[name] = found
+            tied = beside_totals(found, self.totals.get(name, ()), rules)
+            if tied is not None:
+                message = f"{tied} is in order, and impossible or totals tie it to columns with totals"
+                self.fault(f"{where}.orders", message, "leave one of them out")
+        held = {
+            "impossible": {one.column for rule in rules for one in rule},
+            "totals": {column for total in self.totals.get(name, ()) for column in total.columns},
+            "orders": {column for pair in found for column in pair},
+            "person": {person} if person else set(),
+        }
+        if made := sums(self, f"{where}.sums", raw.get("sums", {}), columns, held):
+            self.sums[name] = made
         columns = tuple(replace(one, identifies=one.name == person) for one in columns)
         return Table(
             name,

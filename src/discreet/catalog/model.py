@@ -206,6 +206,23 @@ Rules = tuple[tuple[Condition, ...], ...]
 """Which rows of a table cannot be, each by conditions that no row meets all: no synthetic row will."""
 
 
+Orders = tuple[tuple[str, str], ...]
+"""Pairs of columns of a table, of which no row has a larger value in the first than in the second."""
+
+
+Sums = tuple[tuple[str, tuple[str, ...]], ...]
+"""Columns of a table, each with those whose sum it is."""
+
+
+@dataclass(frozen=True)
+class PublicTotal:
+    """Public counts of a table's rows by one or two `columns`: for each combination of their cells, which are the
+    declared values of a column and, where it may have none, NULL; the last column's change first."""
+
+    columns: tuple[str, ...]
+    counts: tuple[int, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Declaration:
     """Everything the owner declared, validated. `question_date` is what NOW() and CURRENT_DATE mean; None: the day on
@@ -228,6 +245,12 @@ class Declaration:
     state: DeclaredState | None = None
     impossible: Mapping[str, Rules] = field(default_factory=dict)
     """The rules of tables that have some, by their names."""
+    totals: Mapping[str, tuple[PublicTotal, ...]] = field(default_factory=dict)
+    """The public totals of tables that have some, by their names."""
+    orders: Mapping[str, Orders] = field(default_factory=dict)
+    """The columns of tables that are in order, by the tables' names."""
+    sums: Mapping[str, Sums] = field(default_factory=dict)
+    """The columns of tables that are sums of others, by the tables' names."""
 
     @property
     def beside(self) -> Path | None:

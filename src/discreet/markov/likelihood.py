@@ -51,17 +51,18 @@ def fit(
     iterations: int = 100,
     limit: int = LIMIT,
     shrinkage: float = SHRINKAGE,
+    rows: int | None = None,
 ) -> MarkovRandomField:
     """The Markov random field that fits the measurements, after so many iterations or when they stop to improve it.
 
     `potentials` are those of an earlier field, to start from. `zeros` says for cliques which of their cells are
-    impossible. `limit` is the largest number of cells that the junction tree may have. The number of rows is the
-    weighted average of all that was measured, and never negative.
+    impossible. `limit` is the largest number of cells that the junction tree may have. The number of `rows`, where it
+    is not known, is the weighted average of all that was measured, and never negative.
     Raises QuestionError where the tree would be larger, or the zeros leave no row possible.
     """
     for one in measurements:
         one.check(domain)
-    known, total = averages(measurements), total_rows(measurements)
+    known, total = averages(measurements), total_rows(measurements) if rows is None else float(rows)
     tree = junction_tree(domain, [one.like.clique for one in known] + list(zeros or {}))
     if tree.cells > limit:
         raise QuestionError(

@@ -42,7 +42,7 @@ def foreseen(curator: Curator, account: Account, said: Mapping[str, Any]) -> dic
     least = NormalDist().inv_cdf(1 - 0.05 * DISTANCE)
     return {
         "table": call.table.name,
-        "columns": [one.column.name for one in call.columns],
+        "columns": [*(one.column.name for one in call.columns), *(one.name for one, _ in call.sums)],
         "found": [one.column.name for one in call.columns if one.found],
         "columns_left_out": dict(call.left_out),
         "price": dict(call.cost),

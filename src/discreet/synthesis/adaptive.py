@@ -35,11 +35,11 @@ from discreet.synthesis.candidates import (
     weights,
 )
 from discreet.synthesis.gains import SILENT, Heard, heard, partners, single_gains
-from discreet.synthesis.schedule import Round, Schedule, closure
+from discreet.synthesis.schedule import Round, Schedule, closure, inside
+from discreet.synthesis.totals import FixedTotals, Zeros
 
 UNSEEN, UNSEEN_TAIL = 3, 2  # deviations
 MOST_OFFERED, OFFERED, MOST_ROWS = 1500, 400, 10_000_000
-Zeros = Mapping[Clique, NDArray[np.bool_]]
 
 LIMIT = 2_000_000
 MOST_COMPARED = 1 << 26
@@ -131,6 +131,7 @@ def synthesise(
     tails: Mapping[str, int] | None = None,
     initial: Sequence[MarginalMeasurement] = (),
     assumed: Sequence[MarginalMeasurement] = (),
+    totals: FixedTotals | None = None,
     rows: int | None = None,
     draw: Callable[[MarkovRandomField, Sequence[Clique]], NDArray[np.int64]] | None = None,
     tell: Callable[[Progress], None] | None = None,
@@ -142,14 +143,18 @@ def synthesise(
     where its column alone shows no more of it than noise; `tails`: for columns, how many of their first cells are in
     order, of which the same holds of those at both ends, taken together. `initial`: what is known of the same rows
     already; `assumed`: what the model shall hold though it was not measured of them, so no bound follows from it.
-    `rows`: how many are made; as many as there seem to be, unless said. `draw` makes them, of a model and the marginals
-    that were measured, in place of the model; then there are as many as it makes. `limit`: the largest number of cells
-    of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is measured and the
-    result is made of what there is.
+    `totals`: counts that the rows have exactly; what they say is not measured, and no bound follows from it. `rows`:
+    how many are made; as many as there seem to be, or as the totals say, unless said. `draw` makes them, of a model and
+    the marginals that were measured, in place of the model; then there are as many as it makes. `limit`: the largest
+    number of cells of the model. `tell` is called after each step; where it raises, or the user interrupts, no more is
+    measured and the result is made of what there is.
     Raises QuestionError, before anything is measured, where the zeros contradict each other or the domain is too large.
     """
     given = frozenset(name for one in assumed for name in one.clique)
     forbidden = dict(zeros or {})
+    for clique, cells in ({} if totals is None else totals.zeros).items():
+        forbidden[clique] = forbidden[clique] | cells if clique in forbidden else cells
+    sure = [*([] if totals is None else totals.measured), *assumed]
     run = _Run(
         schedule,
         domain,
@@ -161,9 +166,10 @@ def synthesise(
         tell,
         limit,
         given,
+        totals,
     )
     with threadpool_limits(limits=1, user_api="blas"):  # small arrays: more threads only wait for each other
-        run.prepare([*assumed, *initial])
+        run.prepare([*sure, *initial])
         complete = True
         try:
             run.fixed()
@@ -175,8 +181,13 @@ def synthesise(
             model = run.fitted(LAST)
         except KeyboardInterrupt:
             complete, model = False, run.fitted(BETWEEN)
-        measured = tuple(run.known[len(assumed) :])
-        if draw is None:
+        measured = tuple(run.known[len(sure) :])
+        if totals is not None:
+            try:
+                table = totals.met(model, zeros or {})
+            except KeyboardInterrupt:
+                complete, table = False, totals.met(model, zeros or {})
+        elif draw is None:
             table = model.sample(min(MOST_ROWS, max(1, round(model.total))) if rows is None else rows)
         else:
             table = draw(model, [one.clique for one in measured])
@@ -214,10 +225,16 @@ class _Run:
     tell: Callable[[Progress], None] | None
     limit: int
     given: frozenset[str] = frozenset()
+    totals: FixedTotals | None = None
     known: list[MarginalMeasurement] = field(default_factory=list)
     log: list[Progress] = field(default_factory=list)
     distances: dict[Clique, Distance] = field(default_factory=dict)
     used: float = 0.0
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where totals say it."""
+        return None if self.totals is None else self.totals.rows
 
     def prepare(self, initial: Sequence[MarginalMeasurement]) -> None:
         """Checks by a first fit that a model is possible, before anything is measured."""
@@ -243,14 +260,22 @@ class _Run:
                 fix="take fewer columns together, or give them fewer and coarser cells",
             )
         self.known = list(initial)
-        self.model = fit(self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit)
+        self.model = fit(
+            self.domain, self.known, zeros=self.zeros, iterations=BETWEEN, limit=self.limit, rows=self.rows
+        )
         self.room = Room(self.domain, Graph.of(self.domain, self.model.tree.cliques))
         self.least = self.model.tree.cells
 
     def fitted(self, iterations: int) -> MarkovRandomField:
         potentials, limit = self.model.potentials, 4 * self.limit
         self.model = fit(
-            self.domain, self.known, potentials=potentials, zeros=self.zeros, iterations=iterations, limit=limit
+            self.domain,
+            self.known,
+            potentials=potentials,
+            zeros=self.zeros,
+            iterations=iterations,
+            limit=limit,
+            rows=self.rows,
         )
         return self.model
 
@@ -264,7 +289,7 @@ class _Run:
     def said(self, clique: Clique, error: float) -> None:
         schedule = self.schedule
         whole = [schedule.single_sigma] * len(schedule.singles) + [one.sigma for one in schedule.rounds]
-        spent = min(1.0, self.used / sum(1 / float(sigma) ** 2 for sigma in whole))
+        spent = min(1.0, self.used / sum(1 / float(sigma) ** 2 for sigma in whole if sigma))
         self.log.append(Progress(len(self.log) + 1, len(whole), clique, spent, error))
         if self.tell is not None:
             try:
@@ -283,6 +308,8 @@ class _Run:
             self.said((name,), 0.0)
         if self.schedule.method == "workload":
             for clique, one in zip(self.workload, self.schedule.rounds, strict=True):
+                if not one.sigma:  # it is known
+                    continue
                 self.measured(clique, one.sigma)
                 self.said(clique, 0.0)
 
@@ -335,11 +362,13 @@ class _Run:
         if self.schedule.method == "mst":
             pairs = list(itertools.combinations(self.domain.names, 2))
             return pairs, [1] * len(pairs)
-        to = self.schedule.target
+        to, known = self.schedule.target, () if self.totals is None else tuple(self.totals.counts)
         wanted = [
             one
             for one in closure(self.domain, self.workload)
-            if not set(one) <= self.given and (to is None or to in one or len(one) == 1)  # a column may come again
+            if not set(one) <= self.given
+            and not inside(one, known)
+            and (to is None or to in one or len(one) == 1)  # a column may come again
         ]
         return wanted, weights(self.domain, wanted, self.workload)
 
@@ -348,7 +377,10 @@ class _Run:
         `mst`, of pairs between unconnected parts. Of very many candidates a data-independent sample is considered each
         time."""
         tree = self.schedule.method == "mst"
-        places = self.room.apart(candidates) if tree else list(range(len(candidates)))
+        places = list(range(len(candidates)))
+        if tree:  # what is impossible joins columns in the model, and is no measurement of them
+            measured = Graph.of(self.domain, [one.clique for one in self.known])
+            places = Room(self.domain, measured).apart(candidates)
         if len(places) > MOST_OFFERED:
             places = sorted(np.random.default_rng().choice(places, OFFERED, replace=False).tolist())
         limit = self.limit if tree else self.least + (self.limit - self.least) * done
@@ -396,7 +428,8 @@ class _Run:
 
     def evidence(self, measured: tuple[MarginalMeasurement, ...], initial: int) -> Evidence:
         schedule = self.schedule
-        certain = initial + len(schedule.singles) + (len(schedule.rounds) if schedule.method == "workload" else 0)
+        fixed = [one for one in schedule.rounds if one.sigma] if schedule.method == "workload" else []
+        certain = initial + len(schedule.singles) + len(fixed)
         return Evidence(
             self.domain,
             measured,

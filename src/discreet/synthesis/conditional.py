@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 
 SWEEPS, CLOSE, FITTED = 30, 1e-3, 20_000
 """Sweeps over all marginals at most; until no line moves by more than that part; over so many rows, drawn of all."""
+MOST_BESIDE = 1 << 20
 _AT_ONCE, _FAR = 50_000, 30.0
 
 
@@ -48,9 +49,11 @@ def drawn(
     weights: Codes,
     cliques: Sequence[Clique],
     generator: np.random.Generator,
+    rules: Sequence[Clique] = (),
 ) -> Codes:
     """Rows of the model's columns, in its order, those of `given` as they are. The order of rows stays. `weights` are
-    what each row weighs in the model's marginals, `cliques` those of them that the new columns keep."""
+    what each row weighs in the model's marginals, `cliques` those of them that the new columns keep. Of `rules`, new
+    columns some of whose cells no row can have, the model has none, and so have the rows."""
     domain = model.domain
     rows = len(next(iter(given.values())))
     table = dict(given)
@@ -62,11 +65,35 @@ def drawn(
         pairs = [one for one in closed if len(one) > 1]
         targets = [_lines(domain, model.marginal(one), one, name) for one in pairs]
         places = [_places(domain, table, one, name) for one in pairs]
+        apart = _possible(model, table, rules, name)
         some = np.arange(rows) if rows <= FITTED else generator.choice(rows, FITTED, replace=False)
-        raked = _rake(np.log(alone / alone.sum()), targets, [one[some] for one in places], weights[some].astype(float))
-        full = [_Raked(one, two.factors) for one, two in zip(places, raked, strict=True)]
-        table[name] = _values(np.log(alone / alone.sum()), full, rows, generator)
+        log, heavy = np.log(alone / alone.sum()), weights[some].astype(float)
+        raked = _rake(
+            log, targets, [one[some] for one in places], heavy, [_Raked(m.lines[some], m.factors) for m in apart]
+        )
+        full = [*apart, *(_Raked(one, two.factors) for one, two in zip(places, raked, strict=True))]
+        table[name] = _values(log, full, rows, generator)
     return np.column_stack([table[name] for name in domain.names]) if rows else np.zeros((0, len(domain.names)), int)
+
+
+def _possible(model: MarkovRandomField, table: Mapping[str, Codes], rules: Sequence[Clique], name: str) -> list[_Raked]:
+    """Which values of a new column no row can have beside those that it has in columns of the same rules, or of rules
+    about these: the model has no such row, whatever the columns that come later, so each row can go on. Of very many
+    columns it is the rules alone that end here."""
+    near = {name}
+    while more := {other for rule in rules if near & set(rule) for other in rule} - near:
+        near |= more
+    if not any(name in rule for rule in rules):
+        return []
+    cliques = [model.domain.clique(other for other in model.domain.names if other in near and other in {*table, name})]
+    if model.domain.cells(cliques[0]) > MOST_BESIDE:
+        cliques = [rule for rule in rules if name in rule and set(rule) <= {*table, name}]
+    found = []
+    for clique in cliques:
+        there = _lines(model.domain, model.marginal(clique), clique, name) > 0
+        factors = np.where(there | ~there.any(1, keepdims=True), 0.0, -np.inf)
+        found.append(_Raked(_places(model.domain, table, clique, name), factors))
+    return found
 
 
 def _lines(domain: Domain, marginal: Floats, clique: Clique, name: str) -> Floats:
@@ -78,14 +105,16 @@ def _lines(domain: Domain, marginal: Floats, clique: Clique, name: str) -> Float
 def _places(domain: Domain, table: Mapping[str, Codes], clique: Clique, name: str) -> Codes:
     """In which line of a marginal each row stands."""
     others = [one for one in clique if one != name]
-    place = np.zeros(len(table[others[0]]), np.int64)
+    place = np.zeros(len(next(iter(table.values()))), np.int64)
     for one in others:
         place = place * domain.size(one) + table[one]
     return place
 
 
-def _rake(alone: Floats, targets: Sequence[Floats], places: Sequence[Codes], weights: Floats) -> list[_Raked]:
-    """The factors under which the expected weights of the rows are the targets'."""
+def _rake(
+    alone: Floats, targets: Sequence[Floats], places: Sequence[Codes], weights: Floats, fixed: Sequence[_Raked] = ()
+) -> list[_Raked]:
+    """The factors under which the expected weights of the rows are the targets', beside some that are fixed."""
     found = [_Raked(place, np.zeros(target.shape)) for target, place in zip(targets, places, strict=True)]
     if not found or not len(places[0]):
         return found
@@ -95,6 +124,8 @@ def _rake(alone: Floats, targets: Sequence[Floats], places: Sequence[Codes], wei
         for target, place in zip(targets, places, strict=True)
     ]
     weight = np.tile(alone, (rows, 1))
+    for one in fixed:
+        weight += one.factors[one.lines]
     for _ in range(SWEEPS):
         moved = 0.0
         for one, target, total in zip(found, targets, sums, strict=True):

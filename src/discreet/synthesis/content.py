@@ -12,9 +12,11 @@ from discreet.release.content import ReleaseContent
 from discreet.release.values import plain
 from discreet.synthesis.adaptive import SynthesisResult
 from discreet.synthesis.cells import NoisyHistogram
-from discreet.synthesis.decode import stored
+from discreet.synthesis.decode import drawn_values, stored
+from discreet.synthesis.orders import Drawn, in_order
 from discreet.synthesis.packed import pack
 from discreet.synthesis.publication import Publication
+from discreet.synthesis.sums import computed
 from discreet.trusted.ring_a.exact import show
 from discreet.trusted.ring_a.table import Type, Value
 from discreet.trusted.ring_c.coding import Binned, Coding, ListedCells, rows_of_person
@@ -31,19 +33,38 @@ def content(
     drawn = result.rows
     generator = np.random.default_rng(secrets.randbits(128))
     lines = {one.column.name: one.line for one in call.columns}
+    values = {}
+    for place, one in enumerate(coding.columns):
+        name, codes = one.column.name, drawn[:, place]
+        along = lines.get(name)
+        if isinstance(one, Binned) and along is not None:
+            look = looks.get(name)
+            values[name] = Drawn(one, along, codes, drawn_values(one, codes, along, look, generator), look)
+    in_order(call.orders, values, generator)
     table = {
-        one.column.name: stored(one, drawn[:, place], lines[one.column.name], looks.get(one.column.name), generator)
+        one.column.name: stored(
+            one, drawn[:, place], values[one.column.name].values if one.column.name in values else None
+        )
         for place, one in enumerate(coding.columns)
         if one.column.name in lines  # of several tables others stand beside a table's own
     }
-    names = list(coding.names)
+    table |= {one.name: computed((one, parts), values) for one, parts in call.sums}
+    names = [*coding.names, *(one.name for one, _ in call.sums)]
     return ReleaseContent(
         columns=names,
-        types={one.column.name: str(one.column.type) for one in coding.columns},
+        types={
+            **{one.column.name: str(one.column.type) for one in coding.columns},
+            **{one.name: str(one.type) for one, _ in call.sums},
+        },
         rows=(),
         cost=call.cost,
         mechanisms=_mechanisms(call, result),
-        bounds=_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
+        bounds=[
+            *_bounds(call, [one for one in coding.columns if one.column.name in lines], left_out),
+            *([] if call.totals is None else call.totals.words),
+            *(f"{low} is never larger than {high}, as declared" for low, high in call.orders),
+            *(f"{one.name} is not measured: it is {' + '.join(parts)} of the same row" for one, parts in call.sums),
+        ],
         more={
             "name": call.table.name,
             "table": table,
@@ -74,6 +95,7 @@ def content(
             "ended_early": not result.complete,
             "method": call.method,
             "target": call.target,
+            **({} if call.totals is None else {"totals": [list(clique) for clique in call.totals.counts]}),
         },
     )
 
@@ -137,6 +159,11 @@ def declaration_of(call: Publication, coding: Coding) -> str:
             assert column.maximum is not None
             said += [f"min = {_written(column.minimum)}", f"max = {_written(column.maximum)}"]
         lines.append(f"{_key(column.name)} = {{ {', '.join(said)} }}")
+    for column, _ in call.sums:
+        assert column.minimum is not None
+        assert column.maximum is not None
+        ends = f"min = {_written(column.minimum)}, max = {_written(column.maximum)}"
+        lines.append(f'{_key(column.name)} = {{ type = "{column.type}", {ends} }}')
     return "\n".join(lines) + "\n"
 
 

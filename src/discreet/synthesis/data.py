@@ -46,7 +46,10 @@ class SyntheticData(ReleaseData):
 
     @property
     def total(self) -> float:
-        """How many rows the real table seems to hold, of those that count."""
+        """How many rows the real table seems to hold, of those that count.
+
+        Where public totals are declared, these say it.
+        """
         return float(self.holds.more["total"])
 
     @property

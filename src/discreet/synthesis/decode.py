@@ -24,21 +24,25 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 OTHER = "(other)"
 
 
-def stored(
-    one: ListedCells | Binned,
-    codes: Codes,
-    along: NumberLine | None,
-    look: NoisyHistogram | None,
-    generator: np.random.Generator,
-) -> dict[str, Any]:
+def stored(one: ListedCells | Binned, codes: Codes, drawn: NDArray[Any] | None) -> dict[str, Any]:
     """A column of synthetic rows as JSON can hold it: texts and the like by their places among the values; whole
-    numbers, days and microseconds as integers; numbers as doubles. `none` says which rows have no value."""
+    numbers, days and microseconds as integers; numbers as doubles, as they were drawn. `none` says which rows have no
+    value."""
     none = codes == one.size - 1 if one.null else np.zeros(len(codes), bool)
     if isinstance(one, ListedCells):
         other: list[Any] = [OTHER if one.column.type is Type.TEXT else None] * one.other
         values = [*(plain(value) for value in one.values), *other]
         return {"values": values, "places": pack(np.where(none, len(values), codes))}
-    assert along is not None
+    assert drawn is not None
+    return {"whole" if drawn.dtype.kind == "i" else "numbers": pack(drawn), "none": pack(none)}
+
+
+def drawn_values(
+    one: Binned, codes: Codes, along: NumberLine, look: NoisyHistogram | None, generator: np.random.Generator
+) -> NDArray[Any]:
+    """A value for each row of a column with bounds: whole numbers, days and microseconds as integers, numbers as
+    doubles; where a row has none, any."""
+    none = codes == one.size - 1 if one.null else np.zeros(len(codes), bool)
     whole = along.unit is not None and along.column.type is not Type.NUMBER
     drawn = np.full(len(codes), int(along.low) if whole else float(along.low))
     ends = [along.low, *(along.place(cut) for cut in one.cuts), along.end()]
@@ -46,9 +50,7 @@ def stored(
         inside = codes == cell
         low, high = ends[cell], ends[cell + 1]
         drawn[inside] = _within(along, low, high, look, int(inside.sum()), generator)
-    if whole:
-        return {"whole": pack(drawn), "none": pack(none)}
-    return {"numbers": pack(drawn), "none": pack(none)}
+    return drawn
 
 
 def _within(

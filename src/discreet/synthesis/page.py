@@ -119,10 +119,11 @@ def _html(release: SyntheticData, figure: Any) -> str:
     """What the table is and how far it may be trusted, in a few lines; then pictures, then all numbers."""
     name = visible(release.holds.more["name"])
     pairs = sorted((one for one in release.marginals if len(one["columns"]) == 2), key=lambda one: -one["share"])
+    holds = "holds, by declared public totals," if "totals" in release.holds.more else "seems to hold"
     body = [
         f"<h1>{html.escape(name)}, synthetic</h1>",
         '<div class="note"><p class="big">Made-up rows: none is anybody\'s.</p>',
-        f"<p>{len(release):,} rows, made to give nearly the same counts as the real table, which seems to hold "
+        f"<p>{len(release):,} rows, made to give nearly the same counts as the real table, which {holds} "
         f"{release.total:,.0f} rows. They may be handed to anybody.</p></div>",
         "<h2>What it may be used for</h2>",
         points(_trust(pairs, release.target)),

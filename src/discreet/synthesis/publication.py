@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from discreet.accounting import Declared, Filter, Gaussian
 from discreet.accounting.balance import event_delta, price_delta
 from discreet.catalog import Declaration
-from discreet.catalog.model import Condition, Rules
+from discreet.catalog.model import Condition, Orders, Rules
+from discreet.catalog.orders import apart
 from discreet.errors import refused
 from discreet.markov import Domain, fit
 from discreet.markov.tree import junction_tree
@@ -27,7 +28,10 @@ from discreet.sql import lower
 from discreet.synthesis.adaptive import LIMIT
 from discreet.synthesis.cells import FINE, NumberLine
 from discreet.synthesis.columns import BINS, PublishedColumn, referred, wanted
+from discreet.synthesis.orders import order_zeros
 from discreet.synthesis.schedule import METHODS, MOST_HELD, Schedule
+from discreet.synthesis.sums import Summed, summed_columns
+from discreet.synthesis.totals import FixedTotals
 from discreet.trusted.ring_a.curves import mu_of_budget
 from discreet.trusted.ring_a.exact import Number, floor, show, sqrt_ceiling
 from discreet.trusted.ring_a.loss import Single
@@ -60,6 +64,9 @@ class Publication:
     finders: Mapping[str, Measurement]
     event_delta: Fraction
     impossible: Rules
+    totals: FixedTotals | None = None
+    orders: Orders = ()
+    sums: tuple[Summed, ...] = ()
 
     @cached_property
     def declared(self) -> Declared:
@@ -92,7 +99,13 @@ class Publication:
     def parts(self) -> tuple[str, ...]:
         """What decides the release, beside the table."""
         rules = repr(self.impossible)
-        return ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+        said = ("publish", repr(self.columns), repr(self.schedule), repr(self.rows), repr(self.event_delta), rules)
+        more = (
+            *(() if self.totals is None else (self.totals.in_words,)),
+            *((repr(self.orders),) if self.orders else ()),
+            *((repr(self.sums),) if self.sums else ()),
+        )
+        return (*said, *more)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +130,12 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         raise refused("method", f"method is one of {', '.join(METHODS)}", "method", f'write method="{METHODS[0]}"')
     if rows is not None:
         whole("rows", rows, 1, MOST_ROWS, "rows=10000")
-    kept, left_out = wanted(known, options.columns, options.bins or {}, referred(declaration, known.name))
+    sums = summed_columns(declaration, known, options.columns)
+    kept, left_out = _measured(declaration, known, options, {column.name for column, _ in sums})
+    totals = FixedTotals.of(declaration.totals.get(known.name, ()), known, [one.column.name for one in kept])
+    if totals is not None and rows not in (None, totals.rows):
+        fix = f"leave rows out: there will be {totals.rows:,}"
+        raise refused("rows", "the declared totals say how many rows there are", "rows", fix)
     price = epsilon_of(declaration, options.epsilon)
     spend = delta_of(declaration, price, options.delta)
     search = [one for one in kept if one.found]
@@ -129,7 +147,9 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
     first = first_steps(declaration, known, kept, mu, struck, rows_of_person(known))
     named = _workload(kept, method, options.workload)
     rules = declaration.impossible.get(known.name, ())
-    _small(rules, kept, (named or []) if method == "workload" else [])
+    sure = () if totals is None else tuple(totals.counts)
+    orders = ordered(declaration, known, kept)
+    _small(rules, kept, [*((named or []) if method == "workload" else []), *sure, *orders])
     domain = Domain.of({one.column.name: cells_of(one) for one in kept})
     schedule = Schedule.of(
         method,
@@ -140,10 +160,12 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         extra_events=first.parts,
         workload=named,
         target=_target(kept, left_out, options),
+        known=sure,
     )
-    hold_possible(rules, kept)
+    totals = hold_possible(rules, kept, totals, orders)
+    sigma, finders = first.look_sigma, first.finders
     return Publication(
-        known, kept, left_out, method, rows, price, spend, schedule, first.look_sigma, first.finders, event, rules
+        known, kept, left_out, method, rows, price, spend, schedule, sigma, finders, event, rules, totals, orders, sums
     )
 
 
@@ -180,18 +202,51 @@ def first_steps(
     return FirstSteps({name: one for name, (_, one) in found.items()}, tables, sigma, tuple(parts))
 
 
-def hold_possible(rules: Rules, kept: Sequence[PublishedColumn]) -> None:
-    """Raises QuestionError where the owner's rules leave no row possible: a fit to them alone tells."""
-    named = {condition.column for rule in rules for condition in rule}
+def hold_possible(
+    rules: Rules, kept: Sequence[PublishedColumn], totals: FixedTotals | None = None, orders: Orders = ()
+) -> FixedTotals | None:
+    """The totals, with counts that meet them and the owner's rules. Raises QuestionError where the rules and orders
+    leave no row possible, which a fit to them alone tells, or none that the totals need."""
+    named = {condition.column for rule in rules for condition in rule} | {name for pair in orders for name in pair}
+    named |= {name for clique in ({} if totals is None else totals.counts) for name in clique}
     about = [one for one in kept if one.column.name in named]
     lines = {one.column.name: one.line for one in about if one.line is not None}
     cells = [
         coded(one, [], rules_about(rules, one.column.name)) if one.line is not None else one.coded for one in about
     ]
     coding = Coding(tuple(one for one in cells if one is not None))
-    forbidden = zeros(rules, coding, lines)
+    forbidden = zeros(rules, coding, lines, orders)
     if forbidden:
         fit(Domain(coding.names, coding.sizes), [], zeros=forbidden)
+    return totals and totals.hold_possible(coding, forbidden)
+
+
+def _measured(
+    declaration: Declaration, table: Table, options: PublishOptions, summed: set[str]
+) -> tuple[tuple[PublishedColumn, ...], dict[str, str]]:
+    """The columns that are measured, and those that are left out and why; of sums neither."""
+    bins, keys = options.bins or {}, referred(declaration, table.name)
+    for name in bins if isinstance(bins, Mapping) else ():
+        if any(str(name).casefold() == one.casefold() for one in summed):
+            raise refused("bins", f"{name} is computed from other columns", "bins", "leave it out of bins")
+    names = options.columns
+    if names is not None and summed:
+        names = [one for one in names if all(one.casefold() != other.casefold() for other in summed)]
+    kept, left_out = wanted(table, names, bins, keys)
+    kept = tuple(one for one in kept if one.column.name not in summed)
+    return kept, {name: why for name, why in left_out.items() if name not in summed}
+
+
+def ordered(declaration: Declaration, table: Table, kept: Sequence[PublishedColumn]) -> Orders:
+    """The published columns that are in order. Raises QuestionError where their types, which a source may state, cannot
+    be."""
+    known = {one.column.name: one.column for one in kept}
+    found = tuple(pair for pair in declaration.orders.get(table.name, ()) if set(pair) <= known.keys())
+    for low, high in found:
+        words = apart(known[low], known[high])
+        if words:
+            raise refused("columns", words, "orders", "declare both alike, or take the order out")
+    return found
 
 
 def rules_about(rules: Rules, name: str) -> list[Condition]:
@@ -318,10 +373,12 @@ def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
     return [along.place(rule.minimum), along.place(rule.maximum) + unit]
 
 
-def zeros(rules: Rules, coding: Coding, lines: Mapping[str, NumberLine]) -> dict[tuple[str, ...], NDArray[np.bool_]]:
-    """The cells that the owner's rules make impossible, by the columns each rule is about, in the coding's order.
+def zeros(
+    rules: Rules, coding: Coding, lines: Mapping[str, NumberLine], orders: Orders = ()
+) -> dict[tuple[str, ...], NDArray[np.bool_]]:
+    """The cells that the owner's rules and orders make impossible, by the columns each is about, in the coding's order.
     Rules about a column that is not published are left out."""
-    found: dict[tuple[str, ...], NDArray[np.bool_]] = {}
+    found: dict[tuple[str, ...], NDArray[np.bool_]] = order_zeros(orders, coding, lines)
     known = {one.column.name: one for one in coding.columns}
     for rule in rules:
         conditions = {condition.column: condition for condition in rule}

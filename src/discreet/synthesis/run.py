@@ -75,7 +75,7 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     found = found_cells(call, run)
     run.code(found.coding)
     result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
-    if not result.measurements:  # interrupted before there was anything to keep
+    if not result.measurements and not result.complete:  # interrupted before there was anything to keep
         raise KeyboardInterrupt
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
@@ -87,8 +87,10 @@ def synthesised(
     `synthesise`. Where NULLs, or any number of rows in a column of `numbers`, are no more than noise, none are made.
     Raises EngineError where there are too many cells after all."""
     lines = {one.column.name: one.line for one in call.columns if one.line is not None}
-    forbidden = zeros(call.impossible, coding, lines)
-    ruled = {name for clique in forbidden for name in clique}
+    forbidden = zeros(call.impossible, coding, lines, call.orders)
+    ruled = {name for clique in zeros(call.impossible, coding, lines) for name in clique}
+    while more := {name for pair in call.orders if ruled & set(pair) for name in pair} - ruled:
+        ruled |= more  # without NULL there might be no value left that is in order
     own = {one.column.name for one in call.columns}
     free = [one for one in coding.columns if one.column.name in own - ruled]
     rare = {one.column.name: one.size - 1 for one in free if one.null and one.size > 1}
@@ -97,7 +99,14 @@ def synthesised(
     measurer = GateMeasurer(run, call.schedule.compared)
     try:
         return synthesise(
-            call.schedule.among(domain), domain, measurer, zeros=forbidden, rare=rare, tails=tails, **said
+            call.schedule.among(domain),
+            domain,
+            measurer,
+            zeros=forbidden,
+            rare=rare,
+            tails=tails,
+            totals=call.totals,
+            **said,
         )
     except QuestionError:  # the private cells are too many after all
         raise EngineError from None

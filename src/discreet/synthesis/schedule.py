@@ -75,6 +75,7 @@ class Schedule:
         workload: Sequence[Clique] | None = None,
         singles: Sequence[str] | None = None,
         target: str | None = None,
+        known: Sequence[Clique] = (),
     ) -> Schedule:
         """The schedule of a method that together with `extra_events` is charged at most as one μ-GDP release and an
         event of probability `event_delta`.
@@ -82,10 +83,11 @@ class Schedule:
         `workload`: the marginals that matter; all of three columns where they are at most a thousand, else all of two.
         `target`: the column that is to be predicted from the others: then those of `marginals_for` matter.
         `singles`: the columns to be measured alone at first, all unless said; leave out those handed over as `initial`.
+        `known`: columns whose counts together are known; neither these nor their parts are measured.
         Raises QuestionError where the method is unknown, the budget no budget, or the extra events leave nothing.
         """
         wanted = workload if target is None else marginals_for(domain, target)
-        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, wanted, singles)
+        scaled = Schedule.scaling(method, domain, rows_per_person, extra_events, wanted, singles, known=known)
         return replace(largest(scaled, mu, event_delta), target=target)
 
     @staticmethod
@@ -99,6 +101,7 @@ class Schedule:
         moved: int | None = None,
         rounds: int | None = None,
         alone: float = SINGLES,
+        known: Sequence[Clique] = (),
     ) -> Callable[[float], Schedule]:
         """The schedules of a method at every price: from the μ that its measurements share, about, to the schedule.
 
@@ -110,8 +113,9 @@ class Schedule:
             raise QuestionError("rows", "a person has at least one row", where="rows_per_person", fix="write 1 or more")
         wanted = tuple(domain.clique(one) for one in workload) if workload is not None else all_marginals(domain)
         first = domain.names if singles is None else domain.clique(singles)
+        first = tuple(name for name in first if not inside((name,), known))
         compared = len(closure(domain, wanted))
-        shares = _shares(method, domain, wanted, len(first), rounds or MOST_ROUNDS, alone)
+        shares = _shares(method, domain, wanted, len(first), rounds or MOST_ROUNDS, alone, known)
         unit = moved or rows_per_person
 
         def scaled(factor: float) -> Schedule:
@@ -141,7 +145,8 @@ class Schedule:
         for one in self.rounds:
             if one.selection:
                 found.append(BoundedRange(one.selection))
-            found.append(Gaussian(one.sigma).loss(square))
+            if one.sigma:
+                found.append(Gaussian(one.sigma).loss(square))
         if self.compared:
             found.append(Gaussian(self.distance_sigma).loss(self.rows_per_person**2 * self.compared))
         return tuple(found)
@@ -261,7 +266,20 @@ def closure(domain: Domain, workload: Sequence[Clique]) -> tuple[Clique, ...]:
     return tuple(sorted(found, key=lambda clique: (len(clique), [domain.place[name] for name in clique])))
 
 
-def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: int, most: int, alone: float) -> _Shares:
+def inside(clique: Clique, known: Sequence[Clique]) -> bool:
+    """Whether all of these columns are among those of one of the others."""
+    return any(set(clique) <= set(other) for other in known)
+
+
+def _shares(
+    method: str,
+    domain: Domain,
+    workload: Sequence[Clique],
+    singles: int,
+    most: int,
+    alone: float,
+    known: Sequence[Clique],
+) -> _Shares:
     """How the whole μ² = 1 is divided; the distances have their share.
 
     A selection of bounded range ε is counted as μ² = ε²/3 here, the variance of the loss that is composed for it.
@@ -270,16 +288,30 @@ def _shares(method: str, domain: Domain, workload: Sequence[Clique], singles: in
     μ_i ∝ cells_i^(1/3).
     """
     columns, whole = len(domain.names), 1 - DISTANCES
-    if method == "independent" or not workload or (columns == 1 and method != "workload"):
+    unknown = [clique for clique in closure(domain, workload) if not inside(clique, known)]
+    alike = columns == 1 or (known and not singles and not unknown)
+    if method == "independent" or not workload or (alike and method != "workload"):
         return _Shares(math.sqrt(whole / max(1, singles)), ())
     first = alone if singles else 0.0
     if method == "workload":
-        wanted = [domain.cells(clique) ** (1 / 3) for clique in workload]
-        scale = math.sqrt((whole - first) / sum(weight**2 for weight in wanted))
+        wanted = [0.0 if inside(clique, known) else domain.cells(clique) ** (1 / 3) for clique in workload]
+        scale = math.sqrt((whole - first) / (sum(weight**2 for weight in wanted) or 1.0))
         return _Shares(math.sqrt(first / max(1, singles)), tuple((0.0, weight * scale) for weight in wanted))
-    count = columns - 1 if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)), most)
+    joined = columns - len(_apart(domain, known))
+    count = columns - 1 - joined if method == "mst" else min(MOST_ROUNDS, max(4, math.ceil(ROUNDS * columns)), most)
+    if not count:
+        return _Shares(math.sqrt(whole / max(1, singles)), ())
     each = (math.sqrt(3 * SELECTION / count), math.sqrt((whole - first - SELECTION) / count))
     return _Shares(math.sqrt(first / max(1, singles)), (each,) * count)
+
+
+def _apart(domain: Domain, known: Sequence[Clique]) -> set[frozenset[str]]:
+    """The columns in groups: those that are known together stand in one."""
+    group = {name: frozenset([name]) for name in domain.names}
+    for clique in known:
+        whole = frozenset[str]().union(*(group[name] for name in clique))
+        group |= dict.fromkeys(whole, whole)
+    return set(group.values())
 
 
 def _sigma(mu: float, rows_per_person: int) -> Fraction:

@@ -12,6 +12,7 @@ from functools import cached_property
 from discreet.accounting import Declared, Filter
 from discreet.accounting.balance import event_delta
 from discreet.catalog import Declaration
+from discreet.errors import refused
 from discreet.markov import Clique, Domain
 from discreet.procedures.arguments import epsilon_of
 from discreet.release.content import Cost
@@ -22,6 +23,7 @@ from discreet.synthesis.publication import (
     delta_of,
     first_steps,
     hold_possible,
+    ordered,
 )
 from discreet.synthesis.related import RelatedTable, related
 from discreet.synthesis.schedule import Schedule, Schedules, largest
@@ -79,6 +81,7 @@ def several(
     of μ². A person weighs as much in one table as in another, so tables of many rows a person need no larger share.
     """
     tables = related(declaration, names)
+    _hold_plain(declaration, [one.table.name for one in tables])
     price = epsilon_of(declaration, epsilon)
     spend = delta_of(declaration, price, delta)
     budget = declaration.budget
@@ -111,14 +114,38 @@ def several(
     each = []
     for one, first, schedule in zip(tables, firsts, found.each, strict=True):
         rules = declaration.impossible.get(one.table.name, ())
-        hold_possible(rules, one.columns)
+        orders = ordered(declaration, one.table, one.columns)
+        hold_possible(rules, one.columns, orders=orders)
         columns = (*one.columns, *one.counts)
         sigma, finders, left = first.look_sigma, first.finders, one.left_out
         each.append(
-            Publication(one.table, columns, left, METHOD, None, price, spend, schedule, sigma, finders, event, rules)
+            Publication(
+                one.table,
+                columns,
+                left,
+                METHOD,
+                None,
+                price,
+                spend,
+                schedule,
+                sigma,
+                finders,
+                event,
+                rules,
+                orders=orders,
+            )
         )
     read = dict.fromkeys([*(one.view for one in tables), *(table for first in firsts for table in first.tables)])
     return SeveralPublication(tables, tuple(each), tuple(read), event)
+
+
+def _hold_plain(declaration: Declaration, names: Sequence[str]) -> None:
+    """Raises QuestionError where something is declared of one of these tables that only a single table can keep."""
+    for said, of in {"totals": declaration.totals, "sums": declaration.sums}.items():
+        for name in names:
+            if name in of:
+                message = f"{said} are declared of {name}, which tables that are published together cannot keep yet"
+                raise refused(said, message, "table", f"publish {name} by itself, or leave its {said} out")
 
 
 def _domains(tables: Sequence[RelatedTable]) -> list[Domain]:

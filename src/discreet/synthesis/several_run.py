@@ -18,7 +18,7 @@ from discreet.synthesis.conditional import dependences, drawn
 from discreet.synthesis.content import content, declaration_of
 from discreet.synthesis.decode import read
 from discreet.synthesis.packed import pack, unpack
-from discreet.synthesis.publication import Publication
+from discreet.synthesis.publication import Publication, zeros
 from discreet.synthesis.related import RelatedTable
 from discreet.synthesis.run import FoundCells, InTurns, Tell, Turn, found_cells, synthesised
 from discreet.synthesis.several import SeveralPublication
@@ -135,9 +135,11 @@ def _below(
     exact = Fraction(each.schedule.moved)
     assumed = [MarginalMeasurement(clique, counts, exact) for clique, counts in dependences(domain, given, weights)]
     generator = np.random.default_rng(secrets.randbits(128))
+    lines = {one.column.name: one.line for one in each.columns if one.line is not None}
+    rules = list(zeros(each.impossible, coding, lines, each.orders))
 
     def draw(model: MarkovRandomField, measured: Sequence[Clique]) -> Codes:
-        return drawn(model, given, weights, measured, generator)
+        return drawn(model, given, weights, measured, generator, rules)
 
     result = synthesised(each, coding, run, numbers, assumed=assumed, draw=draw, tell=tell)
     if not run.evenly:

@@ -1,0 +1,83 @@
+"""Columns whose values rise, as the owner declares them: who was admitted was discharged on the same day or later."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from discreet.catalog.impossible import RuleReader
+from discreet.catalog.model import Orders, PublicTotal, Rules
+from discreet.trusted.ring_a.table import Column, Type, Value
+
+_FIX = 'write for example orders = [["admitted", "discharged"]]'
+
+
+def orders(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...]) -> Orders:
+    """The declared orders: in each list, no value is larger than the next. Pairs, the smaller first."""
+    listed = isinstance(raw, list | tuple) and all(isinstance(one, list | tuple) and len(one) > 1 for one in raw)
+    if not listed or not all(isinstance(name, str) for one in raw for name in one):
+        reader.fault(where, "not a valid list of lists of columns", _FIX)
+        return ()
+    pairs: set[tuple[Column, Column]] = set()  # with those that follow from two others
+    for number, one in enumerate(raw):
+        named = [_column(reader, f"{where}[{number}]", name, columns) for name in one]
+        known = [column for column in named if column is not None]
+        if len(known) == len(one):
+            pairs |= set(itertools.pairwise(known))
+    while more := {(low, high) for low, one in pairs for other, high in pairs if one == other} - pairs:
+        pairs |= more
+    for low, high in sorted(pairs, key=lambda pair: (columns.index(pair[0]), columns.index(pair[1]))):
+        words = f"{low.name} is before itself" if low == high else apart(low, high)
+        if words:
+            reader.fault(where, words, "declare both alike, or leave it out")
+            return ()
+    return tuple((low.name, high.name) for low in columns for high in columns if (low, high) in pairs)
+
+
+def apart(low: Column, high: Column) -> str:
+    """Why the values of these columns cannot be in order; nothing where they can."""
+    ends = [low.minimum, low.maximum, high.minimum, high.maximum]
+    if low.type is not high.type or len({_kind(end) for end in ends}) > 1 or low.step != high.step:
+        return f"{low.name} and {high.name} have not one type and step"
+    unit: Any = 1_000_000 if low.type is Type.TIMESTAMP else low.step
+    first, second = _place(low.minimum), _place(high.minimum)
+    if unit is not None and (first - second) % unit:
+        return f"the bounds of {low.name} and {high.name} are not whole steps apart"
+    if _place(low.minimum) > _place(high.maximum):
+        return f"no value of {low.name} is at most one of {high.name}, by their bounds"
+    return ""
+
+
+def _column(reader: RuleReader, where: str, name: str, columns: Sequence[Column]) -> Column | None:
+    column = next((one for one in columns if one.name.casefold() == name.casefold()), None)
+    if column is None:
+        reader.fault(where, f"the column {name} is not declared", "declare it, or leave it out")
+    elif column.minimum is None or column.maximum is None:
+        reader.fault(where, f"the bounds of {name} are not declared", "declare its min and max, or leave it out")
+        return None
+    return column
+
+
+def beside_totals(orders: Orders, totals: Sequence[PublicTotal], rules: Rules) -> str | None:
+    """A column in order whose values rules tie to columns with totals: where these are met, its value may change."""
+    bound = {name for one in totals for name in one.columns}
+    while more := {one.column for rule in rules if bound & {c.column for c in rule} for one in rule} - bound:
+        bound |= more
+    return next((name for pair in orders for name in pair if name in bound), None)
+
+
+def _kind(value: Value | None) -> type:
+    return Fraction if isinstance(value, int) else type(value)
+
+
+def _place(value: Value | None) -> Fraction:
+    """Where a value stands among those of its type."""
+    if isinstance(value, datetime.datetime):
+        return Fraction((value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1))
+    if isinstance(value, datetime.date):
+        return Fraction(value.toordinal())
+    assert isinstance(value, int | Fraction)
+    return Fraction(value)

@@ -1,0 +1,48 @@
+"""Columns that are sums of others: nothing of them is measured, and in the finished rows they are computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.catalog import Declaration
+from discreet.catalog.sums import sum_of, unsummable
+from discreet.errors import refused
+from discreet.procedures.arguments import columns_of
+from discreet.synthesis.orders import Drawn, none
+from discreet.synthesis.packed import pack
+from discreet.trusted.ring_a.table import Column, Table, Type
+
+Summed = tuple[Column, tuple[str, ...]]
+"""A column with the bounds that follow from those of its parts, and the parts."""
+_DIGITS = 14  # of a double, but for the last
+
+
+def summed_columns(declaration: Declaration, table: Table, names: Sequence[str] | None) -> tuple[Summed, ...]:
+    """The columns of a publication of these (all: None) that are sums of others of them. Raises QuestionError where
+    their types, which a source may state, are none of sums."""
+    known = {column.name: column for column in columns_of(table, names, "columns") if column.name != table.person}
+    found = []
+    for name, parts in declaration.sums.get(table.name, ()):
+        if {name, *parts} <= known.keys():
+            words = unsummable(known[name], [known[part] for part in parts])
+            if words:
+                raise refused("columns", words, "sums", "declare them alike, or take the sum out")
+            found.append((sum_of(known[name], [known[part] for part in parts]), parts))
+    return tuple(found)
+
+
+def computed(one: Summed, columns: Mapping[str, Drawn]) -> dict[str, Any]:
+    """The column as it is stored (`decode.read`). NULL where a part is NULL."""
+    total, parts = one[0], [columns[name] for name in one[1]]
+    missing = np.logical_or.reduce([none(part) for part in parts])
+    if total.type is not Type.NUMBER:
+        return {"whole": pack(np.add.reduce([part.values for part in parts])), "none": pack(missing)}
+    values: NDArray[np.float64] = np.add.reduce([part.values.astype(float) for part in parts])
+    largest = max(abs(float(end)) for end in (total.minimum, total.maximum))  # type: ignore[arg-type]
+    digits = _DIGITS - math.floor(math.log10(largest)) if largest else 0  # 0.1 + 0.2 is 0.3
+    return {"numbers": pack(np.round(values, digits) if digits < 300 else values), "none": pack(missing)}
