@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import discreet
 from discreet import simulation
 from discreet.cli import main
-from discreet.errors import QuestionError
+from discreet.errors import Error, QuestionError
 from discreet.synthesis.synthetic import Synthetic
 from related_tables import NAMES, curator, shop
 
@@ -109,6 +109,57 @@ def test_the_command(release: Synthetic, tmp_path: Path) -> None:
     (price,) = json.loads(CliRunner().invoke(main, [*given, "--json"]).output)["prices"]
     assert price["epsilon"] == 40
     assert price["left_out"] == []
+
+
+def test_a_column_may_be_called_person_and_columns_may_be_sums() -> None:
+    rows = pd.DataFrame({"Person": ["F", "M"] * 300, "a": [1, 2, 3] * 200, "b": [4] * 600, "who": range(600)})
+    columns = {
+        "Person": {"type": "text", "values": ["F", "M"]},
+        "a": {"type": "integer", "min": 0, "max": 5},
+        "b": {"type": "integer", "min": 4, "max": 4},
+        "c": {"type": "integer"},
+        "who": {"type": "integer"},
+    }
+    table = discreet.Table(
+        rows.assign(c=rows.a + rows.b), person="who", rows_per_person=2, columns=columns, sums={"c": ["a", "b"]}
+    )
+    with discreet.Curator({"t": table}, epsilon=50, delta=1e-4) as one:
+        made = one.publish("t", epsilon=40, columns=["Person", "a", "b", "c"])
+    assert made.columns[-1] == "c"
+    (found,) = discreet.simulate(made, [40]).prices
+    assert found.left_out == ()
+    assert found.columns is not None
+    assert found.columns < 0.2
+
+
+def test_a_file_that_somebody_wrote_is_refused_or_bounded(
+    release: Synthetic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "MOST_ROWS", 700)
+    whole = json.loads(release.to_json())
+    given = [
+        {"cost": {}},
+        {"cost": {"epsilon": 0, "delta": 1e-6}},
+        {"cost": {"epsilon": "a", "delta": 1e-6}},
+        {"total": float("inf")},
+        {"total": "many"},
+        {"rows_drawn": 10**400},
+        {"rows": []},
+        {"rows": whole["rows"][:-1]},
+        {"rows": [{**one, "age": 2**63} for one in whole["rows"]]},
+        {"rows": [{**one, "age": "old"} for one in whole["rows"]]},
+        {"rows": [{**one, "age": float("nan")} for one in whole["rows"]]},
+        {"types": {**whole["types"], "age": "text"}},
+        {"declaration": whole["declaration"].replace("age", "size")},
+        {"rows_per_person": "x"},
+    ]
+    for place, changed in enumerate(given):
+        (tmp_path / f"{place}.json").write_text(json.dumps({**whole, **changed}), "utf-8")
+        with pytest.raises(Error):
+            discreet.simulate(discreet.published(tmp_path / f"{place}.json"), [5], method="independent")
+    (tmp_path / "large.json").write_text(json.dumps({**whole, "total": 1e12}), "utf-8")
+    (found,) = discreet.simulate(discreet.published(tmp_path / "large.json"), [5], method="independent").prices
+    assert len(found.release) == 700
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from discreet.release.plot import DARK, LINES, MOST_LINES, PALE, figure_class, s
 from discreet.release.render import aligned
 from discreet.release.table import Release
 from discreet.release.values import finite
+from discreet.synthesis.publication import MOST_ROWS
 from discreet.synthesis.synthetic import Synthetic
 from discreet.tables import Table
 from discreet.texts import visible
@@ -140,16 +141,23 @@ def simulate(
     if isinstance(epsilon, str) or not isinstance(epsilon, Sequence) or not epsilon:
         raise refused("epsilon", "there is no list of prices", "epsilon", "write epsilon=[0.1, 1]")
     prices = [within("epsilon", one, 0, 1_000, "epsilon=[0.1, 1]") for one in epsilon]
-    of_one = Fraction(release.cost.delta) / Fraction(release.cost.epsilon)
-    deltas = [min(Fraction(1, 4), of_one * price) for price in prices]
-    whole = _as_real(release)
     name = release.known.name
+    try:
+        of_one = Fraction(release.cost.delta) / Fraction(release.cost.epsilon)
+        deltas = [min(Fraction(1, 4), of_one * price) for price in prices]
+        wanted = _rows_of(release)
+        whole = _as_real(release, wanted)
+    except (ArithmeticError, ValueError, TypeError, KeyError):  # a file that somebody wrote
+        fix = "give what curator.publish gives, or a .json that release.save has written"
+        raise refused("synthetic", "this is not as a published table is", "release", fix) from None
     to = release.target if method == "adaptive" and release.target in release.columns else None
     measured = _measured(release)
     done: list[SimulatedPrice] = []
     for price, delta in zip(prices, deltas, strict=True):
         with Curator({name: whole}, epsilon=2 * price, delta=2 * delta) as curator:
-            made = curator.publish(name, epsilon=price, delta=delta, method=method, columns=measured, target=to)
+            made = curator.publish(
+                name, epsilon=price, delta=delta, rows=wanted, method=method, columns=measured, target=to
+            )
         done.append(_compared(release, made))
         if tell is not None:
             tell(done[-1])
@@ -161,13 +169,23 @@ def _measured(release: Synthetic) -> list[str]:
     return [name for name in release.columns if name in release.domain]
 
 
-def _as_real(release: Synthetic) -> Table:
-    """The made-up rows, declared as rows about persons: as many as the real table seems to hold. Of columns whose
-    values were found, they are to be found again."""
+def _rows_of(release: Synthetic) -> int:
+    """As many rows as the real table seems to hold, up to as many as are published. Raises ValueError where there is no
+    row, or rows are not of the columns."""
+    known = {name: str(one["type"]) for name, one in release.as_source()[1].items()}
+    if not len(release) or len(release.rows) != len(release) or known != {n: release.holds.types[n] for n in known}:
+        raise ValueError
+    if set(known) != set(release.columns):
+        raise ValueError
+    return min(MOST_ROWS, max(1, round(release.total)))
+
+
+def _as_real(release: Synthetic, wanted: int) -> Table:
+    """So many made-up rows, declared as rows about persons. Of columns whose values were found, they are to be found
+    again."""
     rows, columns = release.as_source()
-    wanted = max(1, round(release.total))
-    if len(release) and abs(wanted - len(release)) > 0.5:
-        rows = rows.take([place % len(release) for place in range(wanted)])
+    if wanted != len(release):
+        rows = rows.take(np.arange(wanted) % len(release))
     stated = {
         name: {key: value for key, value in one.items() if key != "values" or name in release.known.whole}
         | ({"nulls": False} if "(none)" not in release.domain.get(name, ["(none)"]) else {})
@@ -177,9 +195,9 @@ def _as_real(release: Synthetic) -> Table:
     if most == 1:
         return Table(rows, columns=stated, one_row_per_person=True)
     own = "person"
-    while own in stated:
+    while own in {name.casefold() for name in stated}:
         own += "_"
-    rows = rows.append_column(own, [list(range(len(rows)))])
+    rows = rows.append_column(own, [np.arange(len(rows))])
     return Table(rows, columns={**stated, own: {"type": "integer"}}, person=own, rows_per_person=most)
 
 

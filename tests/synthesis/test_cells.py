@@ -124,6 +124,22 @@ def test_what_is_chosen_from_any_counts_is_a_partition(counts: list[int], parts:
         assert (shares >= 0).all()
 
 
+def test_no_cut_lies_above_the_high_where_that_is_no_whole_unit() -> None:
+    """A cut in the year 10000 would be no value at all, and which cuts there are follows from the rows."""
+    last = datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999)
+    for known in (
+        along(Type.TIMESTAMP, datetime.datetime(9999, 12, 31), last),
+        along(Type.TIMESTAMP, datetime.datetime(9999, 12, 31, 23, 59, 50), last),
+        along(Type.NUMBER, Fraction(0), Fraction(7, 2), Fraction(1)),
+    ):
+        cuts = known.divided(known.low, known.end(), FINE)
+        counts = (*([0] * len(cuts)), 90_000)
+        again = refined(NoisyHistogram(known, tuple(cuts), counts, 1.0), 32)
+        for cut in (*cuts, *again):
+            assert known.low < cut <= known.high
+            assert known.place(known.value(cut)) == cut
+
+
 @pytest.mark.parametrize("known", LINES, ids=lambda known: f"{known.column.type}-{known.low}")
 def test_drawn_values_lie_in_their_cells(known: NumberLine) -> None:
     cuts = known.divided(known.low, known.end(), 7) if known.high > known.low else []

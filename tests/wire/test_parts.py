@@ -133,6 +133,32 @@ def test_what_brings_a_part_back(service: Served) -> None:
         one.query("COMMIT")
         assert part_of(one.query(COUNT)) == "north"
         assert refused(one.query("SET LOCAL discreet.part = '-3'")) == "25P01"
+
+
+def test_what_is_undone_sets_no_part(service: Served) -> None:
+    with client(service) as one:
+        one.query("SET discreet.part = north")
+        for kept in ("DISCARD PLANS", "DISCARD TEMP", "DISCARD SEQUENCES"):
+            assert not told(one.query(kept), b"E")
+            assert part_of(one.query(COUNT)) == "north"
+        one.query("BEGIN")
+        one.query("SAVEPOINT first")
+        one.query("SET discreet.part = south")
+        one.query('SAVEPOINT "First"')
+        one.query("SET discreet.part = '-3'")
+        assert part_of(one.query(COUNT)) == "-3"
+        one.query('ROLLBACK TO SAVEPOINT "First"')
+        assert part_of(one.query(COUNT)) == "south"
+        assert refused(one.query("ROLLBACK TO nowhere")) == "3B001"
+        one.query("ROLLBACK TO first")
+        assert part_of(one.query(COUNT)) == "north"
+        assert refused(one.query('RELEASE "First"')) == "3B001"
+        one.query("ROLLBACK")
+        assert refused(one.query("SAVEPOINT first")) == "25P01"
+        assert refused(one.query("SET discreet.part = south; SELECT nonsense FROM t")) != ""
+        assert part_of(one.query(COUNT)) == "north"  # one message is done as a whole, or not at all
+        assert refused(one.query("BEGIN; SET discreet.part = south; COMMIT; SELECT nonsense FROM t")) != ""
+        assert part_of(one.query(COUNT)) == "south"
     with client(service, **{"discreet.part": " north"}) as one:
         assert part_of(one.query(COUNT)) == " north"
 

@@ -67,8 +67,10 @@ class NumberLine:
         return [low + self.unit * (units * part // cells) for part in range(1, cells)]
 
     def end(self) -> Fraction:
-        """Where the last cell ends."""
-        return self.high + (self.unit or 0)
+        """Where the last cell ends: whole units above the low, so that no cut lies above the high."""
+        if self.unit is None:
+            return self.high
+        return self.low + self.unit * (math.floor((self.high - self.low) / self.unit) + 1)
 
     def divisible(self, low: Fraction, high: Fraction) -> bool:
         """Whether a cell holds more than one value."""

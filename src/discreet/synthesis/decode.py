@@ -76,7 +76,7 @@ def _within(
         places = np.array([exact[step] for step in steps])
     for part in np.flatnonzero(np.diff(starts) < float(along.high - along.low) / (8 * FINE)):
         places[chosen == part] = shortest(starts[part], starts[part + 1])  # so much in so little: one value
-    return np.minimum(places, float(along.high))
+    return np.clip(places, float(along.low), float(along.high))
 
 
 def _whole(along: NumberLine, parts: Sequence[Fraction], chosen: Codes, generator: np.random.Generator) -> Codes:

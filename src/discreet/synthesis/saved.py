@@ -33,7 +33,7 @@ def published(path: str | Path) -> Synthetic | SyntheticTables:
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror}"
         raise QuestionError("source", message, where="path", fix="name a file that release.save has written") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         return _none(path)
 
 

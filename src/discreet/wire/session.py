@@ -39,6 +39,8 @@ MOST_CELLS = 2_000_000
 """Cells that the portals of a session hold."""
 
 _log = logging.getLogger("discreet")
+_MOST_SAVEPOINTS = 1_000
+_TRANSACTIONS = {"BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT"}
 _QUESTIONS = {"SELECT", "WITH", "TABLE", "VALUES", "(", "FROM"}
 _NO_QUESTION = {"0A000", "42803", "53400", "P0001"}
 """Codes of what is refused as a question, though there are such columns: its form, and its price."""
@@ -141,6 +143,8 @@ class Session:
         self._status = "I"
         self._before: dict[str, str] | None = None
         self._local: dict[str, str] | None = None
+        self._savepoints: list[tuple[str, dict[str, str]]] = []
+        """What was set at each savepoint of the transaction, the latest last."""
         self._prepared: dict[str, Prepared] = {}
         self._portals: dict[str, Portal] = {}
         self._skipping = False
@@ -246,12 +250,21 @@ class Session:
         found = statements(text)
         if not found:
             self._line.write(messages.EMPTY)
-        for one in found:
-            result = await self._perform(one, Portal(one.text))
-            form: tuple[int, ...] = ()
-            if one.begins("FETCH"):
-                form = self._fetched_formats(one)
-            await self._written(result, form, describe=True)
+        alone = self.settings.kept()
+        try:
+            for one in found:
+                result = await self._perform(one, Portal(one.text))
+                form: tuple[int, ...] = ()
+                if one.begins("FETCH"):
+                    form = self._fetched_formats(one)
+                await self._written(result, form, describe=True)
+                if one.words and one.words[0].upper in _TRANSACTIONS:
+                    alone = self.settings.kept()
+        except Trouble:
+            if self._status == "I":  # the statements of one message are done together, or none is
+                for name, value in self.settings.restore(alone):
+                    self._line.write(messages.parameter(name, value))
+            raise
         self._line.write(messages.ready(self._status))
         if self._status == "I":
             self._end_portals()
@@ -509,11 +522,13 @@ class Session:
                 return self._set(one)
             case "RESET":
                 return self._reset(one)
-            case "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT":
+            case _ if first in _TRANSACTIONS:
                 return self._transaction(one, first)
             case "SAVEPOINT" | "RELEASE":
-                return Result(first)
+                return self._savepoint(one, first)
             case "DISCARD":
+                if [word.upper for word in one.words[1:]] != ["ALL"]:
+                    return Result(" ".join(word.upper for word in one.words[:2]))  # nothing of the kind is kept
                 self._prepared.clear()
                 self._end_portals(all_=True)
                 return Result("DISCARD ALL", parameters=self.settings.reset())
@@ -748,16 +763,36 @@ class Session:
         if first == "ROLLBACK" and "TO" in [word.upper for word in one.words]:
             if self._status == "I":
                 raise Trouble("25P01", "there is no transaction")
-            self._status = "T"
-            return Result("ROLLBACK")
+            place = self._named_savepoint(one)
+            self._status, self._savepoints = "T", self._savepoints[: place + 1]
+            return Result("ROLLBACK", parameters=self.settings.restore(self._savepoints[place][1]))
         told: list[tuple[str, str]] = []
         undone = first in ("ROLLBACK", "ABORT") or self._status == "E"
         before = self._before if undone else self._local
         if self._status != "I" and before is not None:
             told = self.settings.restore(before)
-        self._status, self._before, self._local = "I", None, None
+        self._status, self._before, self._local, self._savepoints = "I", None, None, []
         self._end_portals()
         return Result("ROLLBACK" if undone else "COMMIT", parameters=told)
+
+    def _savepoint(self, one: Statement, first: str) -> Result:
+        if self._status == "I":
+            raise Trouble("25P01", "there is no transaction")
+        if first == "RELEASE":
+            del self._savepoints[self._named_savepoint(one) :]
+            return Result(first)
+        if len(self._savepoints) >= _MOST_SAVEPOINTS:
+            raise Trouble("54000", f"there are {_MOST_SAVEPOINTS} savepoints", hint="release some")
+        self._savepoints.append((name_of(one.words[-1]), self.settings.kept()))
+        return Result(first)
+
+    def _named_savepoint(self, one: Statement) -> int:
+        """The place of the latest savepoint of this name. Raises Trouble where there is none."""
+        name = name_of(one.words[-1])
+        found = [place for place, (known, _) in enumerate(self._savepoints) if known == name]
+        if not found:
+            raise Trouble("3B001", "there is no savepoint of this name")
+        return found[-1]
 
     # prepared in SQL
 
