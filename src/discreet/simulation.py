@@ -140,6 +140,8 @@ def simulate(
         raise refused("synthetic", message, "release", "publish the table again with this version")
     if isinstance(epsilon, str) or not isinstance(epsilon, Sequence) or not epsilon:
         raise refused("epsilon", "there is no list of prices", "epsilon", "write epsilon=[0.1, 1]")
+    if tell is not None and not callable(tell):
+        raise refused("tell", "tell must be callable", "tell", "write tell=print")
     prices = [within("epsilon", one, 0, 1_000, "epsilon=[0.1, 1]") for one in epsilon]
     name = release.known.name
     try:

@@ -54,6 +54,7 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
         "approve": {"number": 1, "reason": "yes"},
         "deny": {"number": 1, "reason": "no"},
         "balance": {},
+        "budget_of": {"analyst": "ana"},
         "select": ask,
         "stream": {"name": "daily"},
         "profile": {"table": "visits", "epsilon": 1, "keys": [["city"]], "columns": ["age"]},
@@ -92,6 +93,12 @@ def calls(curator: Curator) -> dict[str, tuple[Callable[..., Any], Callable[...,
             method = getattr(remote, name)
             found[f"remote.{name}"] = (method, method, whole[name])
     found["open"] = (discreet.open, discreet.open, {"path": "x.toml"})
+    made_up = curator.publish("people", columns=["sex"], epsilon=100, method="independent", rows=10)
+    found["simulate"] = (
+        discreet.simulate,
+        discreet.simulate,
+        {"release": made_up, "epsilon": [1], "method": "independent"},
+    )
     found["published"] = (discreet.published, discreet.published, {"path": "x.json"})
     return found
 
