@@ -22,7 +22,7 @@ def sums(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...], 
         reader.fault(where, "not a valid list of sums", _FIX)
         return ()
     known = {column.name.casefold(): column for column in columns}
-    found = []
+    found: list[tuple[str, tuple[str, ...]]] = []
     for name, parts in raw.items():
         total, *others = (known.get(str(one).casefold()) for one in (name, *parts))
         there = [column for column in others if column is not None]
@@ -35,6 +35,8 @@ def sums(reader: RuleReader, where: str, raw: Any, columns: tuple[Column, ...], 
             words = f"{again} is a sum itself"
         elif len({one.name for one in there}) < len(there):
             words = "it names a column twice"
+        if any(total.name == before for before, _ in found):
+            words = "it is there twice"
         other = next((key for key, names in held.items() if total.name in names), None)
         if words or other is not None:
             words = words or f"{other} says something of {total.name} too, which is not measured but computed"

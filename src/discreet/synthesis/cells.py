@@ -72,6 +72,15 @@ class NumberLine:
             return self.high
         return self.low + self.unit * (math.floor((self.high - self.low) / self.unit) + 1)
 
+    @property
+    def least(self) -> Fraction:
+        """The width of a cell of one value: a unit; where there is none, about a billionth of the column, or the least
+        that numbers of 64 bits tell apart there."""
+        if self.unit is not None or self.high == self.low:
+            return self.unit or Fraction(0)
+        digits = math.floor(math.log10(float(self.high - self.low))) - 9
+        return max(Fraction(10) ** digits, Fraction(math.ulp(max(abs(float(self.low)), abs(float(self.high))))))
+
     def divisible(self, low: Fraction, high: Fraction) -> bool:
         """Whether a cell holds more than one value."""
         return self.unit is None or high - low > self.unit

@@ -159,7 +159,7 @@ def publication(declaration: Declaration, options: PublishOptions) -> Publicatio
         rows_per_person=rows_of_person(known),
         extra_events=first.parts,
         workload=named,
-        target=_target(kept, left_out, options),
+        target=_target(kept, left_out | {one.name: "it is computed from other columns" for one, _ in sums}, options),
         known=sure,
     )
     totals = hold_possible(rules, kept, totals, orders)
@@ -304,16 +304,21 @@ def _listed(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
-def _likely(kept: Sequence[PublishedColumn]) -> Domain:
-    """The columns with about as many cells as they will have at least."""
+def _likely(kept: Sequence[PublishedColumn], rules: Rules = ()) -> Domain:
+    """The columns with about as many cells as they will have at least, those between ends of the rules with them."""
     sizes = {one.column.name: BINS if one.looks else one.coded.size if one.coded else 2 for one in kept}
+    for one in kept:
+        if one.line is not None:
+            cuts = [] if one.looks or not isinstance(one.coded, Binned) else map(one.line.place, one.coded.cuts)
+            ruled = coded(one, list(cuts), rules_about(rules, one.column.name)).size
+            sizes[one.column.name] = max(sizes[one.column.name], ruled)
     return Domain.of(sizes)
 
 
 def _small(rules: Rules, kept: Sequence[PublishedColumn], fixed: Sequence[tuple[str, ...]]) -> None:
     """Raises QuestionError where a model of what is certain to be in it would be too large: of the marginals that will
     be measured, and of the owner's rules."""
-    likely = _likely(kept)
+    likely = _likely(kept, rules)
     ruled = [[condition.column for condition in rule] for rule in rules]
     about = [likely.clique(dict.fromkeys(rule)) for rule in ruled if set(rule) <= set(likely.names)]
     tree = junction_tree(likely, [*fixed, *about])
@@ -365,7 +370,7 @@ def coded(one: PublishedColumn, cuts: Sequence[Fraction], rules: Sequence[Condit
 
 
 def _ends(along: NumberLine, rule: Condition) -> list[Fraction]:
-    unit = along.unit or Fraction(0)
+    unit = along.least
     if rule.values is not None:
         return [end for value in rule.values for end in (along.place(value), along.place(value) + unit)]
     assert rule.minimum is not None
@@ -402,7 +407,7 @@ def _meets(one: ListedCells | Binned, condition: Condition, along: NumberLine | 
         return meets
     assert along is not None
     ends = [along.low, *(along.place(cut) for cut in one.cuts), along.end()]
-    unit = along.unit or Fraction(0)
+    unit = along.least
     for place, (low, high) in enumerate(itertools.pairwise(ends)):
         if condition.values is not None:
             meets[place] = any(

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from discreet.errors import EngineError, QuestionError
 from discreet.ledger import Stored
 from discreet.markov import Clique, Domain
+from discreet.markov.tree import junction_tree
 from discreet.release.content import ReleaseContent
-from discreet.synthesis.adaptive import Progress, SynthesisResult, synthesise
+from discreet.synthesis.adaptive import LIMIT, Progress, SynthesisResult, synthesise
 from discreet.synthesis.cells import NoisyHistogram, gathered, refined
 from discreet.synthesis.columns import BINS, PublishedColumn
 from discreet.synthesis.content import content
@@ -207,14 +208,28 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
         run.code(Coding(tuple(_looked_at(one, looks) for one in now)))
         for one in now:
             looks[one.column.name] = _look(one, run, _looked_at(one, looks), call.look_sigma)
-    for one in call.columns:
-        if one.line is not None:
-            cuts = [one.line.place(cut) for cut in known_cuts(known[one.column.name])]
-            if one.looks:
-                cuts = gathered(looks[one.column.name], BINS)
-            known[one.column.name] = coded(one, cuts, rules_about(call.impossible, one.column.name))
-    coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
+    for parts in (BINS, BINS // 2, BINS // 4, BINS // 8, 1):
+        for one in call.columns:
+            if one.line is not None:
+                cuts = [one.line.place(cut) for cut in known_cuts(one.coded)] if one.coded and not one.looks else []
+                if one.looks:
+                    cuts = gathered(looks[one.column.name], parts)
+                known[one.column.name] = coded(one, cuts, rules_about(call.impossible, one.column.name))
+        coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
+        if _holds(call, coding):
+            break
     return FoundCells(coding, looks, left_out)
+
+
+def _holds(call: Publication, coding: Coding) -> bool:
+    """Whether a model can hold what is certain to be in it: how finely columns are cut follows from their rows, and no
+    row may make a publication fail that is paid."""
+    lines = {one.column.name: one.line for one in call.columns if one.line is not None}
+    named = call.schedule.workload if call.schedule.method == "workload" else ()
+    fixed = [one for one in named if set(one) <= set(coding.names)]
+    sure = () if call.totals is None else call.totals.counts
+    certain = [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
+    return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
 
 
 def known_cuts(one: ListedCells | Binned) -> tuple[Value, ...]:

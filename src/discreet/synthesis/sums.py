@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from discreet.trusted.ring_a.table import Column, Table, Type
 
 Summed = tuple[Column, tuple[str, ...]]
 """A column with the bounds that follow from those of its parts, and the parts."""
-_DIGITS = 14  # of a double, but for the last
+_EXACT = 1 << 53
 
 
 def summed_columns(declaration: Declaration, table: Table, names: Sequence[str] | None) -> tuple[Summed, ...]:
@@ -43,6 +42,15 @@ def computed(one: Summed, columns: Mapping[str, Drawn]) -> dict[str, Any]:
     if total.type is not Type.NUMBER:
         return {"whole": pack(np.add.reduce([part.values for part in parts])), "none": pack(missing)}
     values: NDArray[np.float64] = np.add.reduce([part.values.astype(float) for part in parts])
-    largest = max(abs(float(end)) for end in (total.minimum, total.maximum))  # type: ignore[arg-type]
-    digits = _DIGITS - math.floor(math.log10(largest)) if largest else 0  # 0.1 + 0.2 is 0.3
-    return {"numbers": pack(np.round(values, digits) if digits < 300 else values), "none": pack(missing)}
+    return {"numbers": pack(_rounded(values, parts)), "none": pack(missing)}
+
+
+def _rounded(values: NDArray[np.float64], parts: Sequence[Drawn]) -> NDArray[np.float64]:
+    """Sums with as many digits as their parts have, as 0.1 + 0.2 is 0.3: where the parts are steps. Of other parts, and
+    where a double has no such digits, they are what addition gives."""
+    exact = [one for part in parts for one in (part.line.low, part.line.unit)]
+    digits = next(
+        (d for d in range(16) if all(one is not None and (one * 10**d).denominator == 1 for one in exact)), None
+    )
+    largest = sum(max(abs(float(part.line.low)), abs(float(part.line.high))) for part in parts)
+    return values if digits is None or largest * 10**digits >= _EXACT else np.round(values, digits)
