@@ -274,3 +274,16 @@ def test_cells_are_impossible_where_no_two_values_are_in_order(first: set[int], 
     for low, high in itertools.product(range(10), repeat=2):
         right[cells["a"].cell(low), cells["b"].cell(high)] |= low <= high
     assert (empty == ~(right.T if turned else right)).all()
+
+
+def test_no_rows_make_columns_too_fine_for_a_model_that_is_paid() -> None:
+    """Four columns in order are one clique, and rows with spikes cut each into more cells than were counted before."""
+    generator = np.random.default_rng(0)
+    spikes = generator.choice(np.arange(20, 1_000, 40), (4_000, 4))
+    values = np.where(generator.random((4_000, 4)) < 0.85, spikes, generator.integers(0, 1_000, (4_000, 4)))
+    columns = {name: {"type": "integer", "min": 0, "max": 999, "nulls": False} for name in "abcd"}
+    frame = pd.DataFrame(values, columns=list("abcd"))
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, orders=[["a", "b", "c", "d"]])
+    with discreet.Curator({"t": table}, epsilon=100, delta=1e-6) as holder:
+        made = holder.publish("t", epsilon=20).to_pandas()
+    assert (np.diff(made.to_numpy(), axis=1) >= 0).all()

@@ -503,3 +503,31 @@ def test_the_price_is_on_disk_before_a_row_is_read(monkeypatch: pytest.MonkeyPat
         release = holder.publish("people", epsilon=1, columns=["sex", "age"], rows=10)
         assert used
         assert min(used) == release.used > 0
+
+
+@pytest.mark.parametrize("rule", [{"max": 0}, {"min": 20, "max": 50}, [50]])
+def test_what_is_impossible_of_a_number_without_a_step_is_not_made(rule: object) -> None:
+    """Half of the rows hold the very end of the rule, so many that it is drawn as it stands."""
+    high = 50 if isinstance(rule, list) or "min" in rule else 0  # type: ignore[operator]
+    frame = pd.DataFrame({"emp": ["n"] * 500 + ["y"] * 500, "pay": [float(high)] * 500 + [70.5, 80.25] * 250})
+    columns = {
+        "emp": {"type": "text", "values": ["y", "n"], "nulls": False},
+        "pay": {"type": "number", "min": 0, "max": 100, "nulls": False},
+    }
+    said = {"max": 0} if rule == {"max": 0} else rule
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, impossible=[{"emp": "y", "pay": said}])
+    with discreet.Curator({"t": table}, epsilon=50, delta=1e-4) as holder:
+        made = holder.publish("t", epsilon=20).to_pandas()
+    low = 20 if isinstance(rule, dict) and "min" in rule else high
+    assert not ((made.emp == "y") & (made.pay >= low) & (made.pay <= high)).any()
+
+
+def test_cells_between_ends_of_rules_count_before_the_price() -> None:
+    columns = {name: {"type": "integer", "min": 0, "max": 9_999} for name in "abc"}
+    rules = [{name: {"min": 300 * place, "max": 300 * place + 10} for name in "abc"} for place in range(1, 25)]
+    frame = pd.DataFrame({name: [1, 2] for name in "abc"})
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, impossible=rules)
+    with discreet.Curator({"t": table}, epsilon=5, delta=1e-4) as holder:
+        with pytest.raises(QuestionError, match="a model of these columns would have"):
+            holder.publish("t", epsilon=1, bins=dict.fromkeys("abc", 99))
+        assert holder.budget.used == 0

@@ -167,3 +167,23 @@ def test_of_several_tables_they_are_refused_before_anything_is_spent() -> None:
         with pytest.raises(QuestionError, match="sums are declared of customers"):
             holder.publish(NAMES, epsilon=1)
         assert holder.budget.used == 0
+
+
+def test_a_sum_has_the_digits_of_its_parts_however_small_it_is_beside_them() -> None:
+    money = {"type": "number", "min": -1_000_000_000, "max": 1_000_000_000, "step": 0.01, "nulls": False}
+    frame = pd.DataFrame({"a": [999_999_999.99, 5.25] * 200, "b": [-999_999_999.26, -4.5] * 200})
+    columns = {"a": money, "b": money, "s": {"type": "number"}}
+    frame["s"] = frame.a + frame.b
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, sums={"s": ["a", "b"]})
+    with discreet.Curator({"t": table}, epsilon=50, delta=1e-4) as holder:
+        made = holder.publish("t", epsilon=20).to_pandas()
+    hundredths = (made.a * 100).round() + (made.b * 100).round()
+    assert (made.s == hundredths / 100).all()
+
+
+def test_a_sum_that_is_declared_twice_is_refused() -> None:
+    columns = {name: {"type": "integer", "min": 0, "max": 9} for name in "ab"} | {"x": {"type": "integer"}}
+    frame = pd.DataFrame({"a": [1], "b": [2], "x": [3]})
+    table = discreet.Table(frame, one_row_per_person=True, columns=columns, sums={"x": ["a", "b"], "X": ["a", "b"]})
+    with pytest.raises(DeclarationError, match="it is there twice"):
+        discreet.Curator({"t": table}, epsilon=1)

@@ -78,7 +78,8 @@ class NumberLine:
         that numbers of 64 bits tell apart there."""
         if self.unit is not None or self.high == self.low:
             return self.unit or Fraction(0)
-        digits = math.floor(math.log10(float(self.high - self.low))) - 9
+        width = self.high - self.low
+        digits = (width.numerator.bit_length() - width.denominator.bit_length()) * 3 // 10 - 9
         return max(Fraction(10) ** digits, Fraction(math.ulp(max(abs(float(self.low)), abs(float(self.high))))))
 
     def divisible(self, low: Fraction, high: Fraction) -> bool:

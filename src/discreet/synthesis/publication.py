@@ -44,8 +44,8 @@ MOST_VALUES = 255
 MOST_ROWS = 10_000_000
 MOST_COLUMNS = 10
 """Of a named marginal."""
-_LOOK = Fraction(1, 100)  # of the price, as μ², for finding a column's values, or looking at it finely
-_LOOKS = Fraction(15, 100)  # for all of them
+_LOOK = Fraction(4, 100)  # of the price, as μ², for finding a column's values, or looking at it once
+_LOOKS = Fraction(30, 100)  # for all of them
 
 
 @dataclass(frozen=True)
