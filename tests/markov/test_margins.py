@@ -178,3 +178,18 @@ def test_what_is_too_large_to_be_solved_is_not_begun() -> None:
     size = math.isqrt(module.MOST_CELLS) + 1
     domain = Domain.of({"a": size, "b": size})
     assert Margins.of(domain, {("a", "b"): np.ones((size, size), np.int64)}, {}).tables() is None
+
+
+def test_the_same_margins_are_met_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = Domain.of({"a": 3, "b": 3, "c": 3})
+    table = np.arange(27).reshape(3, 3, 3)
+    known = {("a", "b"): table.sum(2), ("b", "c"): table.sum(0), ("a", "c"): table.sum(1)}
+    (found,) = Margins.of(domain, known, {}).tables() or ((),)
+    monkeypatch.setattr(Margins, "_found", lambda *_: pytest.fail("it is looked for again"))
+    (again,) = Margins.of(domain, known, {}).tables() or ((),)
+    assert (again == found).all()
+    monkeypatch.undo()
+    others = {clique: one * 2 for clique, one in known.items()}
+    (other,) = Margins.of(domain, others, {}).tables() or ((),)
+    assert other.sum() == 2 * table.sum()
+    assert other.sum(2).tolist() == others["a", "b"].tolist()

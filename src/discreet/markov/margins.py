@@ -10,6 +10,7 @@ an integer program over the tree's cells, and not over all combinations of value
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,9 +73,25 @@ class Margins:
     def tree(self) -> JunctionTree:
         return junction_tree(self.domain, [*self.counts, *self.zeros])
 
+    @cached_property
+    def _content(self) -> tuple[Any, ...]:
+        both = (self.counts, self.zeros)
+        parts = tuple(tuple((clique, one.tobytes()) for clique, one in known.items()) for known in both)
+        return self.domain.names, self.domain.sizes, *parts
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Margins) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
     def tables(self, near: Sequence[Integers] | None = None) -> tuple[Integers, ...] | None:
         """Counts of each clique of the tree, of a table that has these margins: of those that differ from `near` by the
-        fewest rows. None where there is no such table, or none is found in a minute."""
+        fewest rows. None where there is no such table, or none is found in a minute. Without `near` it is looked for
+        once: a declaration is held against the same totals at each call."""
+        return _any_table(self) if near is None else self._found(near)
+
+    def _found(self, near: Sequence[Integers] | None) -> tuple[Integers, ...] | None:
         tree = self.tree
         if tree.cells > MOST_CELLS:
             return None
@@ -161,6 +178,14 @@ class Margins:
                     empty |= _aligned(cells, other, clique)
             found.append(empty.ravel())
         return np.concatenate(found)
+
+
+@functools.lru_cache(maxsize=64)
+def _any_table(margins: Margins) -> tuple[Integers, ...] | None:
+    found = margins._found(None)
+    for one in found or ():
+        one.setflags(write=False)
+    return found
 
 
 def _classes(name: str, size: int, zeros: Mapping[Clique, Flags]) -> Integers:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.errors import refused
 from discreet.release.data import ReleaseData, extra
 from discreet.release.values import finite, plain
 from discreet.synthesis.decode import OTHER, SyntheticColumn, read
@@ -153,7 +154,12 @@ class SyntheticData(ReleaseData):
         return None if found is None else float(found["rows"])
 
     def counts(self, column: str) -> dict[str, float]:
-        """Gives how many rows each cell of a column has, scaled to as many rows as the real table seems to hold."""
+        """Gives how many rows each cell of a column has, scaled to as many rows as the real table seems to hold.
+
+        Raises QuestionError where no such column was measured.
+        """
+        if column not in self.domain:
+            raise refused("columns", f"{column} has no cells", "column", f"name one of {', '.join(self.domain)}")
         drawn = unpack(self.holds.more["cells"][column])
         scale = self.total / max(1, len(self))
         return {cell: float(count) * scale for cell, count in zip(self.domain[column], drawn.tolist(), strict=True)}
