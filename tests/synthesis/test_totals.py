@@ -312,3 +312,19 @@ def test_a_total_in_a_file_is_met_at_a_terminal_and_read_again(tmp_path: Any) ->
         ("(none)", None): 1,
     }
     assert "holds, by declared public totals, 12 rows" in again.plot(tmp_path / "made.html").read_text("utf-8")
+
+
+def test_where_totals_say_all_an_interrupt_leaves_the_table_of_the_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(*_: object) -> list[int]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.synthesis.run.InTurns.distances", ended)
+    columns = {name: {"type": "text", "values": ["a", "b"], "nulls": False} for name in "xy"}
+    totals = [{"by": [name], "counts": {"a": 30, "b": 50}} for name in "xy"]
+    frame = pd.DataFrame({name: ["a", "b"] * 40 for name in "xy"})
+    for some_of in (totals, totals[:1]):
+        table = discreet.Table(frame, one_row_per_person=True, columns=columns, totals=some_of)
+        with discreet.Curator({"t": table}, epsilon=5, delta=1e-4) as holder:
+            made = holder.publish("t", epsilon=1)
+        assert made.to_pandas().x.value_counts().to_dict() == {"a": 30, "b": 50}
+        assert "ended early" in repr(made)

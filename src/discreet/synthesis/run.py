@@ -76,8 +76,9 @@ def published(call: Publication, marginals: Marginals, turn: Turn, tell: Tell) -
     found = found_cells(call, run)
     run.code(found.coding)
     result = synthesised(call, found.coding, run, rows=call.rows, tell=tell)
-    if not result.measurements and not result.complete:  # interrupted before there was anything to keep
-        raise KeyboardInterrupt
+    said = {name for clique in (() if call.totals is None else call.totals.counts) for name in clique}
+    if not result.measurements and not result.complete and said < set(found.coding.names):
+        raise KeyboardInterrupt  # interrupted before there was anything to keep
     return content(call, found.coding, found.looks, {**call.left_out, **found.left_out}, result)
 
 
