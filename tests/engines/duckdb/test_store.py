@@ -554,6 +554,8 @@ def test_killed_while_it_builds_or_leaves_what_it_built(folder: Path) -> None:
         time.sleep(0.3)  # the engine's process ends with its parent
         with discreet.open(declared) as curator:
             curator.lift()  # who is killed while a question runs has failed: the analyst is suspended
+            if curator.ledger.tables()["visits"].frozen:  # and after several such failures nobody is answered
+                curator.refresh("visits")
         told(folder, "people")  # the next start goes on with what is there, and removes what nobody finished
         assert len(kept(folder)) == 2
         assert not kept(folder, "side-*")
