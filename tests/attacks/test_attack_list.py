@@ -103,6 +103,7 @@ def asked(one: discreet.Curator, question: str) -> tuple[Any, ...]:
             "bounds found" in bound for bound in content["bounds"]
         ):  # they are noisy, and so is what follows of them
             noisy = r"\[.*\]|steps of [-+.e\d]+|(?<=off by at most )\S+(?= ranks)|(?<=ranks stay )\S+"
+            noisy += r"|(?<=COUNTIF\().*(?=\) AS outside)"  # the same bounds, as a question
             content["bounds"] = [re.sub(noisy, "", bound) for bound in content["bounds"]]
             content["mechanisms"] = [one["columns"] for one in content["mechanisms"]]
         outcome = tuple(content[name] for name in ("columns", "types", "cost", "mechanisms", "bounds", "unit"))
