@@ -41,18 +41,23 @@ def release(holder: discreet.Curator) -> Synthetic:
     return holder.publish("t", epsilon=40, columns=["sex", "age", "job"], method="independent", rows=500)
 
 
-def test_errors_fall_with_the_price_and_nothing_is_spent(holder: discreet.Curator, release: Synthetic) -> None:
+def test_each_price_has_its_noise_and_nothing_is_spent(holder: discreet.Curator, release: Synthetic) -> None:
     before = str(holder)
     told: list[simulation.SimulatedPrice] = []
-    found = discreet.simulate(release, ["2", 40], method="independent", tell=told.append)
+    found = discreet.simulate(release, ["0.2", 40], method="independent", tell=told.append)
     assert str(holder) == before
     assert tuple(told) == found.prices
     low, high = found.prices
-    assert (low.epsilon, low.delta) == (2.0, pytest.approx(release.cost.delta / 20))
-    for name in ("columns", "pairs", "triples"):
-        assert getattr(high, name) < getattr(low, name) < 2
+    assert (low.epsilon, low.delta) == (0.2, pytest.approx(release.cost.delta / 200))
     assert high.columns is not None
+    assert low.columns is not None
+    assert max(high.columns, low.columns) < 2
     assert high.columns < 0.05
+    low_sigma, high_sigma = (one.release.measured[0]["sigma"] for one in (low, high))
+    assert low_sigma > 20 * high_sigma
+    assert high.pairs is not None
+    assert high.triples is not None
+    assert high.columns < high.pairs < high.triples < 0.3
     assert len(high.release) == pytest.approx(release.total, abs=50)  # as many as the real table seems to hold
     assert str(found).startswith("price")
     assert json.loads(found.to_json())["prices"][1]["columns"] == high.columns
