@@ -7,6 +7,7 @@ weight, or another table. It is refused before anything is reserved, or costs wh
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,7 +124,7 @@ def declared(curator: Curator) -> Any:
 
 
 def opened(curator: Curator, forged: Costly) -> Any:
-    return curator._door.open(forged, analyst=TOTAL, question="q", key=repr(id(forged)), request=None)
+    return curator._door.open(forged, analyst=TOTAL, question="q", key=secrets.token_hex(), request=None)
 
 
 def refused(curator: Curator, forged: Costly, match: str | None = None) -> None:
