@@ -18,7 +18,7 @@ from discreet.curator import Curator
 from discreet.errors import refused
 from discreet.look.page import document, escape, points, table
 from discreet.procedures.arguments import within
-from discreet.release.plot import DARK, LINES, MOST_LINES, PALE, figure_class, shown, target, write
+from discreet.release.plot import DARK, LINES, MOST_LINES, PALE, figure_class, placed, shown
 from discreet.release.render import aligned
 from discreet.release.table import Release
 from discreet.release.values import finite
@@ -98,15 +98,7 @@ class Simulation:
         It is written to `path` (.html, .png or .svg); else a matplotlib figure is returned. Needs the extra `plot`.
         Raises QuestionError where that is missing, or the path has another ending.
         """
-        found = target(path) if path is not None else None
-        drawn = _figure(self)
-        if found is None:
-            return drawn
-        if found.suffix.lower() == ".html":
-            found.write_text(_page(self, drawn), "utf-8")
-        else:
-            write(drawn, found, "")
-        return found
+        return placed(path, lambda: _figure(self), lambda drawn: _page(self, drawn))
 
     def __str__(self) -> str:
         lines = aligned(_HEADS, _rows(self), _RIGHT)

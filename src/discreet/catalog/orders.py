@@ -43,10 +43,10 @@ def apart(low: Column, high: Column) -> str:
     if low.type is not high.type or len({_kind(end) for end in ends}) > 1 or low.step != high.step:
         return f"{low.name} and {high.name} have not one type and step"
     unit: Any = 1_000_000 if low.type is Type.TIMESTAMP else low.step
-    first, second = _place(low.minimum), _place(high.minimum)
+    first, second = place_of(low.minimum), place_of(high.minimum)
     if unit is not None and (first - second) % unit:
         return f"the bounds of {low.name} and {high.name} are not whole steps apart"
-    if _place(low.minimum) > _place(high.maximum):
+    if place_of(low.minimum) > place_of(high.maximum):
         return f"no value of {low.name} is at most one of {high.name}, by their bounds"
     return ""
 
@@ -73,8 +73,8 @@ def _kind(value: Value | None) -> type:
     return Fraction if isinstance(value, int) else type(value)
 
 
-def _place(value: Value | None) -> Fraction:
-    """Where a value stands among those of its type."""
+def place_of(value: Value | None) -> Fraction:
+    """Where a value stands among those of its type: days since the year 1, microseconds since 1970, or the number."""
     if isinstance(value, datetime.datetime):
         return Fraction((value - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1))
     if isinstance(value, datetime.date):

@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.catalog.impossible import RuleReader
 from discreet.catalog.model import Sums
+from discreet.catalog.orders import place_of
 from discreet.trusted.ring_a.table import Column, Type, Value
 
 _FIX = 'write for example sums = { cost = ["paid", "owed"] }'
@@ -59,22 +60,18 @@ def unsummable(total: Column, parts: Sequence[Column]) -> str:
     numbers = set(types) <= {Type.INTEGER, Type.NUMBER}
     if not {Type.INTEGER: whole, Type.DATE: dates, Type.NUMBER: numbers}.get(total.type, False):
         return f"{total.name} is {total.type}, and its parts {', '.join(types)}"
-    low, high = (sum(map(_place, ends)) for ends in ([one.minimum for one in parts], [one.maximum for one in parts]))
+    low, high = (sum(map(place_of, ends)) for ends in ([one.minimum for one in parts], [one.maximum for one in parts]))
     least, most = (1, datetime.date.max.toordinal()) if total.type is Type.DATE else (-_INT64, _INT64)
     return "" if least <= low and high <= most else f"sums of its parts may be no {total.type} any more"
 
 
 def sum_of(total: Column, parts: Sequence[Column]) -> Column:
     """The column with the bounds that follow from those of its parts."""
-    low, high = (sum(map(_place, ends)) for ends in ([one.minimum for one in parts], [one.maximum for one in parts]))
+    low, high = (sum(map(place_of, ends)) for ends in ([one.minimum for one in parts], [one.maximum for one in parts]))
     return Column(total.name, total.type, _value(total.type, low), _value(total.type, high))
 
 
-def _place(value: Value | None) -> Fraction:
-    return Fraction(value.toordinal() if isinstance(value, datetime.date) else value)  # type: ignore[arg-type]
-
-
-def _value(kind: Type | None, place: Fraction | int) -> Value:
+def _value(kind: Type | None, at: Fraction | int) -> Value:
     if kind is Type.DATE:
-        return datetime.date.fromordinal(int(place))
-    return Fraction(place) if kind is Type.NUMBER else int(place)
+        return datetime.date.fromordinal(int(at))
+    return Fraction(at) if kind is Type.NUMBER else int(at)

@@ -12,7 +12,7 @@ import math
 import re
 import textwrap
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -80,12 +80,22 @@ def target(path: str | Path) -> Path:
 
 def plot(release: ReleaseData, path: str | Path | None) -> Any:
     """Draws the release. Writes it to `path` (.png, .svg, .html) and returns the path, or returns the figure."""
+    return placed(
+        path,
+        lambda: _figure(release, figure_class()),
+        lambda figure: page(release, lambda _: shown(figure)),
+    )
+
+
+def placed(path: str | Path | None, draw: Callable[[], Any], paged: Callable[[Any], str]) -> Any:
+    """A drawn figure; with a path it is written there, as a page where that ends in .html, and the path is given.
+    Raises QuestionError, before it is drawn, where none can be written there."""
     found = target(path) if path is not None else None
-    figure = _figure(release, figure_class())
+    figure = draw()
     if found is None:
         return figure
     if found.suffix.lower() == ".html":
-        found.write_text(page(release, lambda _: shown(figure)), "utf-8")
+        found.write_text(paged(figure), "utf-8")
     else:
         write(figure, found, "")
     return found

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.catalog.orders import place_of
 from discreet.trusted.ring_a.table import Column, Type, Value
 from discreet.trusted.ring_c.coding import Binned
 
@@ -47,12 +48,7 @@ class NumberLine:
 
     def place(self, value: Value) -> Fraction:
         """The place of a value."""
-        if isinstance(value, datetime.datetime):
-            return Fraction((value - _EPOCH) // _MOMENT)
-        if isinstance(value, datetime.date):
-            return Fraction(value.toordinal())
-        assert isinstance(value, int | Fraction)
-        return Fraction(value)
+        return place_of(value)
 
     def binned(self, cuts: Sequence[Fraction]) -> Binned:
         """The cells between these places."""
@@ -81,10 +77,6 @@ class NumberLine:
         width = self.high - self.low
         digits = (width.numerator.bit_length() - width.denominator.bit_length()) * 3 // 10 - 9
         return max(Fraction(10) ** digits, Fraction(math.ulp(max(abs(float(self.low)), abs(float(self.high))))))
-
-    def divisible(self, low: Fraction, high: Fraction) -> bool:
-        """Whether a cell holds more than one value."""
-        return self.unit is None or high - low > self.unit
 
 
 def line(column: Column) -> NumberLine | None:
@@ -123,8 +115,7 @@ def refined(histogram: NoisyHistogram, parts: int) -> tuple[Fraction, ...]:
         cuts.append(low)
         most = SUBDIVIDED if count > max(share, clear) else math.ceil((high - low) / width)
         cells = min(most, int(count / clear))
-        if cells > 1 and histogram.line.divisible(low, high):
-            cuts += histogram.line.divided(low, high, cells)
+        cuts += histogram.line.divided(low, high, max(1, cells))
     return tuple(cuts[1:])
 
 

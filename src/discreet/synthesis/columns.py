@@ -31,6 +31,13 @@ class PublishedColumn:
     looks: int = 0
 
     @property
+    def cuts(self) -> list[Fraction]:
+        """Where its bins begin, as they are declared; none where looks find them."""
+        if self.line is None or self.looks or not isinstance(self.coded, Binned):
+            return []
+        return [self.line.place(cut) for cut in self.coded.cuts]
+
+    @property
     def found(self) -> bool:
         """Whether the values have to be found among the rows."""
         return self.coded is None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.look.page import document, points, table
-from discreet.release.plot import DARK, PALE, figure_class, shown, target, write
+from discreet.release.plot import DARK, PALE, figure_class, placed, shown
 from discreet.synthesis.data import SyntheticData
 from discreet.synthesis.packed import unpack
 from discreet.texts import visible
@@ -23,15 +23,7 @@ _MOST_BARS = 40
 
 def page(release: SyntheticData, path: str | Path | None) -> Any:
     """The pictures: as a figure, or written to a path that ends in .png, .svg or .html."""
-    found = target(path) if path is not None else None
-    figure = _figure(release)
-    if found is None:
-        return figure
-    if found.suffix.lower() == ".html":
-        found.write_text(_html(release, figure), "utf-8")
-    else:
-        write(figure, found, "")
-    return found
+    return placed(path, lambda: _figure(release), lambda figure: _html(release, figure))
 
 
 def _figure(release: SyntheticData) -> Any:

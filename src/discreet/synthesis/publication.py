@@ -309,8 +309,7 @@ def _likely(kept: Sequence[PublishedColumn], rules: Rules = ()) -> Domain:
     sizes = {one.column.name: BINS if one.looks else one.coded.size if one.coded else 2 for one in kept}
     for one in kept:
         if one.line is not None:
-            cuts = [] if one.looks or not isinstance(one.coded, Binned) else map(one.line.place, one.coded.cuts)
-            ruled = coded(one, list(cuts), rules_about(rules, one.column.name)).size
+            ruled = coded(one, one.cuts, rules_about(rules, one.column.name)).size
             sizes[one.column.name] = max(sizes[one.column.name], ruled)
     return Domain.of(sizes)
 

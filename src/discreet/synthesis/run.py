@@ -212,9 +212,7 @@ def found_cells(call: Publication, run: InTurns) -> FoundCells:
     for parts in (BINS, BINS // 2, BINS // 4, BINS // 8, 1):
         for one in call.columns:
             if one.line is not None:
-                cuts = [one.line.place(cut) for cut in known_cuts(one.coded)] if one.coded and not one.looks else []
-                if one.looks:
-                    cuts = gathered(looks[one.column.name], parts)
+                cuts = gathered(looks[one.column.name], parts) if one.looks else one.cuts
                 known[one.column.name] = coded(one, cuts, rules_about(call.impossible, one.column.name))
         coding = Coding(tuple(known[one.column.name] for one in call.columns if one.column.name in known))
         if _holds(call, coding):
@@ -231,10 +229,6 @@ def _holds(call: Publication, coding: Coding) -> bool:
     sure = () if call.totals is None else call.totals.counts
     certain = [*fixed, *sure, *zeros(call.impossible, coding, lines, call.orders)]
     return junction_tree(Domain(coding.names, coding.sizes), certain).cells <= LIMIT
-
-
-def known_cuts(one: ListedCells | Binned) -> tuple[Value, ...]:
-    return one.cuts if isinstance(one, Binned) else ()
 
 
 def _values(call: Publication, run: InTurns, name: str) -> tuple[Value, ...]:

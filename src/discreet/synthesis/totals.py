@@ -23,7 +23,7 @@ from discreet.catalog.model import PublicTotal
 from discreet.catalog.totals import cells
 from discreet.errors import refused
 from discreet.markov import Clique, Domain, MarginalMeasurement, MarkovRandomField
-from discreet.markov.margins import MOST_CELLS, Integers, Margins
+from discreet.markov.margins import Integers, Margins
 from discreet.markov.moved import moved
 from discreet.trusted.ring_a.table import Table
 from discreet.trusted.ring_c.coding import Coding
@@ -76,7 +76,7 @@ class FixedTotals:
         margins = self._margins(coding, zeros)
         if margins is None:
             return self
-        found = margins.tables() if margins.tree.cells <= MOST_CELLS else None
+        found = margins.tables()
         if found is None:
             fix = "correct what is declared: totals, or impossible"
             raise refused("totals", "no table can be found that has all totals and no impossible row", "totals", fix)
