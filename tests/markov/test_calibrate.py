@@ -29,7 +29,7 @@ def models(draw, zeros: bool = False):
     subsets = [c for k in (1, 2, 3) for c in itertools.combinations(domain.names, k)]
     cliques = draw(st.lists(st.sampled_from(subsets), max_size=6))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
-    factors = [generator.normal(0, draw(st.sampled_from([0.5, 5.0, 60.0])), domain.shape(c)) for c in cliques]
+    factors = [generator.normal(0, draw(st.sampled_from([0.5, 5.0, 60.0, 1e3, 1e5])), domain.shape(c)) for c in cliques]
     if zeros:
         for factor in factors:
             factor[generator.random(factor.shape) < 0.2] = -np.inf
@@ -84,6 +84,24 @@ def test_calibration_gives_the_constant_and_every_marginal_of_the_joint_distribu
     for size in range(1, len(domain.names) + 1):
         for clique in itertools.combinations(domain.names, size):
             assert np.allclose(field.marginal(clique), 10 * summed(joint, domain.names, clique), atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [300.0, 700.0, 740.0, 2_000.0, 1e6])
+def test_what_one_clique_makes_unlikely_another_makes_likely_again(far) -> None:
+    """Beside each other, the two leave all values of b equally likely, however far each alone is from that."""
+    domain = Domain.of({"a": 2, "b": 3, "c": 2})
+    cliques = [("a", "b"), ("b", "c")]
+    low = np.array([0.0, -far, -np.inf])
+    for first, second in ((low, -low), (-np.where(low == -np.inf, 0, low), low)):
+        second = np.where(np.isinf(second), -np.inf, second)
+        factors = [np.array([0.0, 1.0])[:, None] + first, second[:, None] + np.array([0.0, 2.0])]
+        calibrator = Calibrator(junction_tree(domain, cliques), cliques)
+        constant = calibrator.run(factors)
+        joint, expected = whole(domain, cliques, factors)
+        assert constant == pytest.approx(expected, rel=1e-9)
+        for place, clique in enumerate(cliques):
+            assert np.allclose(calibrator.marginal(place), summed(joint, domain.names, clique), rtol=1e-9, atol=0)
+        assert np.allclose(calibrator.marginal(0).sum(axis=0), [0.5, 0.5, 0])
 
 
 def test_a_chain_is_triangulated_without_an_edge_more() -> None:

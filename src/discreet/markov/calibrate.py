@@ -14,6 +14,9 @@ from discreet.markov.tree import JunctionTree
 
 Floats = NDArray[np.float64]
 
+_LOST = 1e-200
+"""A sum so small beside the largest may have lost digits, or all."""
+
 
 def summed(values: Floats, clique: Clique, kept: Clique) -> Floats:
     """Summed over the columns that are not kept; axes in the order of `kept`."""
@@ -21,6 +24,14 @@ def summed(values: Floats, clique: Clique, kept: Clique) -> Floats:
     left = [name for name in clique if name in kept]
     result = _reduced(values, axes)
     return result.transpose([left.index(name) for name in kept])
+
+
+def _highest(values: Floats, clique: Clique, kept: Clique) -> Floats:
+    """The largest over the columns that are not kept, as `summed`; 0 where all are −inf."""
+    axes = tuple(axis for axis, name in enumerate(clique) if name not in kept)
+    left = [name for name in clique if name in kept]
+    highest = np.asarray(values.max(axis=axes)).transpose([left.index(name) for name in kept])
+    return np.where(highest == -np.inf, 0.0, highest)
 
 
 def _reduced(values: Floats, axes: tuple[int, ...]) -> Floats:
@@ -56,8 +67,9 @@ class Calibrator:
     """Belief propagation on one tree for factors on fixed cliques, with its memory kept between calls.
 
     Collecting goes from the leaves to the root with logarithms: each clique's largest is taken off before `exp`, so
-    nothing overflows, and −inf is a structural zero. Distributing multiplies by the ratio of the parent's marginal to
-    the one collected (Hugin; Lauritzen & Spiegelhalter 1988).
+    nothing overflows, and −inf is a structural zero. Where a value of what it shares with its parent would be lost so,
+    which other cliques may make likely again, the largest beside each such value is. Distributing multiplies by the
+    ratio of the parent's marginal to the one collected (Hugin; Lauritzen & Spiegelhalter 1988).
     """
 
     def __init__(self, tree: JunctionTree, factors: Sequence[Clique]) -> None:
@@ -88,36 +100,51 @@ class Calibrator:
         waiting: list[list[tuple[Floats, Clique]]] = [[] for _ in tree.cliques]
         constant = 0.0
         for place in reversed(range(len(tree.cliques))):
-            clique, belief = tree.cliques[place], self.beliefs[place]
-            belief.fill(0.0)
-            for factor in self._guests[place]:
-                belief += aligned(potentials[factor], self.factors[factor], clique)
-            for message, separator in waiting[place]:
-                belief += aligned(message, separator, clique)
-            highest = float(belief.max())
+            separator = tree.separators[place]
+            self._add(place, potentials, waiting[place])
+            highest = np.asarray(self.beliefs[place].max())
             if highest == -np.inf:
                 raise QuestionError(
-                    "zeros", "the structural zeros leave no row possible", where=", ".join(clique), fix="allow a cell"
+                    "zeros",
+                    "the structural zeros leave no row possible",
+                    where=", ".join(tree.cliques[place]),
+                    fix="allow a cell",
                 )
-            np.subtract(belief, highest, out=belief)
-            np.exp(belief, out=belief)
-            separator = tree.separators[place]
-            sums = summed(belief, clique, separator)
-            total = float(sums.sum())
-            constant += highest + np.log(total)
-            belief /= total
-            collected[place] = sums / total
-            if place:
-                with np.errstate(divide="ignore"):
-                    waiting[tree.parents[place]].append((np.log(collected[place]), separator))
-        for place in range(1, len(tree.cliques)):
-            parent, separator = tree.parents[place], tree.separators[place]
-            if not separator:
-                continue
-            wanted = summed(self.beliefs[parent], tree.cliques[parent], separator)
-            ratio = np.divide(wanted, collected[place], out=np.zeros_like(wanted), where=collected[place] > 0)
+            sums = self._exponential(place, highest)
+            if separator and sums.min() < _LOST * sums.max():
+                self._add(place, potentials, waiting[place])
+                highest = _highest(self.beliefs[place], tree.cliques[place], separator)
+                sums = self._exponential(place, highest)
+            collected[place] = sums
+            with np.errstate(divide="ignore"):
+                logarithms = np.log(sums) + highest
+            most = float(logarithms.max())
+            constant += most
+            if separator:
+                waiting[tree.parents[place]].append((logarithms - most, separator))
+        for place, (parent, separator) in enumerate(zip(tree.parents, tree.separators, strict=True)):
+            wanted = summed(self.beliefs[parent], tree.cliques[parent], separator) if separator else np.ones(())
+            sums = collected[place]
+            ratio = np.divide(wanted, sums, out=np.zeros_like(wanted), where=sums > 0)
             self.beliefs[place] *= aligned(ratio, separator, tree.cliques[place])
         return constant
+
+    def _add(self, place: int, potentials: Sequence[Floats], messages: Sequence[tuple[Floats, Clique]]) -> None:
+        """Fills a clique's belief with the sums of logarithms."""
+        clique, belief = self.tree.cliques[place], self.beliefs[place]
+        belief.fill(0.0)
+        for factor in self._guests[place]:
+            belief += aligned(potentials[factor], self.factors[factor], clique)
+        for message, shared in messages:
+            belief += aligned(message, shared, clique)
+
+    def _exponential(self, place: int, highest: Floats) -> Floats:
+        """e to a clique's belief less `highest`, one number or one for each value of what it shares with its parent;
+        gives its sums over these values."""
+        clique, belief, separator = self.tree.cliques[place], self.beliefs[place], self.tree.separators[place]
+        belief -= aligned(highest, separator, clique) if highest.ndim else highest
+        np.exp(belief, out=belief)
+        return summed(belief, clique, separator)
 
     def marginal(self, factor: int) -> Floats:
         """The probabilities on a factor's clique after `run`."""
