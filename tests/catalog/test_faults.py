@@ -67,6 +67,15 @@ FAULTS: list[tuple[str, str, str, str]] = [
         "a public table has no persons",
         "leave out",
     ),
+    *[
+        (
+            BUDGET + f"[tables.t]\nsource = 't.csv'\npublic = true\n{word} = {said}",
+            f"tables.t.{word}",
+            f"{word} are for tables about people",
+            "leave it out",
+        )
+        for word, said in (("impossible", "['a < 3']"), ("totals", "[]"), ("orders", "['a <= b']"), ("sums", "{}"))
+    ],
     (BUDGET + "[tables.t]\nperson = 'a'", "tables.t.person", "the column a is not declared", "write a = {"),
     (
         BUDGET + "[tables.t]\nsource = 't.csv'\nperson = 'a'\n[tables.t.columns]\na = { type = 'text' }",

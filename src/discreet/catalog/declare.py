@@ -643,11 +643,17 @@ class _DeclarationReader:
         person = self.person(where, raw.get("person"), columns)
         said = person or (str(raw["person"]) if raw.get("person") else None)
         self.unit(where, public, said, one_row, rows, groups)
+        for word in ("impossible", "totals", "orders", "sums"):
+            if public and word in raw:
+                self.fault(
+                    f"{where}.{word}",
+                    f"{word} are for tables about people: a public one is not published",
+                    "leave it out",
+                )
+                raw = {other: said for other, said in raw.items() if other != word}
         if rules := impossible(self, f"{where}.impossible", raw.get("impossible", []), columns):
             self.impossible[name] = rules
-        if "totals" in raw and public:
-            self.fault(f"{where}.totals", "public totals are for tables about people", "leave them out")
-        elif totals := public_totals(self, f"{where}.totals", raw.get("totals", []), columns, person, rules):
+        if totals := public_totals(self, f"{where}.totals", raw.get("totals", []), columns, person, rules):
             self.totals[name] = totals
         if found := orders(self, f"{where}.orders", raw.get("orders", []), columns):
             self.orders[name] = found
