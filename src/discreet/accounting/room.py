@@ -4,8 +4,10 @@ says alone (`trusted.ring_a.filter`); a test holds that what is said here to be 
 from __future__ import annotations
 
 import decimal
+from bisect import bisect
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.trusted.ring_a import gaussian_budget
 from discreet.trusted.ring_a.filter import PrivacyFilter, amounts
@@ -51,13 +53,17 @@ def part_used(account: PrivacyFilter) -> Fraction:
 
 
 def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MANY) -> int:
-    """How many releases of this loss, one after another, `gaussian_budget.charge` would admit; at most `most`."""
-    count = 0
+    """How many releases of this loss, one after another, `gaussian_budget.charge` would admit; at most `most`.
+
+    What is left never admits fewer than less would: between two states from which as many are admitted, as many are.
+    """
+    count, known, passed = 0, _counted(pricing, loss), list[tuple[Fraction, int]]()
     while left is not None and count < most:
         found = [pricing(part, left) for part in parts_of(loss)]
         steps = [step for step in found if step is not None]
         if len(steps) < len(found):
-            return count
+            left = None
+            break
         total = sum((cost for cost, _ in steps), Fraction(0))
         if total == 0:
             return most
@@ -66,10 +72,43 @@ def times_at(pricing: Pricing, loss: Loss, left: Fraction | None, most: int = MA
             rounds = min(most - count, (left - enough) // total + 1)
             left -= rounds * total
             count += rounds
+        elif (more := known.at(left)) is not None:
+            return min(most, count + more)
         else:
+            passed.append((left, count))
             left = gaussian_budget.charge(pricing, loss, left)
             count += left is not None
+    if left is None:
+        known.add([(state, count - before) for state, before in passed])
     return count
+
+
+class _Counted:
+    """States from which it was counted how many releases are admitted, in ascending order."""
+
+    def __init__(self) -> None:
+        self._states: tuple[tuple[Fraction, int], ...] = ()
+
+    def at(self, left: Fraction) -> int | None:
+        """How many are admitted from here, where the states beside it say."""
+        states = self._states
+        place = bisect(states, (left, MANY))
+        below, above = states[max(place - 1, 0) : place], states[place : place + 1]
+        if below and (below[0][0] == left or (above and above[0][1] == below[0][1])):
+            return below[0][1]
+        return None
+
+    def add(self, states: list[tuple[Fraction, int]]) -> None:
+        """Keeps these too: of those from which as many are admitted, the first and the last."""
+        ends: dict[int, tuple[tuple[Fraction, int], tuple[Fraction, int]]] = {}
+        for state in sorted({*self._states, *states}):
+            ends[state[1]] = (ends.get(state[1], (state,))[0], state)
+        self._states = tuple(sorted({state for pair in ends.values() for state in pair}))
+
+
+@lru_cache(maxsize=1024)
+def _counted(_pricing: Pricing, _loss: Loss) -> _Counted:
+    return _Counted()
 
 
 def times(loss: Loss, left: Fraction | None, most: int = MANY) -> int:

@@ -84,7 +84,7 @@ class ReleaseData:
             for row in self.holds.rows
         ]
 
-    @property
+    @functools.cached_property
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
         """For each row the 95 % interval of each estimate: a mapping from column to (low, high), in the column's unit.
 

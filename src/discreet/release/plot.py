@@ -285,7 +285,8 @@ def _lines(release: ReleaseData, kind: Any, key: str, names: Sequence[str], line
 def _bins(release: ReleaseData, kind: Any, key: str, names: Sequence[str], places: Sequence[int], width: float) -> Any:
     """A histogram: a bar over each bin, from its lower end to the next one's, with its interval."""
     figure, axes = _below(kind, len(names))
-    without = [row for row in range(len(release.rows)) if row not in set(places)]
+    kept = set(places)
+    without = [row for row in range(len(release.rows)) if row not in kept]
     across = [release.rows[place][key] for place in places]
     middle = [value + width / 2 for value in across]
     for axis, name in zip(axes, names, strict=True):

@@ -11,6 +11,7 @@ import subprocess
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,14 @@ from state_tools import surely as surely
 # the loss
 
 
+@cache
 def tails(scale: Fraction, reach: int) -> dict[int, float]:
     """P(noise = k) of discrete Laplace noise."""
     q = math.exp(-1 / float(scale))
     return {k: (1 - q) / (1 + q) * q ** abs(k) for k in range(-reach, reach + 1)}
 
 
+@cache
 def at_least(scale: Fraction, k: int) -> float:
     """P(noise ≥ k)."""
     q = math.exp(-1 / float(scale))
@@ -55,13 +58,13 @@ def chances(whole: Interactive, scores: list[int], counts: list[int]) -> dict[tu
     """The probability of each outcome of one run over questions with these scores: the place of the yes, and the noisy
     count, of a few that are looked at; or (no, no, …)."""
     first, second = whole.watch.scales
+    noise = tails(whole.count.scale, 60)
     threshold, found = whole.threshold, Counter[tuple[int, ...]]()
     for z, chance in tails(first, 12 * math.ceil(first)).items():
         before = chance
         for place, score in enumerate(scores):
             yes = at_least(second, threshold + z - score)
             for noisy in (-3, 0, 1, 7):
-                noise = tails(whole.count.scale, 60)
                 found[place, noisy] += before * yes * noise.get(noisy - counts[place], 0.0)
             before *= 1 - yes
         found[(len(scores),)] += before

@@ -1,0 +1,53 @@
+"""What is left, in numbers for people, is what is admitted, whatever was counted before."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+
+from discreet.accounting.room import _counted, times_at
+from discreet.trusted.ring_a import gaussian_budget
+from discreet.trusted.ring_a.loss import Batch, DiscreteLaplace, Loss, Pure
+from discreet.trusted.ring_b.gdp_filter import certified
+
+KIND = "exact"
+
+LOSSES = [
+    DiscreteLaplace(Fraction(1, 2), 1),
+    Pure(Fraction(1, 3)),
+    Batch((DiscreteLaplace(Fraction(1, 2), 30), Pure(Fraction(1, 8)))),
+]
+
+
+def admitted(loss: Loss, left: Fraction | None) -> int:
+    count = -1
+    while left is not None:
+        left = gaussian_budget.charge(certified, loss, left)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=["lattice", "pure", "batch"])
+def test_what_was_counted_before_changes_no_count(loss: Loss) -> None:
+    """States in any order, near each other and far apart: the later ones are answered by those beside them."""
+    _counted.cache_clear()
+    draw = random.Random(5)
+    states = [Fraction(draw.randrange(1, 2**20), 2**18) for _ in range(40)]
+    states += [state + Fraction(draw.randrange(2**9), 2**18) for state in states[:10]]
+    for state in states:
+        assert times_at(certified, loss, state) == admitted(loss, state)
+    kept = _counted(certified, loss)._states
+    assert list(kept) == sorted(kept)
+    assert len(kept) <= 2 * len({count for _, count in kept})
+
+
+def test_what_is_counted_up_to_a_most_is_not_taken_for_all() -> None:
+    _counted.cache_clear()
+    loss, left = LOSSES[0], Fraction(4)
+    whole = admitted(loss, left)
+    assert whole > 3
+    assert times_at(certified, loss, left, most=3) == 3
+    assert times_at(certified, loss, left) == whole
+    assert times_at(certified, loss, left, most=3) == 3
