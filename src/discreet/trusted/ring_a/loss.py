@@ -203,17 +203,17 @@ Loss = Single | Batch
 def loss_from_json(event: Json) -> Loss:
     """The event that `to_json` wrote. Raises ValueError on an unknown one: a newer program wrote it."""
     if event.get("event") == "batch":
-        return Batch(tuple(_single_from_json(part) for part in event["parts"]))
+        words = [str(part) for part in event["parts"]]  # of many steps most parts are equal: each is read once
+        parts = {word: _single_from_json(part) for word, part in dict(zip(words, event["parts"], strict=True)).items()}
+        return Batch(tuple(parts[word] for word in words))
     return _single_from_json(event)
 
 
 def _single_from_json(event: Json) -> Single:
     word = event.get("event")
-    if word == "batch":
-        raise ValueError("a batch cannot contain a batch")
     kind = _KINDS.get(word) if isinstance(word, str) else None
     if kind is None:
-        raise ValueError("unknown event")
+        raise ValueError("a batch cannot contain a batch" if word == "batch" else "unknown event")
     values = ((one.name, event[one.name]) for one in fields(kind))
     return kind(**{name: Fraction(value) if isinstance(value, str) else value for name, value in values})
 
