@@ -195,7 +195,7 @@ def room_of(file: Path) -> str:
 
 def imports(tree: ast.AST) -> Iterator[str]:
     """The modules of this package that a module imports, wherever the import stands."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "discreet")
         elif isinstance(node, ast.ImportFrom):
@@ -207,6 +207,12 @@ def imports(tree: ast.AST) -> Iterator[str]:
                     yield f"{node.module}.{alias.name}" if known else node.module
             elif node.module is not None and node.module.startswith("discreet."):
                 yield node.module
+
+
+@cache
+def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """All of a tree, found once."""
+    return tuple(ast.walk(tree))
 
 
 @cache
@@ -245,7 +251,7 @@ def test_what_is_read_names_modules_not_rooms() -> None:
     for file, tree in trees():
         if room_of(file) not in READ or file.name == "__init__.py":
             continue
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ImportFrom) and node.module in tuple(
                 f"discreet.{room}" for room in ("accounting", "mechanisms", "noise")
             ):
@@ -282,7 +288,7 @@ def module_of(file: Path) -> str:
 def links(tree: ast.AST, known: set[str]) -> Iterator[str]:
     """The modules that a module imports, at any level: in a function or for types alone counts as much. A name that a
     package gives is a link to the package's own module, which says where it comes from."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
         elif isinstance(node, ast.ImportFrom) and node.module in known:
@@ -317,7 +323,7 @@ def test_a_circle_would_be_found() -> None:
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """Every call of a method: the last name of what it is called on, and the method."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             value = node.func.value
             name = value.attr if isinstance(value, ast.Attribute) else value.id if isinstance(value, ast.Name) else ""
@@ -339,7 +345,7 @@ def test_only_the_door_runs_plans_and_reserves_losses() -> None:
 def test_only_the_door_makes_grants_and_draws() -> None:
     for file, tree in trees():
         if room_of(file) not in RINGS:
-            names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            names = {node.id for node in nodes(tree) if isinstance(node, ast.Name)}
             assert not names & {"Grant", "noisy_answer", "noisy_groups", "exact_groups"}, file
 
 
@@ -348,7 +354,7 @@ def test_engines_of_the_database_are_loaded_in_the_child_alone() -> None:
     where SQL runs on synthetic rows, which are public."""
     holders = set()
     for file, tree in trees():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             if "duckdb" in modules:
@@ -364,8 +370,8 @@ def test_rows_of_a_server_are_read_in_the_child_alone() -> None:
     """What connects to a server is imported by the programs of children alone, and by what they import."""
     drivers, readers, known = set(), set(), {module_of(one) for one in FILES}
     for file, tree in trees():
-        modules = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-        modules |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        modules = {alias.name for node in nodes(tree) if isinstance(node, ast.Import) for alias in node.names}
+        modules |= {node.module or "" for node in nodes(tree) if isinstance(node, ast.ImportFrom)}
         if any(module.startswith("adbc") for module in modules):
             drivers.add(str(file.relative_to(SOURCE)))
         if "discreet.engines.postgresql.server" in links(tree, known):
@@ -391,7 +397,7 @@ NAMING = {
 
 def named(tree: ast.AST) -> Iterator[str]:
     """The identifiers and imports of a module, and the texts that are one word. Sentences may name what they like."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
@@ -424,7 +430,7 @@ def test_the_gate_reads_nothing_of_an_engine_but_what_every_engine_has() -> None
         node.attr
         for file, tree in trees()
         if room_of(file) in RINGS
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] in ("engine", "_engine")
     }
     assert read == known
@@ -445,7 +451,7 @@ def test_nothing_above_noise_and_mechanisms_names_a_source_of_randomness() -> No
         made_up = ("markov", "synthesis", "reference")  # rows that follow what was released; comparisons
         if room_of(file) in ("noise", "local", "together", *made_up) or file.name in DRAWING:
             continue  # markov draws rows from public models
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             names = []
             if isinstance(node, ast.Name):
                 names = [node.id]
@@ -465,7 +471,7 @@ def test_nothing_prints_or_logs_but_with_fixed_words() -> None:
     for file, tree in trees():
         if room_of(file) in ("cli", "notebook"):
             continue
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Call):
                 if isinstance(node.func, ast.Name):
                     assert node.func.id != "print", file
