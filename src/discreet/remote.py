@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 from urllib.parse import urlsplit
 
 from discreet import errors
@@ -31,6 +31,7 @@ from discreet.trusted.ring_a.exact import Number, floor
 
 if TYPE_CHECKING:  # what few sessions need is loaded when it is asked for
     from discreet.synthesis.synthetic import Synthetic
+    from discreet.synthesis.synthetic_tables import SyntheticTables
     from discreet.workload import Workload
 
 _log = logging.getLogger("discreet.question")
@@ -156,6 +157,7 @@ class RemoteCurator:
         said = _said(question, None, None, None, 0.95, False, True, True, dialect, None)
         return _made(lambda plain: tuple(plain["tables"]), self._call("POST", "/check", said))
 
+    @overload
     def publish(
         self,
         table: str,
@@ -169,8 +171,33 @@ class RemoteCurator:
         workload: Sequence[Sequence[str]] | None = None,
         target: str | None = None,
         request: str | None = None,
-    ) -> Synthetic:
-        """Makes a synthetic table like the declared one: `Curator.publish`.
+    ) -> Synthetic: ...
+
+    @overload
+    def publish(
+        self,
+        table: list[str] | tuple[str, ...],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        request: str | None = None,
+    ) -> SyntheticTables: ...
+
+    def publish(
+        self,
+        table: str | list[str] | tuple[str, ...],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rows: int | None = None,
+        method: str = "adaptive",
+        columns: Sequence[str] | None = None,
+        bins: Mapping[str, Any] | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        target: str | None = None,
+        request: str | None = None,
+    ) -> Synthetic | SyntheticTables:
+        """Makes a synthetic table like the declared one, or several together: `Curator.publish`.
 
         It is made there, and goes on where this program ends: the same `request`, asked again, waits for it further.
         What is shown of its steps meanwhile goes by the clock.
@@ -179,12 +206,14 @@ class RemoteCurator:
         service has a fault.
         """
         from discreet.synthesis.synthetic import Synthetic
+        from discreet.synthesis.synthetic_tables import SyntheticTables
         from discreet.workload.told import plain
 
         how = None if method == "adaptive" else method
         said = {"table": table, "rows": rows, "method": how, "columns": columns, "bins": bins, "workload": workload}
         priced = {"target": target, "epsilon": _number(epsilon), "delta": _number(delta)}
-        return Synthetic.of(_made(heard, self._job("/publish", "publishing", {**plain(said), **priced}, request)))
+        released = _made(heard, self._job("/publish", "publishing", {**plain(said), **priced}, request))
+        return Synthetic.of(released) if isinstance(table, str) else SyntheticTables.of(released)
 
     def answer(
         self,

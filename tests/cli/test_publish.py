@@ -80,14 +80,6 @@ def test_what_cannot_be_is_refused(more: list[str], words: str) -> None:
     assert words in found.output + str(found.exception)
 
 
-def test_a_service_publishes_single_tables(folder: Path) -> None:
-    (folder / "token").write_text("t", "utf-8")
-    asked = ["publish", "customers", "orders", "--server", "http://127.0.0.1:9", "--token-file", "token"]
-    found = CliRunner().invoke(main, asked)
-    assert found.exit_code != 0
-    assert "--server" in found.output + str(found.exception)
-
-
 SOURCES = """
 [budget]
 epsilon = 5.0

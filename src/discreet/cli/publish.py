@@ -95,17 +95,12 @@ def command(
         who["tell"] = None if as_json or not sys.stderr.isatty() else _told
     with source.curator(load=True, owner=owner) as curator:
         if len(tables) > 1:
-            if source.elsewhere or picture:
-                where = "--server" if source.elsewhere else "--plot"
-                fix = (
-                    "publish them where the tables lie"
-                    if source.elsewhere
-                    else "draw one table of the release in Python"
-                )
-                raise refused("table", f"several tables cannot be published with {where}", "TABLE", fix)
+            if picture:
+                fix = "draw one table of the release in Python"
+                raise refused("table", "several tables cannot be published with --plot", "TABLE", fix)
             said |= {"columns": list(columns) or None, "workload": list(workload) or None}
-            here: Any = curator
-            _several(here.publish(tables, **said, **who), output, as_json=as_json)
+            asked: Any = curator
+            _several(asked.publish(tables, **said, **who), output, as_json=as_json)
             return
         together = [[name.strip() for name in one.split(",")] for one in workload] or None
         release = curator.publish(tables[0], columns=list(columns) or None, workload=together, **said, **who)

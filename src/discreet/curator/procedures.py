@@ -512,15 +512,12 @@ class Curator(Requesting):
         account: str,
         request: str | None,
     ) -> SyntheticTables:
-        from discreet.synthesis.several import several
+        from discreet.synthesis.several import hold_single, several
         from discreet.synthesis.several_run import published
         from discreet.synthesis.synthetic_tables import SyntheticTables
         from discreet.trusted.ring_c.marginals import DeclaringSeveral
 
-        named = next((name for name, value in said.items() if value is not None), None)
-        if named is not None:
-            message = f"{named} is said of a single table"
-            raise refused("table", message, named, "leave it out, or publish that table alone")
+        hold_single(said)
         call = several(self._declaration, names, epsilon, delta)
         for one in call.tables:
             self._held_to_limits([one.counted], one.view)

@@ -77,6 +77,7 @@ from discreet.service.workers import Asked
 
 if TYPE_CHECKING:
     from discreet.synthesis.synthetic import Synthetic
+    from discreet.synthesis.synthetic_tables import SyntheticTables
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -344,16 +345,25 @@ class Service:
         """The table that a publication of the account's has released; in a thread, as of `released`. Raises Refused 404
         where there is none of this number, 409 while it runs; EngineError where the owner has frozen this account's
         questions about the table."""
+        from discreet.synthesis.synthetic import Synthetic
+
         job, answer = self.jobs.answer(account, number)
         if job.kind != "publish" or not answer:
             raise Refused(404, "job", "there is no such table", "job", "open the list of your published tables")
-        return self._synthetic(account, job, answer)
+        made = self._synthetic(account, job, answer)
+        if not isinstance(made, Synthetic):
+            fix = "take the job's answer as JSON, or the same publication with discreet.connect"
+            raise Refused(422, "output", "this job published several tables", "job", fix)
+        return made
 
-    def _synthetic(self, account: Account, job: Job, answer: bytes) -> Synthetic:
+    def _synthetic(self, account: Account, job: Job, answer: bytes) -> Synthetic | SyntheticTables:
         from discreet.synthesis.synthetic import Synthetic
+        from discreet.synthesis.synthetic_tables import SyntheticTables
 
-        self._curator.ledger.hold_open([job.table], account.asks_as or TOTAL)
-        return Synthetic.of(heard(json.loads(answer)))
+        release = heard(json.loads(answer))
+        tables: Mapping[str, Any] | None = release.holds.more.get("tables")
+        self._curator.ledger.hold_open(list(tables or [job.table]), account.asks_as or TOTAL)
+        return SyntheticTables.of(release) if tables else Synthetic.of(release)
 
     async def hold_open(self, account: Account, question: str) -> None:
         """Raises EngineError where the owner has frozen this account's questions about what this one reads: its answer
@@ -445,6 +455,8 @@ class Service:
 
     def _given(self, account: Account, number: str, wanted: str, packed: bool) -> Response:
         """What a job has released, or why it has not."""
+        from discreet.synthesis.synthetic import Synthetic
+
         job, answer = self.jobs.answer(account, number)
         problem = job.to_dict(self.jobs.pace)["problem"]
         if problem is not None:
@@ -455,9 +467,11 @@ class Service:
         made = self._synthetic(account, job, answer)
         if packed and wanted == JSON:
             return Response(answer, media_type=JSON, headers=HEADERS)
-        hold_small(made)
+        hold_small(*([made] if isinstance(made, Synthetic) else made.tables.values()))
         if wanted == JSON:
             return Response(made.to_json().encode("utf-8", "replace"), media_type=JSON, headers=HEADERS)
+        if not isinstance(made, Synthetic):
+            raise Refused(422, "output", "several tables are not one table", "Accept", f"take {JSON}")
         return _written(made, wanted, ())
 
     # what is known
@@ -614,11 +628,12 @@ class Service:
             self._asking.discard(account.asks_as)
 
 
-def hold_small(made: Synthetic) -> None:
-    """Raises Refused where a synthetic table has more cells than are written out row by row."""
-    if len(made) * len(made.columns) > MOST_CELLS:
-        fix = "publish fewer rows; or read it with discreet.connect, which takes ?rows=packed"
-        raise Refused(422, "size", f"the table has more than {MOST_CELLS:,} cells", "Accept", fix)
+def hold_small(*made: Synthetic) -> None:
+    """Raises Refused where synthetic tables have more cells than are written out row by row."""
+    if sum(len(one) * len(one.columns) for one in made) > MOST_CELLS:
+        what, fewer = ("the tables have", "") if len(made) > 1 else ("the table has", "publish fewer rows; or ")
+        fix = f"{fewer}read it with discreet.connect, which takes ?rows=packed"
+        raise Refused(422, "size", f"{what} more than {MOST_CELLS:,} cells", "Accept", fix)
 
 
 def _unavailable() -> Error:

@@ -44,6 +44,7 @@ from discreet.trusted.ledger.processes import lives, this_process
 
 if TYPE_CHECKING:
     from discreet.synthesis.publication import Publication
+    from discreet.synthesis.several import SeveralPublication
 
 MOST_RUNNING = 4
 """Jobs that run at once, one of each analyst."""
@@ -186,13 +187,24 @@ def publication_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str,
 
 def publishing(curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:
     """A publication, checked against the declaration alone: no row is read. Raises QuestionError."""
-    given, call = publication_of(curator, said)
+    given, call = several_of(curator, said) if isinstance(said["table"], list) else publication_of(curator, said)
+    words = ", ".join(said["table"]) if isinstance(said["table"], list) else said["table"]
 
     def run(request: str | None, hear: Callable[[object], None]) -> Release:
         made: Release = curator.publish(**given, tell=hear, analyst=account.asks_as, request=request)
         return made
 
-    return Call("publish", call.table.name, call.steps, run, waits=False)
+    return Call("publish", words, call.steps, run, waits=False)
+
+
+def several_of(curator: Curator, said: Mapping[str, Any]) -> tuple[dict[str, Any], SeveralPublication]:
+    """As `publication_of`, of a call that publishes several tables together."""
+    from discreet.synthesis.several import hold_single, several
+
+    priced = {name: str(said[name]) for name in ("epsilon", "delta") if name in said}
+    hold_single({name: value for name, value in said.items() if name not in ("table", *priced)})
+    names = said["table"]
+    return {"table": names, **priced}, several(curator.declaration, names, priced.get("epsilon"), priced.get("delta"))
 
 
 def answering(planning: Planning, curator: Curator, account: Account, said: Mapping[str, Any]) -> Call:

@@ -104,7 +104,7 @@ PRICED: Shape = {
 """What the body of a question may have; null is the same as nothing. Who asks is no part of it."""
 
 PUBLISH: Shape = {
-    "table": str,
+    "table": (str, list),
     "epsilon": (Decimal, str),
     "delta": (Decimal, str),
     "rows": Decimal,

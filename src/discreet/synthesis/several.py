@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from discreet.accounting import Declared, Filter
 from discreet.accounting.balance import event_delta
@@ -70,6 +71,14 @@ class SeveralPublication:
         """What decides the release, beside the tables."""
         views = [repr((one.view, one.keys, one.reference, one.parent)) for one in self.tables]
         return ("publish together", *views, *(part for one in self.each for part in one.parts))
+
+
+def hold_single(said: Mapping[str, Any]) -> None:
+    """Raises QuestionError where something is said that can be said of a single table alone."""
+    named = next((name for name, value in said.items() if value is not None), None)
+    if named is not None:
+        message = f"{named} is said of a single table"
+        raise refused("table", message, named, "leave it out, or publish that table alone")
 
 
 def several(
